@@ -1,0 +1,20 @@
+//! The words of Clover: what an id, a time, a caller, a block and an error mean, everywhere.
+//!
+//! This crate knows nothing but values. It never does I/O, never reads a clock, and never learns how
+//! something is stored or sent. A type enters when a third crate needs it, not earlier.
+//!
+//! Start with [`id`], then [`fs_error`].
+
+pub mod block;
+pub mod caller;
+pub mod durable;
+pub mod fs_error;
+pub mod id;
+pub mod time;
+
+pub use block::{Block, ExtendedBlock};
+pub use caller::{CallOrigin, Caller};
+pub use durable::Durable;
+pub use fs_error::{FsError, FsResult};
+pub use id::{BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, MemberId, Sn, TxId};
+pub use time::{Moment, Timestamp};

@@ -1,0 +1,1 @@
+//! Which replicas exist where: reports in, commands out.

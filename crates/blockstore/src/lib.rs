@@ -1,0 +1,1 @@
+//! A data server's disks: volumes, replicas, block and meta files.

@@ -1,0 +1,1 @@
+//! The data service: drives blockstore and pipeline.

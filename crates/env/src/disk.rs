@@ -1,0 +1,82 @@
+//! A disk as a value: what a store may ask, and what each answer promises.
+//!
+//! Rare operations block. The one that is not rare, a write that must be durable before anything else is
+//! said, is submitted and completes later: production runs it on its own threads, a simulation completes it
+//! when its schedule says so.
+//!
+//! What a store may rely on: after `sync_data` or a completed [`File::submit_write_sync`] the bytes survive a
+//! loss of power; a new, renamed or removed name survives it after `sync_directory` of its parent. Nothing
+//! else survives, and what was not synced may be there in part.
+
+use bytes::Bytes;
+use std::{io, path::Path, sync::Arc};
+
+/// Called once, on any thread, when a submitted write is durable or has failed.
+pub type WriteDone = Box<dyn FnOnce(io::Result<()>) + Send>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    Read,
+    ReadWrite,
+    /// Fails when the file exists.
+    CreateNew,
+    /// Creates the file or empties it.
+    CreateOrTruncate,
+}
+
+pub trait Disk: Send + Sync {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Creates a directory and those above it.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Names in a directory, sorted, without `.` and `..`.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Replaces `to` when it exists.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// A directory with all below it.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    fn is_directory(&self, path: &Path) -> io::Result<bool>;
+    /// Makes names created, renamed or removed in this directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Bytes free for use and bytes in all of the file system that holds `path`.
+    fn space(&self, path: &Path) -> io::Result<Space>;
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    pub total_bytes: u64,
+    pub free_bytes: u64,
+}
+
+pub trait File: Send + Sync {
+    /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes`.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes all completed writes durable (data and length).
+    fn sync_data(&self) -> io::Result<()>;
+    /// Writes, then syncs, then calls `done`. Several may be under way; they complete in any order.
+    fn submit_write_sync(self: Arc<Self>, bytes: Bytes, offset: u64, done: WriteDone);
+    fn length(&self) -> io::Result<u64>;
+    fn set_length(&self, length: u64) -> io::Result<()>;
+    /// Reserves space up to `length` and makes the file that long, zero-filled, so that later writes change
+    /// no metadata.
+    fn allocate(&self, length: u64) -> io::Result<()>;
+    /// The descriptor, where there is one (for sendfile and read-ahead); none in a simulation.
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// Reads exactly `buffer.len()` bytes.
+pub fn read_exact_at(file: &dyn File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    let read = file.read_at(buffer, offset)?;
+    if read < buffer.len() {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("wanted {} bytes at offset {offset}, the file ends after {read}", buffer.len()),
+        ));
+    }
+    Ok(())
+}

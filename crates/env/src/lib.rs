@@ -1,0 +1,35 @@
+//! The only door to clock, disk and randomness.
+//!
+//! Production and simulation differ here and nowhere else: a service takes an [`Env`] when it is built and
+//! asks it for time, bytes and files. There is no global to reach for. Nothing here knows what is stored.
+
+pub mod clock;
+pub mod disk;
+pub mod local_disk;
+pub mod random;
+
+pub use clock::{Clock, SystemClock};
+pub use disk::{Disk, File, OpenMode, WriteDone};
+pub use local_disk::LocalDisk;
+pub use random::{OsRandom, Random};
+
+use std::sync::Arc;
+
+/// Everything a service may ask of the world. Cheap to clone.
+#[derive(Clone)]
+pub struct Env {
+    pub clock: Arc<dyn Clock>,
+    pub disk: Arc<dyn Disk>,
+    pub random: Arc<dyn Random>,
+}
+
+impl Env {
+    /// The real world.
+    pub fn production() -> Self {
+        Self {
+            clock: Arc::new(SystemClock::new()),
+            disk: Arc::new(LocalDisk::new()),
+            random: Arc::new(OsRandom),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The replica-group protocol as a pure machine.

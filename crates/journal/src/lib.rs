@@ -1,0 +1,1 @@
+//! Segments and images: the bytes that last.

@@ -1,0 +1,1 @@
+//! The tree as a state machine: plan an operation, apply an edit.

@@ -1,0 +1,1 @@
+//! The data-transfer machines of writer, relay and reader.

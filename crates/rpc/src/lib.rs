@@ -1,0 +1,1 @@
+//! Hadoop RPC as a service: framing loops, server and client.

@@ -1,0 +1,1 @@
+//! The HTTP shell: health, metrics and pages over plain snapshots.
