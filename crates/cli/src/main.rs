@@ -1,3 +1,99 @@
-//! The `clover` binary: the one place where parts are chosen and wired together.
+//! `clover`: every part of the file system in one binary.
+//!
+//! This is the one place where parts are chosen and wired. A subcommand is one file or directory of this crate,
+//! with an `Args` that clap parses and a `run` that returns the process's exit code; what is decided here and
+//! not in a library below is only how to talk to a person. Start with [`Command`].
 
-fn main() {}
+mod bench;
+mod client_config;
+mod completions;
+mod config;
+mod data;
+mod demo;
+mod fs;
+mod inspect;
+mod log;
+mod meta;
+mod runtime;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A distributed file system that every Hadoop program already speaks to.
+#[derive(Debug, Parser)]
+#[command(name = "clover", version, max_term_width = 110)]
+struct Cli {
+    /// What to log, as `info`, `debug` or `rpc=debug,warn`; the environment variable CLOVER_LOG says the same.
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a whole cluster in this process, on loopback.
+    Demo(demo::Args),
+    /// Run a metadata server, or prepare its directory.
+    Meta(meta::Args),
+    /// Run a data server.
+    Data(data::Args),
+    /// Work with files: ls, put, get, rm and the rest of Hadoop's file-system shell.
+    Fs(fs::Args),
+    /// Write core-site.xml and hdfs-site.xml for stock Hadoop clients.
+    ClientConfig(client_config::Args),
+    /// Print every configuration key with its default and what it means.
+    Config(config::Args),
+    /// Print shell completions.
+    Completions(completions::Args),
+    /// Measure a cluster or a part of this program.
+    Bench(bench::Args),
+    /// Look into files that servers have written.
+    Inspect(inspect::Args),
+}
+
+impl Command {
+    /// Servers tell what they do; commands that people type tell only what is wrong.
+    fn log_by_default(&self) -> &'static str {
+        match self {
+            Self::Meta(_) | Self::Data(_) => "info",
+            _ => "warn",
+        }
+    }
+
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Demo(args) => demo::run(args),
+            Self::Meta(args) => meta::run(args),
+            Self::Data(args) => data::run(args),
+            Self::Fs(args) => fs::run(args),
+            Self::ClientConfig(args) => client_config::run(args),
+            Self::Config(args) => config::run(args),
+            Self::Completions(args) => completions::run(args),
+            Self::Bench(args) => bench::run(args),
+            Self::Inspect(args) => inspect::run(args),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = fs::spelling::from_hadoop(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return fs::usage::refuse(&arguments, error),
+    };
+    if let Err(error) = log::start(cli.log.as_deref(), cli.command.log_by_default()) {
+        eprintln!("clover: {error:#}");
+        return ExitCode::from(2);
+    }
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("clover: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

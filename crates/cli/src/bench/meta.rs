@@ -1,0 +1,10 @@
+//! `clover bench meta`.
+
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("`clover bench meta` is not built yet")
+}

@@ -1,0 +1,27 @@
+//! Measures a cluster, or a part of this program. One file a bench.
+
+mod memory;
+mod meta;
+
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Bench {
+    /// Metadata operations over Hadoop's RPC against any NameNode.
+    Meta(meta::Args),
+    /// Bytes of memory that a file costs.
+    Memory(memory::Args),
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.bench {
+        Bench::Meta(args) => meta::run(args),
+        Bench::Memory(args) => memory::run(args),
+    }
+}

@@ -1,0 +1,10 @@
+//! Runs a data server.
+
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("`clover data` is not built yet")
+}

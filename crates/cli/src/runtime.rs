@@ -1,0 +1,16 @@
+//! The tokio runtime that a subcommand runs on.
+
+use anyhow::Context;
+use std::{future::Future, process::ExitCode};
+
+/// Runs `future` to its end on a runtime of its own, with every core.
+pub fn block_on(future: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime's threads")?;
+    let outcome = runtime.block_on(future);
+    // A task that still waits for a dead server must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
