@@ -8,13 +8,19 @@
 pub mod block;
 pub mod caller;
 pub mod durable;
+pub mod entry;
 pub mod fs_error;
 pub mod id;
+pub mod packet;
 pub mod time;
+pub mod view;
 
 pub use block::{Block, ExtendedBlock};
 pub use caller::{CallOrigin, Caller};
 pub use durable::Durable;
+pub use entry::{Chain, Entry, EntryKind, LogPoint};
 pub use fs_error::{FsError, FsResult};
 pub use id::{BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, MemberId, Sn, TxId};
+pub use packet::PacketHeader;
 pub use time::{Moment, Timestamp};
+pub use view::{GroupView, MemberStore};

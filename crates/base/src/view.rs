@@ -1,0 +1,55 @@
+//! The global view of one replica group: the value that the coordinator keeps and changes by compare-and-set.
+
+use crate::{Epoch, MemberId, TxId};
+
+/// A member in one life of its store. The generation rises only when the store has become untrusted (wiped,
+/// corrupt, a restored copy), so an entry of an older generation is void by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberStore {
+    pub member: MemberId,
+    pub generation: u64,
+}
+
+/// Who leads a group and who is complete. Every change holds: `exiles` is empty unless `in_sync` is smaller
+/// than `in_sync_min`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupView {
+    pub epoch: Epoch,
+    pub active: Option<MemberId>,
+    /// Members on which every committed entry is durable (ISR), sorted.
+    pub in_sync: Vec<MemberStore>,
+    /// Members that left the in-sync set when it was already at its minimum: still complete, since nothing
+    /// was committed afterwards (ELR), sorted.
+    pub exiles: Vec<MemberStore>,
+    /// The size of the in-sync set below which nothing commits.
+    pub in_sync_min: u32,
+    /// All members of the group, sorted.
+    pub members: Vec<MemberId>,
+    /// Names the change that made this value, so that its author knows it again.
+    pub change_id: u64,
+    /// A lower bound of what has committed; it never falls.
+    pub commit_hint: TxId,
+}
+
+impl GroupView {
+    /// The view of a group that has never had an active.
+    pub fn new(members: &[MemberStore], in_sync_min: u32) -> Self {
+        let mut in_sync = members.to_vec();
+        in_sync.sort();
+        Self {
+            epoch: Epoch(0),
+            active: None,
+            members: in_sync.iter().map(|store| store.member).collect(),
+            in_sync,
+            exiles: Vec::new(),
+            in_sync_min,
+            change_id: 0,
+            commit_hint: TxId::default(),
+        }
+    }
+
+    /// Whether this store holds every committed entry and may become active.
+    pub fn is_eligible(&self, store: MemberStore) -> bool {
+        self.in_sync.contains(&store) || self.exiles.contains(&store)
+    }
+}
