@@ -1,0 +1,16 @@
+//! Blocks on the wire: writing one to a pipeline of data servers and reading one from its replicas.
+//!
+//! This is the layer below files: it knows one block at a time and never talks to the metadata service. A
+//! file's writer asks for a block, writes it with a [`BlockWriter`], and says goodbye to it with `close`; a
+//! file's reader opens a [`BlockReader`] on each block that the range touches.
+
+pub mod connection;
+pub mod error;
+pub mod options;
+pub mod reader;
+pub mod writer;
+
+pub use error::{BadReplica, ReadError, WriteError};
+pub use options::{BlockOptions, Checksums};
+pub use reader::BlockReader;
+pub use writer::{BlockWriter, PipelineKeeper};

@@ -1,0 +1,45 @@
+//! How blocks are written and read.
+
+use std::{sync::Arc, time::Duration};
+
+/// The checksums that a writer makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksums {
+    Crc32c,
+    Crc32,
+    None,
+}
+
+#[derive(Clone, Debug)]
+pub struct BlockOptions {
+    /// Who writes or reads; the holder of the file's lease when writing.
+    pub client_name: Arc<str>,
+    pub checksums: Checksums,
+    /// Data bytes under one checksum (`dfs.bytes-per-checksum`).
+    pub bytes_per_checksum: u32,
+    /// Bytes of a full packet (`dfs.client-write-packet-size`), header and checksums included.
+    pub packet_bytes: u32,
+    /// Packets under way before `write` waits (`dfs.client.write.max-packets-in-flight`).
+    pub window_packets: u32,
+    pub connect_timeout: Duration,
+    /// How long a server may stay silent (`dfs.client.socket-timeout`).
+    pub io_timeout: Duration,
+    /// Connect to the host name of a data server instead of its address
+    /// (`dfs.client.use.datanode.hostname`).
+    pub by_host_name: bool,
+}
+
+impl BlockOptions {
+    pub fn new(client_name: &str) -> Self {
+        Self {
+            client_name: client_name.into(),
+            checksums: Checksums::Crc32c,
+            bytes_per_checksum: 512,
+            packet_bytes: 64 * 1024,
+            window_packets: 80,
+            connect_timeout: Duration::from_secs(20),
+            io_timeout: Duration::from_secs(60),
+            by_host_name: false,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Messages with their length in front, as a varint.
+
+use super::{Error, MESSAGE_BYTES_MAX};
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::{Message, Name};
+use std::ops::Range;
+
+/// Where a length-prefixed message lies within `bytes`; nothing while its prefix is incomplete. The range may
+/// end behind what was received so far.
+pub fn frame(bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
+    let mut length = 0u64;
+    for (index, &byte) in bytes.iter().take(5).enumerate() {
+        length |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            if length > MESSAGE_BYTES_MAX as u64 {
+                return Err(Error::MessageTooLong { length });
+            }
+            let start = index + 1;
+            return Ok(Some(start..start + length as usize));
+        }
+    }
+    if bytes.len() >= 5 { Err(Error::Length) } else { Ok(None) }
+}
+
+/// Decodes the message that [`frame`] found.
+pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, Error> {
+    crate::decode::<M>(bytes).map_err(|error| Error::Malformed { what: M::NAME, reason: error.to_string() })
+}
+
+/// Appends a message with its length in front.
+pub fn encode(message: &impl Message, out: &mut BytesMut) {
+    out.reserve(message.encoded_len() + 5);
+    message.encode_length_delimited(out).expect("a BytesMut grows");
+}
+
+/// A message with its length in front.
+pub fn encoded(message: &impl Message) -> Bytes {
+    let mut out = BytesMut::new();
+    encode(message, &mut out);
+    out.freeze()
+}
+
+/// Appends an opcode header: version, opcode, message.
+pub(super) fn encode_op(code: u8, message: &impl Message, out: &mut BytesMut) {
+    out.reserve(message.encoded_len() + 8);
+    out.put_u16(super::VERSION);
+    out.put_u8(code);
+    encode(message, out);
+}
