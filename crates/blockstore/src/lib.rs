@@ -1,1 +1,34 @@
-//! A data server's disks: volumes, replicas, block and meta files.
+//! A data server's disks: volumes, replicas, block files and meta files.
+//!
+//! Directories have the layout of a Hadoop DataNode, so that one can be taken over and given back. A store
+//! serves one block pool over several volumes; losing a volume takes its replicas away and leaves the server
+//! standing. Everything blocks and is meant to run on [`VolumeThreads`], never on an async runtime.
+//!
+//! This crate never opens a socket and never learns who asks: it knows blocks, generation stamps and bytes.
+//! It does not check data against checksums while writing (the caller has, before it acknowledges); it does
+//! check what it reads back from its own disks to continue a replica.
+//!
+//! Start with [`store::BlockStore`]; the layout is in [`layout`], a replica's life in [`replica`].
+
+pub mod checksum;
+pub mod choice;
+pub mod config;
+pub mod error;
+pub mod layout;
+pub mod meta_file;
+pub mod reader;
+pub mod replica;
+pub mod store;
+pub mod threads;
+pub mod version_file;
+pub mod volume;
+pub mod writer;
+
+pub use checksum::{Checksum, ChecksumKind};
+pub use config::{PoolInfo, StorageType, StoreConfig, VolumeConfig};
+pub use error::{OpenError, StoreError, StoreResult};
+pub use reader::ReplicaReader;
+pub use replica::{ReplicaFacts, ReplicaState};
+pub use store::{BlockStore, NewReplica, Observer, StorageReport, VolumeIndex};
+pub use threads::VolumeThreads;
+pub use writer::ReplicaWriter;

@@ -1,1 +1,19 @@
-//! The data service: drives blockstore and pipeline.
+//! The data service: drives `blockstore` and `pipeline` over sockets.
+//!
+//! A data server registers with every metadata server, tells it what replicas it has, carries out its
+//! commands ([`metadata`]), serves clients and other data servers on the transfer port ([`xceiver`]), and
+//! answers a few administrative calls ([`ipc`]). Whatever is decided about bytes on disk is decided in
+//! `blockstore`; whatever is decided about packets and acks in `pipeline`. This crate never learns a file's
+//! name.
+//!
+//! Start with [`server::DataServer`], then [`state::State`], which all parts share.
+
+pub mod config;
+pub mod identity;
+pub mod reporter;
+pub mod server;
+pub mod state;
+
+pub use config::DataConfig;
+pub use server::{DataServer, StartError};
+pub use state::State;

@@ -1,0 +1,128 @@
+//! What a store is told when it opens.
+
+use crate::choice::VolumeChoice;
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+
+/// Where replicas live and how much of each disk is left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    pub volumes: Vec<VolumeConfig>,
+    /// Bytes of each volume that are never used for replicas (`dfs.datanode.du.reserved`).
+    pub reserved_bytes: u64,
+    pub choice: VolumeChoice,
+    /// Volumes that may be missing or broken at start before the store refuses to open
+    /// (`dfs.datanode.failed.volumes.tolerated`).
+    pub failed_volumes_tolerated: usize,
+    /// I/O threads of each volume.
+    pub threads_per_volume: usize,
+}
+
+impl StoreConfig {
+    pub fn new(volumes: Vec<VolumeConfig>) -> Self {
+        Self {
+            volumes,
+            reserved_bytes: 0,
+            choice: VolumeChoice::RoundRobin,
+            failed_volumes_tolerated: 0,
+            threads_per_volume: 4,
+        }
+    }
+}
+
+/// One entry of `dfs.datanode.data.dir`: `[SSD]/data/1` or `/data/1`, also with a `file://` in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeConfig {
+    pub path: PathBuf,
+    pub storage_type: StorageType,
+}
+
+impl FromStr for VolumeConfig {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let (storage_type, path) = match text.strip_prefix('[') {
+            None => (StorageType::Disk, text),
+            Some(rest) => {
+                let (name, path) = rest.split_once(']').ok_or_else(|| format!("`{text}`: `]` is missing"))?;
+                (name.parse()?, path)
+            }
+        };
+        let path = path.strip_prefix("file:").map_or(path, |rest| rest.strip_prefix("//").unwrap_or(rest));
+        if path.is_empty() {
+            return Err(format!("`{text}` names no directory"));
+        }
+        Ok(Self { path: PathBuf::from(path), storage_type })
+    }
+}
+
+impl fmt::Display for VolumeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]{}", self.storage_type, self.path.display())
+    }
+}
+
+/// Hadoop's storage types; the numbers are those of its wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StorageType {
+    #[default]
+    Disk = 1,
+    Ssd = 2,
+    Archive = 3,
+    RamDisk = 4,
+    Nvdimm = 6,
+}
+
+impl FromStr for StorageType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_ascii_uppercase().as_str() {
+            "DISK" => Ok(Self::Disk),
+            "SSD" => Ok(Self::Ssd),
+            "ARCHIVE" => Ok(Self::Archive),
+            "RAM_DISK" => Ok(Self::RamDisk),
+            "NVDIMM" => Ok(Self::Nvdimm),
+            _ => Err(format!("`{text}` is no storage type; DISK, SSD, ARCHIVE, RAM_DISK and NVDIMM are")),
+        }
+    }
+}
+
+impl fmt::Display for StorageType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk => "DISK",
+            Self::Ssd => "SSD",
+            Self::Archive => "ARCHIVE",
+            Self::RamDisk => "RAM_DISK",
+            Self::Nvdimm => "NVDIMM",
+        })
+    }
+}
+
+/// What the metadata service says of itself in the handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolInfo {
+    pub pool: Arc<str>,
+    pub cluster: Arc<str>,
+    pub namespace_id: i32,
+    /// When the namespace was made, ms since 1970: `cTime` of the pool's VERSION.
+    pub created_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_read_as_hadoop_writes_them() {
+        let parse = |text: &str| text.parse::<VolumeConfig>();
+        let volume = |path: &str, storage_type| VolumeConfig { path: path.into(), storage_type };
+        assert_eq!(parse("/data/1"), Ok(volume("/data/1", StorageType::Disk)));
+        assert_eq!(parse("[SSD]/data/2"), Ok(volume("/data/2", StorageType::Ssd)));
+        assert_eq!(parse("[ram_disk]file:///data/3"), Ok(volume("/data/3", StorageType::RamDisk)));
+        for bad in ["", "[SSD]", "[SSD/data", "[TAPE]/data"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a data server is told when it starts.
+
+use blockstore::{StoreConfig, VolumeConfig};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Settings of the data role, parsed and checked at the edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataConfig {
+    /// Data directories and how they are used.
+    pub store: StoreConfig,
+    /// Where clients and other data servers send and fetch blocks (`dfs.datanode.address`).
+    pub transfer_addr: SocketAddr,
+    /// Where RPC is answered (`dfs.datanode.ipc.address`).
+    pub ipc_addr: SocketAddr,
+    /// Where `/health` and `/metrics` are (`dfs.datanode.http.address`).
+    pub http_addr: SocketAddr,
+    /// The name announced to clients (`dfs.datanode.hostname`); the transfer address's IP when empty.
+    pub hostname: String,
+    /// Every metadata server (`host:port`): all are told of replicas, the active one is obeyed.
+    pub metadata_servers: Vec<String>,
+    /// `dfs.heartbeat.interval`, here in milliseconds.
+    pub heartbeat_interval_ms: u64,
+    /// Full block reports are repeated this often (`dfs.blockreport.intervalMsec`).
+    pub block_report_interval_ms: u64,
+    /// Whether closing a block makes it durable first (`dfs.datanode.synconclose`).
+    pub sync_on_close: bool,
+    /// Transfer connections served at once (`dfs.datanode.max.transfer.threads`).
+    pub transfer_count_max: usize,
+    /// An idle transfer connection, or one that makes no progress, ends after this long.
+    pub transfer_timeout_ms: u64,
+    /// The user that this server's process runs as, announced to metadata servers.
+    pub user: String,
+}
+
+impl DataConfig {
+    /// Loopback, any free ports, Hadoop's intervals.
+    pub fn new(volumes: Vec<VolumeConfig>, metadata_servers: Vec<String>) -> Self {
+        let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        Self {
+            store: StoreConfig::new(volumes),
+            transfer_addr: any,
+            ipc_addr: any,
+            http_addr: any,
+            hostname: String::new(),
+            metadata_servers,
+            heartbeat_interval_ms: 3_000,
+            block_report_interval_ms: 6 * 60 * 60 * 1_000,
+            sync_on_close: false,
+            transfer_count_max: 4_096,
+            transfer_timeout_ms: 60_000,
+            user: "clover".into(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! One small HTTP server of a role.
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use serde::Serialize;
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+
+/// How a role is, for load balancers and people. Serialized as JSON: `{"ok":true,"state":"active",…}`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Health {
+    /// `false` answers 503.
+    pub ok: bool,
+    /// One word: `active`, `safe mode`, `registering`, …
+    pub state: String,
+    /// Whatever else helps, by name.
+    #[serde(flatten)]
+    pub details: BTreeMap<String, String>,
+}
+
+/// Asked at each `/health`; must be quick.
+pub type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
+
+/// A running server; ends with [`Web::shutdown`] or when dropped.
+pub struct Web {
+    local_addr: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    registry: Arc<Registry>,
+    health: HealthSource,
+}
+
+impl Web {
+    /// Binds and serves. Port 0 takes any free one; see [`Web::local_addr`].
+    pub async fn bind(addr: SocketAddr, registry: Arc<Registry>, health: HealthSource) -> io::Result<Web> {
+        Self::bind_with(addr, registry, health, Router::new()).await
+    }
+
+    /// The same with pages of the role's own.
+    pub async fn bind_with(
+        addr: SocketAddr,
+        registry: Arc<Registry>,
+        health: HealthSource,
+        pages: Router,
+    ) -> io::Result<Web> {
+        let listener = TcpListener::bind(addr).await?;
+        let local_addr = listener.local_addr()?;
+        let router = Router::new()
+            .route("/health", get(show_health))
+            .route("/metrics", get(show_metrics))
+            .with_state(Shared { registry, health })
+            .merge(pages);
+        let (stop, mut stopped) = watch::channel(false);
+        let task = tokio::spawn(async move {
+            let end = async move {
+                // An error means that the handle is gone, which ends the server as well.
+                let _ = stopped.wait_for(|stop| *stop).await;
+            };
+            tokio::select! {
+                biased;
+                () = end => {}
+                served = axum::serve(listener, router).into_future() => {
+                    if let Err(error) = served {
+                        tracing::error!(%local_addr, %error, "the HTTP server ended");
+                    }
+                }
+            }
+        });
+        Ok(Web { local_addr, stop, task })
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Stops listening; requests under way are dropped.
+    pub async fn shutdown(self) {
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+    }
+}
+
+async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
+    let health = (shared.health)();
+    let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = serde_json::to_string(&health).unwrap_or_else(|error| error.to_string());
+    (status, [(header::CONTENT_TYPE, "application/json")], body + "\n")
+}
+
+async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
+    let mut text = String::new();
+    match encode(&mut text, &shared.registry) {
+        Ok(()) => (
+            StatusCode::OK,
+            [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
+            text,
+        ),
+        Err(error) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+            error.to_string(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use super::*;
+use prometheus_client::metrics::counter::Counter;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+async fn ask(addr: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+async fn serve(ok: bool) -> Web {
+    let mut registry = Registry::default();
+    let calls: Counter = Counter::default();
+    calls.inc_by(3);
+    registry.register("calls", "Calls answered", calls);
+    let health: HealthSource =
+        Arc::new(move || Health { ok, state: "active".into(), details: BTreeMap::new() });
+    Web::bind("127.0.0.1:0".parse().unwrap(), Arc::new(registry), health).await.unwrap()
+}
+
+#[tokio::test]
+async fn health_and_metrics_are_served() {
+    let web = serve(true).await;
+    let health = ask(web.local_addr(), "/health").await;
+    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+    assert!(health.ends_with("{\"ok\":true,\"state\":\"active\"}\n"), "{health}");
+    let metrics = ask(web.local_addr(), "/metrics").await;
+    assert!(metrics.contains("calls_total 3"), "{metrics}");
+    assert!(ask(web.local_addr(), "/nothing").await.starts_with("HTTP/1.1 404"));
+    web.shutdown().await;
+}
+
+#[tokio::test]
+async fn ill_health_is_503() {
+    let web = serve(false).await;
+    assert!(ask(web.local_addr(), "/health").await.starts_with("HTTP/1.1 503"));
+    web.shutdown().await;
+}
