@@ -1,0 +1,92 @@
+//! A data server as it presents itself, and as readers and reports see it.
+
+use base::Moment;
+use std::sync::Arc;
+
+/// The rack of a host that no table names.
+pub const DEFAULT_RACK: &str = "/default-rack";
+
+/// What a data server says when it registers. Addresses are those that clients will be given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registration {
+    pub uuid: Arc<str>,
+    pub ip: Arc<str>,
+    pub host_name: Arc<str>,
+    pub transfer_port: u16,
+    pub info_port: u16,
+    pub info_secure_port: u16,
+    pub ipc_port: u16,
+    pub software_version: Arc<str>,
+}
+
+impl Registration {
+    /// `ip:port` of the data-transfer port: the name under which HDFS tells data servers apart.
+    pub fn transfer_address(&self) -> String {
+        format!("{}:{}", self.ip, self.transfer_port)
+    }
+}
+
+/// A registered data server: cheap to hold on to through its `Arc`, and replaced, never changed, when a
+/// heartbeat brings new numbers.
+#[derive(Clone, Debug)]
+pub struct DataServer {
+    pub registration: Arc<Registration>,
+    pub rack: Arc<str>,
+    pub alive: bool,
+    pub last_heartbeat: Moment,
+    /// When a full report of one of its storages was last complete.
+    pub last_report: Moment,
+    pub capacity: u64,
+    pub dfs_used: u64,
+    pub non_dfs_used: u64,
+    pub remaining: u64,
+    pub block_pool_used: u64,
+    pub cache_capacity: u64,
+    pub cache_used: u64,
+    pub blocks: u64,
+    /// Open data-transfer connections.
+    pub xceivers: u32,
+    /// Copies that it is sending or receiving.
+    pub transfers_in_progress: u32,
+    pub failed_volumes: u32,
+}
+
+impl DataServer {
+    pub fn uuid(&self) -> &Arc<str> {
+        &self.registration.uuid
+    }
+}
+
+/// The medium of a storage, in Hadoop's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StorageType {
+    #[default]
+    Disk,
+    Ssd,
+    Archive,
+    RamDisk,
+    Provided,
+    Nvdimm,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StorageState {
+    #[default]
+    Normal,
+    ReadOnlyShared,
+    /// The volume is lost: its replicas no longer count.
+    Failed,
+}
+
+/// One storage (a volume of a data server), as a heartbeat describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageReport {
+    pub id: Arc<str>,
+    pub storage_type: StorageType,
+    pub state: StorageState,
+    pub capacity: u64,
+    pub dfs_used: u64,
+    pub remaining: u64,
+    pub block_pool_used: u64,
+    pub non_dfs_used: u64,
+}

@@ -1,0 +1,244 @@
+//! What goes into a [`crate::BlockMap`] and what comes out.
+
+use crate::server::{DataServer, StorageReport, StorageType};
+use base::{Block, BlockId, GenerationStamp, InodeId};
+use std::{fmt, sync::Arc};
+use thiserror::Error;
+
+/// How far the writing of a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockState {
+    /// A client writes it; length and generation stamp may still change.
+    UnderConstruction,
+    /// The client has said how long it is; not yet enough replicas have been reported.
+    Committed,
+    Complete,
+}
+
+/// The state of a replica on a data server, in Hadoop's words and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReplicaState {
+    Finalized = 0,
+    /// Being written.
+    Rbw = 1,
+    /// Was being written when its server stopped.
+    Rwr = 2,
+    /// Under recovery.
+    Rur = 3,
+    /// A copy under way.
+    Temporary = 4,
+}
+
+impl ReplicaState {
+    pub fn from_number(number: u64) -> Option<Self> {
+        Some(match number {
+            0 => Self::Finalized,
+            1 => Self::Rbw,
+            2 => Self::Rwr,
+            3 => Self::Rur,
+            4 => Self::Temporary,
+            _ => return None,
+        })
+    }
+}
+
+/// A row of a block report, already freed of what cannot be represented: negative ids, lengths and stamps
+/// are dropped by whoever decodes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportedReplica {
+    pub block: Block,
+    pub state: ReplicaState,
+}
+
+/// A row of an incremental report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Increment {
+    Receiving(Block),
+    /// Finalized. `delete_hint` is the uuid of a server whose replica may go if there are too many.
+    Received {
+        block: Block,
+        delete_hint: Option<Arc<str>>,
+    },
+    /// Only the id counts.
+    Deleted(Block),
+}
+
+/// Which data server speaks: both must agree with its registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerId<'a> {
+    pub uuid: &'a str,
+    pub ip: &'a str,
+    pub transfer_port: u16,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeat {
+    pub storages: Vec<StorageReport>,
+    pub cache_capacity: u64,
+    pub cache_used: u64,
+    pub xceivers: u32,
+    pub transfers_in_progress: u32,
+    pub failed_volumes: u32,
+}
+
+/// What a data server must do.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Register again: it is not known here.
+    Register,
+    Transfer(Vec<Transfer>),
+    /// Delete these replicas.
+    Invalidate(Vec<Block>),
+}
+
+/// Copy a block from the commanded server through a pipeline of the targets.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub block: Block,
+    pub targets: Vec<Location>,
+}
+
+/// A storage on a data server, as the wire names it: where a replica is, or shall be.
+#[derive(Clone, Debug)]
+pub struct Location {
+    pub server: Arc<DataServer>,
+    pub storage: Arc<str>,
+    pub storage_type: StorageType,
+}
+
+/// Where a block can be read, best first for the reader who asked.
+#[derive(Clone, Debug)]
+pub struct Located {
+    pub block: Block,
+    pub state: BlockState,
+    /// Every replica is known to be damaged; they are listed all the same.
+    pub corrupt: bool,
+    pub locations: Vec<Location>,
+}
+
+/// Where a reader or writer runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reader<'a> {
+    /// Address or host name.
+    pub host: Option<&'a str>,
+}
+
+/// A replica of a block that is not complete, as its data server last described it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UcReplica {
+    pub generation_stamp: GenerationStamp,
+    pub length: u64,
+    pub state: ReplicaState,
+}
+
+/// What the data servers have said about a block; arguments for planning `complete` and `addBlock`.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub block: Block,
+    pub inode: InodeId,
+    pub state: BlockState,
+    pub replication: u16,
+    /// Finalized, undamaged replicas on live servers, with the block's generation stamp (and its length,
+    /// once that is known).
+    pub live: usize,
+    /// `live` has reached the minimum for a written block.
+    pub min_replication_reached: bool,
+    /// All that was reported while under construction.
+    pub replicas: Vec<UcReplica>,
+}
+
+impl Facts {
+    /// Finalized replicas that have exactly this length and stamp: what counts when a client closes a block.
+    pub fn finalized_as(&self, block: Block) -> usize {
+        if self.state == BlockState::Complete {
+            return if self.block == block { self.live } else { 0 };
+        }
+        let matches = |replica: &&UcReplica| {
+            replica.state == ReplicaState::Finalized
+                && replica.length == block.length
+                && replica.generation_stamp == block.generation_stamp
+        };
+        self.replicas.iter().filter(matches).count()
+    }
+}
+
+/// What others may be waiting for. Fetched with [`crate::BlockMap::take_events`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Blocks not yet complete for which another finalized replica was reported and which now have the
+    /// minimal number. Parked `complete` calls look again.
+    pub newly_safe: Vec<BlockId>,
+    /// Safe mode ended by itself.
+    pub left_safe_mode: bool,
+    /// Servers that were found dead or came (back) to life, as `ip:port`.
+    pub died: Vec<String>,
+    pub joined: Vec<String>,
+}
+
+impl Events {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Why a replica is held to be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CorruptReason {
+    GenerationStampMismatch,
+    SizeMismatch,
+    InvalidState,
+    /// A client or data server read it and the checksum did not match.
+    CorruptionReported,
+}
+
+/// A full report under way. Of no use after `finish_report`, or once the server died or began another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportId {
+    pub(crate) storage: u32,
+    pub(crate) serial: u64,
+}
+
+/// What became of a full report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportDone {
+    pub rows: u64,
+    /// Rows that named a block twice: dropped.
+    pub duplicates: u64,
+    /// Rows about blocks that the namespace does not have.
+    pub unknown: u64,
+    /// Rows whose replica does not fit the block.
+    pub corrupt: u64,
+    /// Some replicas known before were not in the report; [`crate::BlockMap::sweep`] will forget them.
+    pub needs_sweep: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RegisterError {
+    #[error("a data server needs a uuid, an address and a transfer port")]
+    Incomplete,
+    #[error("{limit} data servers are known already; raise the limit of data servers")]
+    TooMany { limit: usize },
+}
+
+/// Why a data server's message was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ServerError {
+    /// Another server holds this uuid. Hadoop: `UnregisteredNodeException`.
+    #[error(
+        "Data node {speaker} is attempting to report storage ID {uuid}. Node {registered} is expected to serve this storage."
+    )]
+    AnotherHolds { speaker: String, uuid: String, registered: String },
+    /// It must register first.
+    #[error("dead or unregistered node: {0}")]
+    NotRegistered(String),
+    #[error("a data server has at most {limit} storages")]
+    TooManyStorages { limit: usize },
+    #[error("the report is no longer awaited: its server was lost or has begun another one")]
+    ReportGone,
+}
+
+impl fmt::Display for ServerId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.ip, self.transfer_port)
+    }
+}
