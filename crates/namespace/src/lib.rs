@@ -1,1 +1,30 @@
 //! The tree as a state machine: plan an operation, apply an edit.
+//!
+//! [`Namespace`] is one partition of the tree: inodes, files and their blocks, permissions, leases and the
+//! retry cache. An operation is a file of [`ops`] with two functions. `plan`, on the active, checks a
+//! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]; `apply`,
+//! on every member, carries the edit out, decides nothing and refuses nothing. Reads are in [`reads`].
+//!
+//! This crate must never know a clock, a disk, a socket, randomness, or where a block's replicas are: what a
+//! plan needs to know of them comes in as an argument ([`Context`], [`BlockFacts`]). Nothing that depends on
+//! handles, hash order or seeds reaches an edit, a digest or an image.
+//!
+//! Start with [`Namespace`], then `ops/mkdirs.rs`.
+
+pub mod context;
+pub mod edit;
+pub mod file_status;
+pub mod image;
+pub mod limits;
+pub mod namespace;
+pub mod ops;
+pub mod reads;
+pub mod renewals;
+
+pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
+pub use edit::{DecodeError, Edit};
+pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
+pub use image::{ImageError, Snapshot};
+pub use limits::{AccessPolicy, Limits};
+pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace, fingerprint};
+pub use renewals::Renewals;

@@ -1,0 +1,77 @@
+//! What an operation may ask for at most, and who may ask for everything.
+
+use std::sync::Arc;
+
+/// Numbers that bound a request. They are configuration of the member that plans: nothing of them reaches an
+/// edit, so members may differ in them without disagreeing about the tree.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of one path component; `dfs.namenode.fs-limits.max-component-length`. Never more than 255.
+    pub component_length_max: usize,
+    /// Characters of a path, as in Hadoop's `HdfsServerConstants.MAX_PATH_LENGTH`.
+    pub path_length_max: usize,
+    /// Components of a path, as in Hadoop's `HdfsServerConstants.MAX_PATH_DEPTH`.
+    pub path_depth_max: usize,
+    /// Children of one directory; `dfs.namenode.fs-limits.max-directory-items`.
+    pub directory_items_max: u32,
+    /// `dfs.namenode.fs-limits.min-block-size`.
+    pub block_size_min: u64,
+    /// Clover's own: the largest block that a record can describe.
+    pub block_size_max: u64,
+    /// A block's size must be a multiple of it; `dfs.bytes-per-checksum`.
+    pub checksum_chunk: u64,
+    /// `dfs.namenode.fs-limits.max-blocks-per-file`.
+    pub blocks_per_file_max: u32,
+    /// `dfs.namenode.replication.min`.
+    pub replication_min: u16,
+    /// `dfs.replication.max`.
+    pub replication_max: u16,
+    /// Entries of one listing; `dfs.ls.limit`.
+    pub listing_max: usize,
+    /// Directories of one batched listing; `dfs.batched.ls.limit`.
+    pub batched_listing_paths_max: usize,
+    /// How stale an access time may be; 0 switches access times off. `dfs.namenode.accesstime.precision`.
+    pub access_time_precision_ms: u64,
+    /// Inodes that a content summary visits before it gives up its place; see [`crate::reads`].
+    pub content_summary_step: usize,
+    pub access: AccessPolicy,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            component_length_max: 255,
+            path_length_max: 8_000,
+            path_depth_max: 1_000,
+            directory_items_max: 1_048_576,
+            block_size_min: 1_048_576,
+            block_size_max: 1 << 46,
+            checksum_chunk: 512,
+            blocks_per_file_max: 10_000,
+            replication_min: 1,
+            replication_max: 512,
+            listing_max: 1_000,
+            batched_listing_paths_max: 100,
+            access_time_precision_ms: 3_600_000,
+            content_summary_step: 5_000,
+            access: AccessPolicy::default(),
+        }
+    }
+}
+
+/// Whether permissions are checked, and who stands above them.
+#[derive(Clone, Debug)]
+pub struct AccessPolicy {
+    /// `dfs.permissions.enabled`.
+    pub enabled: bool,
+    /// The user that runs the service.
+    pub superuser: Arc<str>,
+    /// `dfs.permissions.superusergroup`.
+    pub supergroup: Arc<str>,
+}
+
+impl Default for AccessPolicy {
+    fn default() -> Self {
+        Self { enabled: true, superuser: "hdfs".into(), supergroup: "supergroup".into() }
+    }
+}

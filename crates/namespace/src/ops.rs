@@ -1,0 +1,20 @@
+//! The operations that change the tree, one file each: what it promises, `Request`, `plan`, and `apply`.
+
+pub mod abandon_block;
+pub mod add_block;
+pub mod cleanup;
+pub mod complete;
+pub mod create;
+pub mod delete;
+pub mod fsync;
+pub mod mkdirs;
+pub mod recover_lease;
+pub mod release_lease;
+pub mod rename;
+pub mod rename2;
+pub mod set_owner;
+pub mod set_permission;
+pub mod set_replication;
+pub mod set_times;
+pub mod update_block_for_pipeline;
+pub mod update_pipeline;

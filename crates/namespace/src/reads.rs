@@ -1,0 +1,7 @@
+//! The operations that only look, one file each.
+
+pub mod check_access;
+pub mod get_block_locations;
+pub mod get_content_summary;
+pub mod get_file_info;
+pub mod get_listing;
