@@ -1,1 +1,21 @@
 //! The replica-group protocol as a pure machine.
+//!
+//! A [`Member`] is one server's part in one group: it decides what must be durable where, when an entry has
+//! committed, and who leads. To it an edit is an id and bytes. It must never know the disk, the network, the
+//! coordinator's kind or the clock: time is an argument, and everything that it wants done is in the
+//! [`Effects`] of a step.
+//!
+//! Start with [`Input`], which is all that can wake a member, then [`Member::step`].
+//!
+//! So far a group has one member. Epochs, the durable promise, the compare-and-set of the view, the first
+//! entry of an epoch and the commit rule are the real ones; messages between members are not there yet.
+
+pub mod effects;
+pub mod epoch_start;
+pub mod input;
+pub mod member;
+
+pub use effects::{Effects, Outgoing, Role, ViewChange};
+pub use epoch_start::{EpochStart, IdSteps};
+pub use input::{ChangeFailed, Input, Proof, Proposal};
+pub use member::{Member, Restored, Settings};

@@ -1,1 +1,35 @@
 //! Segments and images: the bytes that last.
+//!
+//! One directory holds one member's store of one group: the member's durable state, its log in segments,
+//! and images of the state machine. The formats are described in `docs/format/journal.md` and
+//! `docs/format/image.md`. This crate knows entries as an id, a kind and bytes; it must never know what an
+//! edit means, who else is in the group, or who leads it.
+//!
+//! A store is used in this order, which the types enforce:
+//!
+//! 1. [`format()`] makes the directory, once.
+//! 2. [`open`] gives a [`Recovery`]: [`Recovery::load_image`], then [`Recovery::replay`].
+//! 3. `replay` gives the [`Journal`], which appends. [`Journal::append`] submits and returns; callbacks
+//!    run in order once their entries are durable, and carry the proof.
+//! 4. [`Journal::write_image`] writes an image beside the running service; once the group has committed the
+//!    [`Checkpoint`] entry that names it, [`Journal::checkpoint_committed`] lets go of what it replaces.
+//!
+//! A failed fsync is final: the journal refuses every later append and remembers the first reason.
+
+pub mod append;
+pub mod checkpoint;
+pub mod error;
+pub mod image;
+pub mod member_state;
+pub mod recovery;
+pub mod settings;
+pub mod store;
+
+pub use append::{AppendDone, Journal};
+pub use checkpoint::Checkpoint;
+pub use error::{AppendError, Fault, FormatError, ImageError, OpenError, RecoverError, StateError};
+pub use image::{ImageReader, ImageWriter};
+pub use member_state::MemberState;
+pub use recovery::{Finding, Recovered, Recovery};
+pub use settings::{Identity, Settings};
+pub use store::{format, open};

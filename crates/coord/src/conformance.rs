@@ -1,0 +1,1 @@
+//! The behaviour that every coordinator shows.

@@ -1,0 +1,116 @@
+//! An error per phase. Each names the file and the offset, what was expected and found, and what to do.
+
+use base::{Epoch, Sn, TxId};
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// `format` failed: nothing usable was made.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// Choose another directory, or remove what is there by hand.
+    #[error("{} is not empty: a store is never made over existing files", .directory.display())]
+    NotEmpty { directory: PathBuf },
+    /// Fix the request.
+    #[error("cluster id must be 1 to 255 bytes, this one has {length}")]
+    ClusterId { length: usize },
+    /// Look at the disk.
+    #[error("cannot write {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+/// `open` failed: the store was not changed.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Format it first, or fix the directory's name.
+    #[error("{} holds no store; make one with `clover meta format`", .directory.display())]
+    NotFormatted { directory: PathBuf },
+    /// Stop the other process.
+    #[error("{} is in use by another process", .directory.display())]
+    InUse { directory: PathBuf },
+    /// Use a newer program.
+    #[error("{} has format version {found}; this program reads up to {supported}", .file.display())]
+    Version { file: PathBuf, found: u32, supported: u32 },
+    /// Rebuild this member from another, or restore both state files together with the journal.
+    #[error("neither copy of the member's state can be read: {first}; {second}. Rebuild this member")]
+    StateDamaged { first: String, second: String },
+    /// The disk failed under this store. Replace or check the disk, then rebuild the member.
+    #[error(
+        "{} is not trusted since an earlier failure: {note}. Check the disk, then rebuild this member from \
+         another one or accept the store as it is", .directory.display()
+    )]
+    Untrusted { directory: PathBuf, note: String },
+    /// Fix the settings.
+    #[error("{what}")]
+    Settings { what: String },
+    /// Look at the disk.
+    #[error("cannot read {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+/// Recovery failed: nothing was truncated or removed.
+#[derive(Debug, Error)]
+pub enum RecoverError {
+    /// Repair this place from another member's copy, or rebuild the member. Never truncated automatically.
+    #[error("{} is damaged at offset {offset}: expected {expected}, found {found}. {remedy}", .file.display())]
+    Damaged { file: PathBuf, offset: u64, expected: String, found: String, remedy: &'static str },
+    /// The entry is intact but the state machine cannot read it: report a bug, or use a newer program.
+    #[error("entry {id} in {} at offset {offset} cannot be applied", .file.display())]
+    Apply { file: PathBuf, offset: u64, id: TxId, source: Box<dyn std::error::Error + Send + Sync> },
+    /// Look at the disk.
+    #[error("cannot read or write {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+/// `append` refused: nothing was taken.
+#[derive(Debug, Error)]
+pub enum AppendError {
+    /// The journal has failed; this process cannot write any more.
+    #[error("the journal refuses appends")]
+    Failed(#[source] std::sync::Arc<Fault>),
+    /// Step down: a newer epoch was promised.
+    #[error("entry of epoch {epoch} refused, epoch {promised} is promised")]
+    Fenced { epoch: Epoch, promised: Epoch },
+    /// A bug in the caller.
+    #[error("entry {id} does not follow the end of the log {end}")]
+    OutOfOrder { id: TxId, end: TxId },
+    /// Fix the request.
+    #[error("entry of {bytes} bytes is over the limit of {limit}")]
+    TooLarge { bytes: usize, limit: usize },
+    /// The log was closed.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// The first reason why a journal stopped for good. The disk may hold anything after `durable`.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{operation} failed on {}: {reason}; durable up to {durable}", .file.display())]
+pub struct Fault {
+    pub operation: &'static str,
+    pub file: PathBuf,
+    pub reason: String,
+    pub kind: io::ErrorKind,
+    pub durable: Sn,
+}
+
+/// The member's state, or the place of its segments, could not be changed.
+#[derive(Debug, Error)]
+pub enum StateError {
+    #[error("the journal refuses changes")]
+    Failed(#[source] std::sync::Arc<Fault>),
+    #[error("epoch {epoch} cannot be promised, {promised} already is")]
+    PromiseGoesBack { epoch: Epoch, promised: Epoch },
+    #[error("cannot write {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+/// An image was not written; the store is as before.
+#[derive(Debug, Error)]
+pub enum ImageError {
+    #[error("the journal refuses changes")]
+    Failed(#[source] std::sync::Arc<Fault>),
+    #[error("cannot write {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+    /// What was written does not read back: check the disk.
+    #[error("image {} does not read back as written: {what}", .file.display())]
+    Verify { file: PathBuf, what: String },
+}

@@ -1,0 +1,45 @@
+//! What a store belongs to, and its limits.
+
+use base::{GroupId, MemberId};
+
+/// Whose store this is. Written once by `format`, checked at every open by whoever knows better.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// At most 255 bytes, for example `CID-<uuid>`.
+    pub cluster_id: String,
+    pub group: GroupId,
+    pub member: MemberId,
+}
+
+/// Numbers of a journal. The defaults are for a server; simulations use tiny ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Size of a segment file, preallocated. A multiple of 4096, at least [`Settings::SEGMENT_BYTES_MIN`].
+    pub segment_bytes: u64,
+    /// Batches under way to the disk at the same time. Entries that arrive meanwhile share the next batch.
+    pub flights_max: usize,
+    /// Most bytes of payload in one batch; a larger entry gets a batch of its own.
+    pub batch_bytes_max: usize,
+    /// Payload bytes that may wait for the disk before [`crate::Journal::wait_for_room`] blocks.
+    pub waiting_bytes_max: usize,
+    /// Refuse to take a new segment when the disk would have less than this left.
+    pub reserve_bytes: u64,
+}
+
+impl Settings {
+    /// A segment header, a footer, and one entry of the largest size must fit.
+    pub const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            // Two: one flush on the device while the next is written.
+            flights_max: 2,
+            batch_bytes_max: 1 << 20,
+            waiting_bytes_max: 16 << 20,
+            reserve_bytes: 64 << 20,
+        }
+    }
+}
