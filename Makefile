@@ -1,0 +1,51 @@
+# Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
+#   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
+#   make test       installs what the tests need, and passes them all
+# Others: make interop [HADOOP=3.3.6], make conformance, make lint, make clean-clients
+
+HADOOP ?= 3.5.0
+DEMO_DIR ?= target/demo
+CARGO ?= cargo
+# Where cargo puts what it builds; CARGO_TARGET_DIR moves it.
+BUILD := $(or $(CARGO_TARGET_DIR),target)
+DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
+
+.PHONY: help build demo test setup-test lint conformance interop interop-slice clean-clients
+
+help:
+	@sed -n '1,4s/^# \{0,1\}//p' Makefile
+
+build:
+	$(CARGO) build --release --locked --package clover
+
+demo: build
+	DEMO_ONCE=$(DEMO_ONCE) scripts/demo $(BUILD)/release/clover $(DEMO_DIR)
+
+setup-test:
+	scripts/setup-test $(HADOOP)
+
+# All that CI does.
+test:
+	.ci/run
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) deny check licenses bans sources
+	$(CARGO) xtask tidy
+
+# Our protocol definitions against the descriptors in Hadoop's jars.
+conformance: setup-test
+	CLOVER_HADOOP_DESCRIPTORS=$(DESCRIPTORS) $(CARGO) test --locked --package clover-proto --test hadoop_descriptors -- --include-ignored
+
+# Stock clients against separate processes, then the kill rounds: the whole of it, which takes a while.
+interop: build setup-test
+	tests/interop/run --clover $(BUILD)/release/clover --hadoop $(HADOOP)
+
+# The same with little data and few rounds, as CI runs it.
+interop-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/interop/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice
+
+clean-clients:
+	rm -rf target/clients
