@@ -39,9 +39,25 @@ pub trait Disk: Send + Sync {
     fn is_directory(&self, path: &Path) -> io::Result<bool>;
     /// Makes names created, renamed or removed in this directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Bytes in a file, without opening it where that is cheaper.
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        self.open(path, OpenMode::Read)?.length()
+    }
+    /// Takes the lock that the file at `path` stands for, creating the file; `WouldBlock` when someone else
+    /// has it. Lasts until the answer is dropped or the process ends. A disk that only one process can see
+    /// may answer without looking.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.open(path, OpenMode::CreateOrTruncate)?;
+        Ok(Box::new(()))
+    }
     /// Bytes free for use and bytes in all of the file system that holds `path`.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
+
+/// A lock that is held: see [`Disk::lock`].
+pub trait Lock: Send + Sync {}
+
+impl Lock for () {}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {

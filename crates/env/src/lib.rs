@@ -9,7 +9,7 @@ pub mod local_disk;
 pub mod random;
 
 pub use clock::{Clock, SystemClock};
-pub use disk::{Disk, File, OpenMode, WriteDone};
+pub use disk::{Disk, File, Lock, OpenMode, WriteDone};
 pub use local_disk::LocalDisk;
 pub use random::{OsRandom, Random};
 

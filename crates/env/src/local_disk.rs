@@ -1,6 +1,6 @@
 //! The machine's file system.
 
-use crate::disk::{Disk, File, OpenMode, Space, WriteDone};
+use crate::disk::{Disk, File, Lock, OpenMode, Space, WriteDone};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::{
@@ -105,11 +105,38 @@ impl Disk for LocalDisk {
         fs::File::open(path)?.sync_all()
     }
 
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        use rustix::fs::{FlockOperation, fcntl_lock, flock};
+        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        // Two kinds of lock that do not see each other: `flock` also holds between two stores of one
+        // process, `fcntl` is what a Java process takes.
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            // The kernel may say either when another process has the lock.
+            rustix::io::Errno::ACCESS => io::ErrorKind::WouldBlock.into(),
+            other => io::Error::from(other),
+        })?;
+        file.set_len(0)?;
+        file.write_all_at(std::process::id().to_string().as_bytes(), 0)?;
+        Ok(Box::new(LocalLock { _file: file }))
+    }
+
     fn space(&self, path: &Path) -> io::Result<Space> {
         let stat = rustix::fs::statvfs(path)?;
         Ok(Space { total_bytes: stat.f_blocks * stat.f_frsize, free_bytes: stat.f_bavail * stat.f_frsize })
     }
 }
+
+/// Closing the file gives the lock back.
+struct LocalLock {
+    _file: fs::File,
+}
+
+impl Lock for LocalLock {}
 
 struct LocalFile {
     file: fs::File,
