@@ -1,6 +1,6 @@
 //! What a step wants done, in an order that the types enforce.
 
-use crate::Proof;
+use crate::{Proof, Proposal};
 use base::{Durable, Entry, Epoch, GroupView, LogPoint, Sn};
 
 /// What the world must now do.
@@ -37,6 +37,10 @@ pub struct Outgoing {
     pub committed: Option<Sn>,
     /// The member's role has changed.
     pub role: Option<Role>,
+    /// The coordinator's view is to be read and given in as [`crate::Input::View`].
+    pub read_view: bool,
+    /// Proposals that were not taken because this member does not serve: nothing of them has happened.
+    pub refused: Vec<Proposal>,
 }
 
 /// What a member does now.

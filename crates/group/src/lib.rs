@@ -10,6 +10,7 @@
 //! So far a group has one member. Epochs, the durable promise, the compare-and-set of the view, the first
 //! entry of an epoch and the commit rule are the real ones; messages between members are not there yet.
 
+pub mod commit;
 pub mod effects;
 pub mod epoch_start;
 pub mod input;

@@ -1,0 +1,196 @@
+use super::*;
+use base::{Durable, TxId};
+use bytes::Bytes;
+
+fn me() -> MemberStore {
+    MemberStore { member: MemberId(1), generation: 0 }
+}
+
+fn member(restored: Restored) -> Member {
+    Member::new(Settings::default(), me(), restored, Moment::default())
+}
+
+fn first_view() -> GroupView {
+    GroupView::new(&[me()], 1)
+}
+
+fn operation(text: &'static str) -> Proposal {
+    Proposal { kind: EntryKind::Operation, payload: Bytes::from_static(text.as_bytes()) }
+}
+
+const NOW: Moment = Moment::from_ms(10);
+
+/// Makes the effects durable and gives the proof back, as a driver does.
+fn settle(member: &mut Member, mut effects: Effects) -> Effects {
+    effects.take_entries();
+    let proof = effects.release(Durable::attest()).proof.expect("something was made durable");
+    member.step(NOW, Input::Durable(proof))
+}
+
+fn serving() -> Member {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
+    effects.take_change().unwrap();
+    let _ = effects.release_at_once();
+    let effects = member.step(NOW, Input::Changed(Ok(1)));
+    let effects = settle(&mut member, effects);
+    let effects = settle(&mut member, effects);
+    assert_eq!(effects.release_at_once().role, Some(Role::Serving { epoch: Epoch(1) }));
+    member
+}
+
+#[test]
+fn a_group_of_one_starts() {
+    let mut member = member(Restored::default());
+    assert_eq!(member.role(), &Role::Following);
+
+    // It asks for the next epoch and says nothing yet.
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 7 });
+    let change = effects.take_change().unwrap();
+    assert_eq!((change.expected_version, change.view.epoch), (7, Epoch(1)));
+    assert_eq!(change.view.active, Some(MemberId(1)));
+    assert_eq!(change.view.in_sync, [me()]);
+    assert_eq!(effects.release_at_once().role, Some(Role::Claiming));
+
+    // Confirmed: the promise first.
+    let effects = member.step(NOW, Input::Changed(Ok(8)));
+    assert_eq!(effects.promise(), Some(Epoch(1)));
+    assert_eq!(member.promised(), Epoch(0));
+
+    // The promise is durable: the epoch's first entry.
+    let mut effects = settle(&mut member, effects);
+    assert_eq!(member.promised(), Epoch(1));
+    let entries = effects.take_entries();
+    assert_eq!(entries.len(), 1);
+    let start = EpochStart::decode(&entries[0].payload).unwrap();
+    assert_eq!((start.epoch, start.previous), (Epoch(1), LogPoint::default()));
+    assert_eq!(member.committed(), Sn(0));
+
+    // The entry is durable: it has committed, and the member serves.
+    let out = settle(&mut member, effects).release_at_once();
+    assert_eq!(out.committed, Some(Sn(1)));
+    assert_eq!(out.role, Some(Role::Serving { epoch: Epoch(1) }));
+}
+
+#[test]
+fn several_batches_in_flight_commit_in_their_order() {
+    let mut member = serving();
+    let first = member.step(NOW, Input::Propose(vec![operation("a"), operation("b")]));
+    let second = member.step(NOW, Input::Propose(vec![operation("c")]));
+    assert_eq!(member.end().id, TxId { epoch: Epoch(1), sn: Sn(4) });
+    assert_eq!(member.committed(), Sn(1));
+    assert_eq!(settle(&mut member, first).release_at_once().committed, Some(Sn(3)));
+    assert_eq!(settle(&mut member, second).release_at_once().committed, Some(Sn(4)));
+}
+
+#[test]
+fn a_restarted_member_claims_a_new_epoch_though_it_is_named_active() {
+    let old = serving();
+    let mut view = first_view();
+    view.epoch = Epoch(1);
+    view.active = Some(MemberId(1));
+    let mut member = member(Restored { promised: Epoch(1), end: old.end(), known_commit: Sn(1), boot: 2 });
+    let mut effects = member.step(NOW, Input::View { view, version: 1 });
+    let change = effects.take_change().unwrap();
+    assert_eq!(change.view.epoch, Epoch(2));
+    assert_eq!(change.view.in_sync, [me()]);
+    assert!(matches!(effects.release_at_once().role, Some(Role::Claiming)));
+}
+
+#[test]
+fn an_epoch_seen_is_promised_before_the_next_is_claimed() {
+    // The old claim was confirmed, the promise did not reach the disk.
+    let mut view = first_view();
+    view.epoch = Epoch(5);
+    let mut member = member(Restored { promised: Epoch(4), ..Restored::default() });
+    let mut effects = member.step(NOW, Input::View { view, version: 9 });
+    assert_eq!(effects.take_change(), None);
+    assert_eq!(effects.promise(), Some(Epoch(5)));
+    let mut effects = settle(&mut member, effects);
+    assert_eq!(effects.take_change().unwrap().view.epoch, Epoch(6));
+}
+
+#[test]
+fn a_coordinator_that_has_lost_history_is_not_believed() {
+    let mut member = member(Restored { promised: Epoch(3), ..Restored::default() });
+    let effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
+    let Some(Role::Stopped { reason }) = effects.release_at_once().role else { panic!() };
+    assert!(reason.contains("lost history"), "{reason}");
+}
+
+#[test]
+fn a_log_that_lacks_committed_entries_is_not_offered() {
+    let mut view = first_view();
+    view.commit_hint = TxId { epoch: Epoch(1), sn: Sn(5) };
+    view.epoch = Epoch(1);
+    let mut member = member(Restored { promised: Epoch(1), ..Restored::default() });
+    let effects = member.step(NOW, Input::View { view, version: 0 });
+    assert!(matches!(effects.release_at_once().role, Some(Role::Stopped { .. })));
+}
+
+#[test]
+fn another_generation_of_the_store_is_not_eligible() {
+    let mut view = first_view();
+    view.in_sync[0].generation = 1;
+    let mut member = member(Restored::default());
+    let effects = member.step(NOW, Input::View { view, version: 0 });
+    assert!(matches!(effects.release_at_once().role, Some(Role::Stopped { .. })));
+}
+
+#[test]
+fn an_unknown_answer_is_asked_for_again_with_the_identical_change() {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
+    let change = effects.take_change().unwrap();
+    let _ = member.step(NOW, Input::Changed(Err(ChangeFailed::Unknown)));
+    let at = member.deadline().unwrap();
+    assert!(member.step(NOW, Input::Tick).take_change().is_none());
+    assert_eq!(member.step(at, Input::Tick).take_change(), Some(change));
+}
+
+#[test]
+fn a_lost_claim_reads_the_view_again_later() {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
+    effects.take_change();
+    let effects = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
+    assert_eq!(effects.release_at_once().role, Some(Role::Following));
+    let at = member.deadline().unwrap();
+    assert!(member.step(at, Input::Tick).release_at_once().read_view);
+}
+
+#[test]
+fn proposals_are_given_back_unless_this_member_serves() {
+    let mut member = member(Restored::default());
+    let effects = member.step(NOW, Input::Propose(vec![operation("a")]));
+    assert_eq!(effects.release_at_once().refused, [operation("a")]);
+}
+
+#[test]
+fn nothing_commits_after_the_disk_has_failed() {
+    let mut member = serving();
+    let effects = member.step(NOW, Input::Propose(vec![operation("a")]));
+    assert!(matches!(member.step(NOW, Input::DiskFailed).release_at_once().role, Some(Role::Stopped { .. })));
+    let out = settle(&mut member, effects).release_at_once();
+    assert_eq!(out.committed, None);
+    assert_eq!(member.committed(), Sn(1));
+}
+
+#[test]
+fn a_view_of_a_later_epoch_deposes() {
+    let mut member = serving();
+    let mut view = first_view();
+    view.epoch = Epoch(2);
+    let out = member.step(NOW, Input::View { view, version: 9 }).release_at_once();
+    assert!(matches!(out.role, Some(Role::Stopped { .. })));
+}
+
+#[test]
+fn the_first_entry_of_an_epoch_reads_back() {
+    let start = EpochStart { epoch: Epoch(3), previous: LogPoint::default(), id_steps: IdSteps::default() };
+    let bytes = start.encode();
+    assert_eq!(EpochStart::decode(&bytes), Some(start));
+    for length in 0..bytes.len() {
+        assert_eq!(EpochStart::decode(&bytes[..length]), None);
+    }
+}
