@@ -9,6 +9,8 @@
 pub mod conformance;
 pub mod coordinator;
 pub mod embedded;
+pub mod file;
 
 pub use coordinator::{ChangeError, Coordinator, Done, ReadError, Version, Versioned, Watch, wait};
 pub use embedded::Embedded;
+pub use file::OpenError;
