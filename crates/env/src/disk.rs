@@ -50,11 +50,6 @@ pub trait Disk: Send + Sync {
         self.open(path, OpenMode::CreateOrTruncate)?;
         Ok(Box::new(()))
     }
-    /// Locks a file, made if it is missing, against other holders for as long as the handle lives.
-    /// `WouldBlock` when somebody else holds it. A disk without other users need not do more than open it.
-    fn lock(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        self.open(path, if self.exists(path)? { OpenMode::ReadWrite } else { OpenMode::CreateNew })
-    }
     /// Bytes free for use and bytes in all of the file system that holds `path`.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }

@@ -125,15 +125,6 @@ impl Disk for LocalDisk {
         Ok(Box::new(LocalLock { _file: file }))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        file.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
-            fs::TryLockError::Error(error) => error,
-        })?;
-        Ok(Arc::new(LocalFile { file, queue: self.queue.clone() }))
-    }
-
     fn space(&self, path: &Path) -> io::Result<Space> {
         let stat = rustix::fs::statvfs(path)?;
         Ok(Space { total_bytes: stat.f_blocks * stat.f_frsize, free_bytes: stat.f_bavail * stat.f_frsize })
