@@ -2,6 +2,21 @@
 //!
 //! This is the only crate that knows Java class names and protobuf. It turns bytes into values and values
 //! into bytes; it never opens a socket and never decides anything.
+//!
+//! Start with [`rpc_frame`] for what surrounds a call, [`decode`] for what is inside, and [`exception`] for
+//! how a refusal is spelt.
+
+pub mod data_transfer;
+pub mod exception;
+pub mod protocol;
+pub mod required;
+pub mod rpc_frame;
+pub mod wire;
+
+pub use required::{DecodeError, decode};
+
+/// The compiled protocol definitions: a `google.protobuf.FileDescriptorSet`.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// `hadoop.common`: RPC headers, tokens, HA service state.
 #[allow(clippy::all)]

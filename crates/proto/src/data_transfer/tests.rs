@@ -1,7 +1,5 @@
 use super::*;
-use crate::hdfs::{
-    BlockOpResponseProto, OpReadBlockProto, PacketHeaderProto, PipelineAckProto, Status,
-};
+use crate::hdfs::{BlockOpResponseProto, OpReadBlockProto, PacketHeaderProto, PipelineAckProto, Status};
 use base::PacketHeader;
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
