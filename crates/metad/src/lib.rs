@@ -1,1 +1,29 @@
-//! The metadata service: drives namespace, blocks and group over journal, coord and rpc.
+//! The metadata service: drives `namespace`, `blocks` and `group` over `journal`, `coord` and `rpc`.
+//!
+//! It is thin on purpose: a decision made here belongs below. Reads are answered by the thread that decoded
+//! them; writes queue for one writer, which plans and applies them in short turns and has them appended;
+//! a reply waits for the commit of everything it may rest on.
+//!
+//! Start with [`MetaServer::start`], then `core.rs` and `turn.rs`.
+
+mod background;
+mod checkpoint;
+mod client_protocol;
+mod commit;
+pub mod config;
+mod core;
+pub mod datanodes;
+pub mod format;
+mod groups;
+mod ha_protocol;
+mod metrics;
+mod namenode_protocol;
+mod replica;
+mod server;
+mod turn;
+mod uncommitted;
+
+pub use crate::core::Cluster;
+pub use config::{CallLimits, FileDefaults, LeaseLimits, MetaConfig};
+pub use format::{ClusterError, FormatError, format, read_cluster};
+pub use server::{MetaServer, StartError};

@@ -1,0 +1,247 @@
+//! What a writer asks about its blocks.
+
+use super::calls::{self, decode};
+use crate::{core::Core, datanodes::wire, turn::Turn};
+use ::blocks::{Location, Placement, Reader, ServerFilter};
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
+use namespace::{Reply, ops};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn block_of(proto: &p::ExtendedBlockProto) -> Block {
+    Block {
+        id: BlockId(proto.block_id),
+        generation_stamp: GenerationStamp(proto.generation_stamp),
+        length: proto.num_bytes(),
+    }
+}
+
+pub fn add_block(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AddBlockRequestProto>(&call, reply) else { return };
+    calls::turn(core, call, reply, move |turn, call| {
+        Ok(p::AddBlockResponseProto { block: allocate(turn, call, &request)? })
+    });
+}
+
+fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto) -> FsResult<p::LocatedBlockProto> {
+    if let Some(essentials) = calls::remembered(turn, call)? {
+        return again(turn, call, essentials);
+    }
+    calls::refuse_in_safe_mode(turn.core(), || format!("Cannot add block to {}", request.src))?;
+    let previous = request.previous.as_ref().map(block_of);
+    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+        let request = ops::add_block::Request {
+            path: &request.src,
+            holder: &request.client_name,
+            previous,
+            inode: InodeId(request.file_id.unwrap_or(0)),
+        };
+        ops::add_block::plan(namespace, context, &request, facts)
+    })?;
+    match plan {
+        ops::add_block::Plan::Again(essentials) => again(turn, call, essentials),
+        ops::add_block::Plan::New { edit, replication, block_size, .. } => {
+            let targets = choose(turn, call, request, replication, block_size)?;
+            let essentials = turn.apply_with_targets(&edit, &targets).reply;
+            let Reply::Block { block, offset, .. } = essentials else {
+                unreachable!("an allocation answers with its block");
+            };
+            Ok(wire::located_at(&turn.core().cluster.block_pool, block, offset, &targets))
+        }
+    }
+}
+
+/// The same answer as before, with the targets that the block has.
+fn again(turn: &Turn<'_>, call: &Call, essentials: Reply) -> FsResult<p::LocatedBlockProto> {
+    let Reply::Block { block, offset, .. } = essentials else {
+        return Err(FsError::Io("The call was answered before, but not with a block.".into()));
+    };
+    let host = super::reads::host(call);
+    let core = turn.core();
+    let located = core.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
+    Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()))
+}
+
+fn choose(
+    turn: &Turn<'_>,
+    call: &Call,
+    request: &p::AddBlockRequestProto,
+    replication: u16,
+    block_size: u64,
+) -> FsResult<Vec<Location>> {
+    let excluded: Vec<&str> = request.exclude_nodes.iter().map(|node| &*node.id.datanode_uuid).collect();
+    let favoured: Vec<&str> = request.favored_nodes.iter().map(String::as_str).collect();
+    let host = super::reads::host(call);
+    let avoid_writer = request.flags.contains(&(p::AddBlockFlagProto::NoLocalWrite as i32));
+    let placement = Placement {
+        writer: Reader { host: Some(&host) },
+        replication: replication.into(),
+        block_size,
+        excluded: &excluded,
+        favoured: &favoured,
+        existing: &[],
+        avoid_writer,
+    };
+    let core = turn.core();
+    let mut blocks = core.blocks.lock();
+    let targets = blocks.choose_targets(&placement, turn.moment);
+    let minimum = usize::from(core.config.limits.replication_min);
+    if targets.len() >= minimum {
+        return Ok(targets);
+    }
+    let live = blocks.servers(ServerFilter::Live).len();
+    Err(FsError::Io(format!(
+        "File {} could only be written to {} of the {minimum} minReplication nodes. \
+         There are {live} datanode(s) running and {} node(s) are excluded in this operation.",
+        request.src,
+        targets.len(),
+        if excluded.is_empty() { "no".to_owned() } else { excluded.len().to_string() },
+    )))
+}
+
+pub fn abandon_block(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AbandonBlockRequestProto>(&call, reply) else { return };
+    let block = block_of(&request.b);
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot abandon block {block} for file{src}"),
+        move |namespace, context, _| {
+            let request = ops::abandon_block::Request {
+                path: &request.src,
+                holder: &request.holder,
+                block: block.id,
+                inode: InodeId(request.file_id.unwrap_or(0)),
+            };
+            ops::abandon_block::plan(namespace, context, &request)
+        },
+        |_, _| p::AbandonBlockResponseProto {},
+    );
+}
+
+/// More places for a block whose pipeline lost a server.
+pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetAdditionalDatanodeRequestProto>(&call, reply) else { return };
+    calls::turn(core, call, reply, move |turn, call| {
+        calls::refuse_in_safe_mode(turn.core(), || {
+            format!("Cannot add datanode; src={}, blk={}", request.src, block_of(&request.blk))
+        })?;
+        let core = turn.core();
+        let mut map = core.blocks.lock();
+        let existing: Vec<Location> = request
+            .existings
+            .iter()
+            .zip(&request.existing_storage_uuids)
+            .filter_map(|(node, storage)| map.location(&node.id.datanode_uuid, storage))
+            .collect();
+        let excluded: Vec<&str> = request.excludes.iter().map(|node| &*node.id.datanode_uuid).collect();
+        let host = super::reads::host(call);
+        let placement = Placement {
+            writer: Reader { host: Some(&host) },
+            replication: request.num_additional_nodes as usize,
+            block_size: core.config.defaults.block_size,
+            excluded: &excluded,
+            favoured: &[],
+            existing: &existing,
+            avoid_writer: false,
+        };
+        let added = map.choose_targets(&placement, turn.moment);
+        let targets: Vec<Location> = existing.into_iter().chain(added).collect();
+        let block = block_of(&request.blk);
+        Ok(p::GetAdditionalDatanodeResponseProto {
+            block: wire::located_at(&core.cluster.block_pool, block, 0, &targets),
+        })
+    });
+}
+
+pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::UpdateBlockForPipelineRequestProto>(&call, reply) else { return };
+    let asked = block_of(&request.block);
+    let pool = core.cluster.block_pool.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot get a new GS for block {asked}"),
+        move |namespace, context, _| {
+            let request =
+                ops::update_block_for_pipeline::Request { block: asked, holder: &request.client_name };
+            ops::update_block_for_pipeline::plan(namespace, context, &request)
+        },
+        move |_, essentials| {
+            let stamp = match essentials {
+                Reply::Block { block, .. } => block.generation_stamp,
+                _ => asked.generation_stamp,
+            };
+            let block = Block { generation_stamp: stamp, ..asked };
+            p::UpdateBlockForPipelineResponseProto { block: wire::located_at(&pool, block, 0, &[]) }
+        },
+    );
+}
+
+pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::UpdatePipelineRequestProto>(&call, reply) else { return };
+    calls::turn(core, call, reply, move |turn, call| {
+        if calls::remembered(turn, call)?.is_some() {
+            return Ok(p::UpdatePipelineResponseProto {});
+        }
+        let (old, new) = (block_of(&request.old_block), block_of(&request.new_block));
+        calls::refuse_in_safe_mode(turn.core(), || format!("Cannot update pipeline for {old}"))?;
+        let planned = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
+            let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };
+            ops::update_pipeline::plan(namespace, context, &request)
+        })?;
+        if let namespace::Planned::Edit(edit) = planned {
+            let targets: Vec<Location> = {
+                let map = turn.core().blocks.lock();
+                let named = request.new_nodes.iter().zip(&request.storage_i_ds);
+                named.filter_map(|(node, storage)| map.location(&node.datanode_uuid, storage)).collect()
+            };
+            turn.apply_with_targets(&edit, &targets);
+        }
+        Ok(p::UpdatePipelineResponseProto {})
+    });
+}
+
+pub fn fsync(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::FsyncRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot fsync file {src}"),
+        move |namespace, context, _| {
+            let request = ops::fsync::Request {
+                path: &request.src,
+                holder: &request.client,
+                last_block_length: request.last_block_length(),
+                inode: InodeId(request.file_id.unwrap_or(0)),
+            };
+            ops::fsync::plan(namespace, context, &request)
+        },
+        |_, _| p::FsyncResponseProto {},
+    );
+}
+
+pub fn report_bad_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::ReportBadBlocksRequestProto>(&call, reply) else { return };
+    let now = core.moment();
+    let mut map = core.blocks.lock();
+    for located in &request.blocks {
+        if located.b.pool_id != *core.cluster.block_pool {
+            continue;
+        }
+        let block = block_of(&located.b);
+        for (index, node) in located.locs.iter().enumerate() {
+            let storage = located.storage_i_ds.get(index).map(String::as_str).filter(|id| !id.is_empty());
+            tracing::warn!(%block, server = %node.id.datanode_uuid, user = %call.caller, "bad replica reported");
+            map.report_bad(block, &node.id.datanode_uuid, storage, now);
+        }
+    }
+    drop(map);
+    reply.ok(&p::ReportBadBlocksResponseProto {});
+}

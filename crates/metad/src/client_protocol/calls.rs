@@ -1,0 +1,132 @@
+//! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
+//! which only the plan is unusual.
+
+use crate::{
+    core::{Core, Tree},
+    turn::{Turn, commit_failed},
+};
+use base::{FsError, FsResult};
+use namespace::{BlockFacts, Context, Namespace, Planned, Reply};
+use prost::Message;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+/// Decodes the request or answers with why not.
+pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -> Option<(M, Replier)> {
+    match call.decode::<M>() {
+        Ok(request) => Some((request, reply)),
+        Err(error) => {
+            reply.error(error);
+            None
+        }
+    }
+}
+
+pub fn send<M: Message>(reply: Replier, answer: FsResult<M>) {
+    match answer {
+        Ok(message) => reply.ok(&message),
+        Err(error) => reply.fs_error(&error),
+    }
+}
+
+/// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
+pub fn read<M: Message + Send + 'static>(
+    core: &Arc<Core>,
+    call: &Call,
+    reply: Replier,
+    look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<M>,
+) {
+    let (answer, wait_for) = {
+        let tree = core.tree();
+        let context = core.context(&call.caller, Some(call.origin));
+        let answer = look(&tree, &context);
+        (answer, (!tree.uncommitted.is_empty()).then(|| tree.namespace.applied().sn))
+    };
+    match wait_for {
+        None => send(reply, answer),
+        Some(sn) => core.commit.when(sn, move |committed| match committed {
+            Ok(()) => send(reply, answer),
+            Err(reason) => reply.fs_error(&commit_failed(reason)),
+        }),
+    }
+}
+
+/// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
+pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResult<()> {
+    let blocks = core.blocks.lock();
+    if !blocks.in_safe_mode() {
+        return Ok(());
+    }
+    let tip = blocks.safe_mode_message(core.moment());
+    Err(FsError::SafeMode(format!("{}. Name node is in safe mode.\n{tip}", what())))
+}
+
+/// A write in its usual shape: look into the retry cache, plan, apply, answer after the commit.
+pub fn write<M: Message + Send + 'static>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    what: impl FnOnce() -> String + Send + 'static,
+    plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned> + Send + 'static,
+    answer: impl FnOnce(&Turn<'_>, Reply) -> M + Send + 'static,
+) {
+    turn(core, call, reply, |turn, call| {
+        run(turn, call, what, plan).map(|essentials| answer(turn, essentials))
+    });
+}
+
+/// Runs `operate` in the writer's turn and answers with what it gives, after the commit of all it has seen.
+pub fn turn<M: Message + Send + 'static>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<M> + Send + 'static,
+) {
+    // The reply is parted from the queue's closure by a slot, so that a full queue can still be answered.
+    let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
+    let taken = slot.clone();
+    let queued = core.write(Box::new(move |turn| {
+        let Some(reply) = taken.lock().take() else { return };
+        let answer = operate(turn, &call);
+        after_commit(turn, reply, answer);
+    }));
+    if let Err(error) = queued
+        && let Some(reply) = slot.lock().take()
+    {
+        reply.fs_error(&error);
+    }
+}
+
+/// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
+pub fn after_commit<M: Message + Send + 'static>(turn: &mut Turn<'_>, reply: Replier, answer: FsResult<M>) {
+    turn.after_commit(move |committed| match committed {
+        Ok(()) => send(reply, answer),
+        Err(reason) => reply.fs_error(&commit_failed(reason)),
+    });
+}
+
+/// What the retry cache has for this call: `Some` if it was carried out before.
+pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
+    turn.namespace().retry_lookup(&call.origin, fingerprint(call)).into_result(&call.origin)
+}
+
+pub fn fingerprint(call: &Call) -> u64 {
+    namespace::fingerprint(&call.method, &call.request)
+}
+
+/// Retry cache, safe mode, plan, apply.
+pub fn run(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    what: impl FnOnce() -> String,
+    plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned>,
+) -> FsResult<Reply> {
+    if let Some(essentials) = remembered(turn, call)? {
+        return Ok(essentials);
+    }
+    refuse_in_safe_mode(turn.core(), what)?;
+    match turn.plan(&call.caller, call.origin, fingerprint(call), plan)? {
+        Planned::Edit(edit) => Ok(turn.apply(&edit).reply),
+        Planned::NoChange(essentials) => Ok(essentials),
+    }
+}

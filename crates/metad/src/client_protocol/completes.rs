@@ -1,0 +1,142 @@
+//! `complete`, and the calls of it that wait for a data server's report.
+//!
+//! A writer closes its file the moment the last packet is acknowledged; the data servers' reports are then
+//! on their way. Hadoop answers "not yet" and its client sleeps 400 ms; here the call is parked, holding
+//! neither a lock nor a thread, until the report is in or a bounded moment has passed.
+
+use super::calls::{self, decode};
+use crate::{core::Core, turn::Turn};
+use base::{Block, BlockId, FsResult, InodeId, Moment};
+use namespace::ops;
+use parking_lot::Mutex;
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::{collections::HashMap, sync::Arc};
+
+/// Calls parked at most; more are answered "not yet" at once.
+const PARKED_COUNT_MAX: usize = 100_000;
+
+/// Closed files whose last block nobody has reported yet.
+#[derive(Default)]
+pub struct Parked {
+    by_block: Mutex<HashMap<BlockId, Vec<Waiter>>>,
+}
+
+struct Waiter {
+    call: Call,
+    request: p::CompleteRequestProto,
+    reply: Replier,
+    deadline: Moment,
+}
+
+impl Parked {
+    /// Another replica of these blocks was reported: plan their calls again.
+    pub fn wake(&self, core: &Arc<Core>, blocks: &[BlockId]) {
+        let mut parked = self.by_block.lock();
+        if parked.is_empty() {
+            return;
+        }
+        let woken: Vec<Waiter> = blocks.iter().filter_map(|id| parked.remove(id)).flatten().collect();
+        drop(parked);
+        for waiter in woken {
+            queue(core, waiter);
+        }
+    }
+
+    /// Answers "not yet" to those that have waited long enough.
+    pub fn expire(&self, now: Moment) {
+        let mut expired = Vec::new();
+        self.by_block.lock().retain(|_, waiters| {
+            expired.extend(waiters.extract_if(.., |waiter| waiter.deadline <= now));
+            !waiters.is_empty()
+        });
+        for waiter in expired {
+            waiter.reply.ok(&p::CompleteResponseProto { result: false });
+        }
+    }
+
+    fn park(&self, block: BlockId, waiter: Waiter) -> Result<(), Waiter> {
+        let mut parked = self.by_block.lock();
+        if parked.len() >= PARKED_COUNT_MAX {
+            return Err(waiter);
+        }
+        parked.entry(block).or_default().push(waiter);
+        Ok(())
+    }
+}
+
+pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::CompleteRequestProto>(&call, reply) else { return };
+    let deadline = core.moment().plus_ms(core.config.complete_wait_ms);
+    queue(core, Waiter { call, request, reply, deadline });
+}
+
+fn queue(core: &Arc<Core>, waiter: Waiter) {
+    let slot = Arc::new(Mutex::new(Some(waiter)));
+    let taken = slot.clone();
+    let queued = core.write(Box::new(move |turn| {
+        if let Some(waiter) = taken.lock().take() {
+            run(turn, waiter);
+        }
+    }));
+    if let Err(error) = queued
+        && let Some(waiter) = slot.lock().take()
+    {
+        waiter.reply.fs_error(&error);
+    }
+}
+
+fn run(turn: &mut Turn<'_>, waiter: Waiter) {
+    match close(turn, &waiter) {
+        Ok(Closing::Done) => {
+            calls::after_commit(turn, waiter.reply, Ok(p::CompleteResponseProto { result: true }));
+        }
+        Ok(Closing::Waiting(block)) => wait(turn, block, waiter),
+        Err(error) => calls::after_commit::<p::CompleteResponseProto>(turn, waiter.reply, Err(error)),
+    }
+}
+
+enum Closing {
+    Done,
+    Waiting(Block),
+}
+
+fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
+    let Waiter { call, request, .. } = waiter;
+    if calls::remembered(turn, call)?.is_some() {
+        return Ok(Closing::Done);
+    }
+    calls::refuse_in_safe_mode(turn.core(), || format!("Cannot complete file {}", request.src))?;
+    let last = request.last.as_ref().map(super::blocks::block_of);
+    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+        let request = ops::complete::Request {
+            path: &request.src,
+            holder: &request.client_name,
+            last,
+            inode: InodeId(request.file_id.unwrap_or(0)),
+        };
+        ops::complete::plan(namespace, context, &request, facts)
+    })?;
+    Ok(match plan {
+        ops::complete::Plan::Already => Closing::Done,
+        ops::complete::Plan::Waiting(block) => Closing::Waiting(block),
+        ops::complete::Plan::Close(edit) => {
+            turn.apply(&edit);
+            Closing::Done
+        }
+    })
+}
+
+fn wait(turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
+    let core = turn.core();
+    if waiter.deadline <= turn.moment {
+        return waiter.reply.ok(&p::CompleteResponseProto { result: false });
+    }
+    if let Err(waiter) = core.parked.park(block.id, waiter) {
+        return waiter.reply.ok(&p::CompleteResponseProto { result: false });
+    }
+    // The report may have come between the plan and the parking.
+    if turn.is_reported(&block) {
+        core.parked.wake(core, &[block.id]);
+    }
+}

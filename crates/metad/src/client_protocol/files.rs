@@ -1,0 +1,163 @@
+//! Making, moving and removing files and directories; leases.
+
+use super::{
+    answers::{boolean, user},
+    calls::{self, decode},
+    status,
+};
+use crate::core::Core;
+use namespace::{Planned, Reply, ops, reads};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::MkdirsRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot create directory {src}"),
+        move |namespace, context, _| {
+            let request = ops::mkdirs::Request {
+                path: &request.src,
+                permission: request.masked.perm as u16,
+                create_parent: request.create_parent,
+            };
+            ops::mkdirs::plan(namespace, context, &request)
+        },
+        |_, essentials| p::MkdirsResponseProto { result: boolean(essentials) },
+    );
+}
+
+pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::CreateRequestProto>(&call, reply) else { return };
+    if request.ec_policy_name.as_deref().is_some_and(|name| !name.is_empty()) {
+        return reply.fs_error(&base::FsError::Unsupported(
+            "Erasure-coded files are not built yet in this version of Clover.".into(),
+        ));
+    }
+    let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
+    let src = request.src.clone();
+    core.renewals.lock().renew(&request.client_name, core.moment());
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot create file{src}"),
+        move |namespace, context, _| {
+            let request = ops::create::Request {
+                path: &request.src,
+                permission: request.masked.perm as u16,
+                holder: &request.client_name,
+                client_machine: &machine,
+                flags: request.create_flag,
+                create_parent: request.create_parent,
+                replication: request.replication,
+                block_size: request.block_size,
+            };
+            ops::create::plan(namespace, context, &request)
+        },
+        |turn, essentials| {
+            let fs = match essentials {
+                Reply::Created(inode) => reads::get_file_info::by_id(turn.namespace(), inode),
+                _ => None,
+            };
+            p::CreateResponseProto { fs: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) }
+        },
+    );
+}
+
+pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RenameRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot rename {src}"),
+        move |namespace, context, _| {
+            let request = ops::rename::Request { source: &request.src, destination: &request.dst };
+            ops::rename::plan(namespace, context, &request)
+        },
+        |_, essentials| p::RenameResponseProto { result: boolean(essentials) },
+    );
+}
+
+pub fn rename2(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::Rename2RequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot rename {src}"),
+        move |namespace, context, _| {
+            let request = ops::rename2::Request {
+                source: &request.src,
+                destination: &request.dst,
+                overwrite: request.overwrite_dest,
+                to_trash: request.move_to_trash.unwrap_or(false),
+            };
+            ops::rename2::plan(namespace, context, &request)
+        },
+        |_, _| p::Rename2ResponseProto {},
+    );
+}
+
+pub fn delete(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::DeleteRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot delete {src}"),
+        move |namespace, context, _| {
+            let request = ops::delete::Request { path: &request.src, recursive: request.recursive };
+            ops::delete::plan(namespace, context, &request)
+        },
+        |_, essentials| p::DeleteResponseProto { result: boolean(essentials) },
+    );
+}
+
+pub fn renew_lease(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RenewLeaseRequestProto>(&call, reply) else { return };
+    core.renewals.lock().renew(&request.client_name, core.moment());
+    reply.ok(&p::RenewLeaseResponseProto {});
+}
+
+pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RecoverLeaseRequestProto>(&call, reply) else { return };
+    calls::turn(core, call, reply, move |turn, call| {
+        calls::refuse_in_safe_mode(turn.core(), || format!("Cannot recover the lease of {}", request.src))?;
+        let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+            let request = ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
+            ops::recover_lease::plan(namespace, context, &request, facts)
+        })?;
+        let result = match plan {
+            ops::recover_lease::Plan::Closed => true,
+            ops::recover_lease::Plan::Waiting(_) => false,
+            ops::recover_lease::Plan::Edit(edit) => {
+                turn.apply(&edit);
+                // Hadoop answers false while recovery is under way; here it may be over already.
+                turn.plan(&user(call), call.origin, 0, |namespace, context, _| {
+                    reads::get_file_info::is_closed(namespace, context, &request.src)
+                })?
+            }
+        };
+        Ok(p::RecoverLeaseResponseProto { result })
+    });
+}
+
+/// A write of the service's own: a file was read after its access time had become too old.
+pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
+    // A full queue has better things to do than access times.
+    let _ = core.write(Box::new(move |turn| {
+        let planned = turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
+        if let Planned::Edit(edit) = planned {
+            turn.apply(&edit);
+        }
+    }));
+}

@@ -1,0 +1,229 @@
+//! Questions about the service itself, and its switches.
+
+use super::{
+    calls::{self, decode},
+};
+use crate::{core::Core, datanodes::wire};
+use ::blocks::ServerFilter;
+use base::{FsError, FsResult};
+use proto::{common, hdfs as p};
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn get_server_defaults(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetServerDefaultsRequestProto>(&call, reply) else { return };
+    let defaults = &core.config.defaults;
+    reply.ok(&p::GetServerDefaultsResponseProto {
+        server_defaults: p::FsServerDefaultsProto {
+            block_size: defaults.block_size,
+            bytes_per_checksum: defaults.bytes_per_checksum,
+            write_packet_size: defaults.write_packet_size,
+            replication: u32::from(defaults.replication),
+            file_buffer_size: defaults.file_buffer_size,
+            encrypt_data_transfer: Some(false),
+            trash_interval: Some(defaults.trash_interval_minutes),
+            checksum_type: Some(p::ChecksumTypeProto::ChecksumCrc32c as i32),
+            key_provider_uri: Some(String::new()),
+            policy_id: Some(0),
+            snapshot_trash_root_enabled: Some(false),
+        },
+    });
+}
+
+pub fn get_fs_stats(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetFsStatusRequestProto>(&call, reply) else { return };
+    let stats = core.blocks.lock().stats();
+    reply.ok(&p::GetFsStatsResponseProto {
+        capacity: stats.capacity,
+        used: stats.dfs_used,
+        remaining: stats.remaining,
+        under_replicated: stats.under_replicated,
+        corrupt_blocks: stats.corrupt,
+        missing_blocks: stats.missing,
+        missing_repl_one_blocks: Some(stats.missing_with_replication_one),
+        blocks_in_future: Some(0),
+        pending_deletion_blocks: Some(stats.pending_deletions),
+    });
+}
+
+pub fn get_fs_replicated_block_stats(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetFsReplicatedBlockStatsRequestProto>(&call, reply) else { return };
+    let stats = core.blocks.lock().stats();
+    reply.ok(&p::GetFsReplicatedBlockStatsResponseProto {
+        low_redundancy: stats.under_replicated,
+        corrupt_blocks: stats.corrupt,
+        missing_blocks: stats.missing,
+        missing_repl_one_blocks: stats.missing_with_replication_one,
+        blocks_in_future: 0,
+        pending_deletion_blocks: stats.pending_deletions,
+        ..Default::default()
+    });
+}
+
+/// There are no erasure-coded blocks.
+pub fn get_fs_ec_block_group_stats(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetFsEcBlockGroupStatsRequestProto>(&call, reply) else { return };
+    reply.ok(&p::GetFsEcBlockGroupStatsResponseProto::default());
+}
+
+fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
+    match kind {
+        p::DatanodeReportTypeProto::All => Some(ServerFilter::All),
+        p::DatanodeReportTypeProto::Live => Some(ServerFilter::Live),
+        p::DatanodeReportTypeProto::Dead => Some(ServerFilter::Dead),
+        // No server is ever decommissioning or in maintenance yet.
+        _ => None,
+    }
+}
+
+pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetDatanodeReportRequestProto>(&call, reply) else { return };
+    let (now, moment) = (core.env.clock.timestamp(), core.moment());
+    let servers = filter_of(request.r#type()).map(|filter| core.blocks.lock().servers(filter)).unwrap_or_default();
+    let di = servers.iter().map(|server| wire::datanode_info(server, now, moment)).collect();
+    reply.ok(&p::GetDatanodeReportResponseProto { di });
+}
+
+pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetDatanodeStorageReportRequestProto>(&call, reply) else { return };
+    let (now, moment) = (core.env.clock.timestamp(), core.moment());
+    let map = core.blocks.lock();
+    let servers = filter_of(request.r#type()).map(|filter| map.servers(filter)).unwrap_or_default();
+    let datanode_storage_reports = servers
+        .iter()
+        .map(|server| p::DatanodeStorageReportProto {
+            datanode_info: wire::datanode_info(server, now, moment),
+            storage_reports: map.storages(server.uuid()).iter().map(wire::storage_report).collect(),
+        })
+        .collect();
+    drop(map);
+    reply.ok(&p::GetDatanodeStorageReportResponseProto { datanode_storage_reports });
+}
+
+/// Hadoop's `checkSuperuserPrivilege`.
+fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
+    let access = &core.config.limits.access;
+    let caller = &call.caller;
+    if !access.enabled || caller.user == access.superuser || caller.is_member_of(&access.supergroup) {
+        return Ok(());
+    }
+    Err(FsError::AccessDenied(format!(
+        "Access denied for user {}. Superuser privilege is required for operation {}",
+        caller.user, call.method
+    )))
+}
+
+pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SetSafeModeRequestProto>(&call, reply) else { return };
+    let action = request.action();
+    if action != p::SafeModeActionProto::SafemodeGet
+        && let Err(error) = require_superuser(core, &call)
+    {
+        return reply.fs_error(&error);
+    }
+    let now = core.moment();
+    let mut map = core.blocks.lock();
+    match action {
+        p::SafeModeActionProto::SafemodeGet => {}
+        p::SafeModeActionProto::SafemodeEnter => map.enter_safe_mode(),
+        p::SafeModeActionProto::SafemodeLeave => {
+            map.leave_safe_mode(false, now);
+        }
+        p::SafeModeActionProto::SafemodeForceExit => {
+            map.leave_safe_mode(true, now);
+        }
+    }
+    let result = map.in_safe_mode();
+    drop(map);
+    if action != p::SafeModeActionProto::SafemodeGet {
+        tracing::info!(user = %call.caller, ?action, safe_mode = result, "safe mode set");
+    }
+    reply.ok(&p::SetSafeModeResponseProto { result });
+}
+
+pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::SaveNamespaceRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    if !core.blocks.lock().in_safe_mode() {
+        return reply
+            .fs_error(&FsError::Io("Safe mode should be turned ON in order to create namespace image.".into()));
+    }
+    core.checkpoint.request(Box::new(move |written| match written {
+        Ok(()) => reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) }),
+        Err(reason) => reply.fs_error(&FsError::Io(format!("The image could not be written: {reason}"))),
+    }));
+}
+
+/// Answers once everything that was acknowledged before is visible here: on the active it always is.
+pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::MsyncRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, |_, _| Ok(p::MsyncResponseProto {}));
+}
+
+pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
+    let _ = core;
+    reply.ok(&p::HaServiceStateResponseProto { state: common::HaServiceStateProto::Active as i32 });
+}
+
+/// Without security Hadoop gives no token, and its clients know what that means.
+pub fn get_delegation_token(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<common::GetDelegationTokenRequestProto>(&call, reply) else { return };
+    reply.ok(&common::GetDelegationTokenResponseProto { token: None });
+}
+
+/// None: data is not encrypted on its way.
+pub fn get_data_encryption_key(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetDataEncryptionKeyRequestProto>(&call, reply) else { return };
+    reply.ok(&p::GetDataEncryptionKeyResponseProto { data_encryption_key: None });
+}
+
+/// None: no file is erasure-coded.
+pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, |tree, context| {
+        if namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?.is_none() {
+            return Err(FsError::NotFound(format!("Path not found: {}", request.src)));
+        }
+        Ok(p::GetErasureCodingPolicyResponseProto { ec_policy: None })
+    });
+}
+
+pub fn get_erasure_coding_policies(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetErasureCodingPoliciesRequestProto>(&call, reply) else { return };
+    reply.ok(&p::GetErasureCodingPoliciesResponseProto { ec_policies: Vec::new() });
+}
+
+/// None: there are no encryption zones.
+pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, |tree, context| {
+        namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?;
+        Ok(p::GetEzForPathResponseProto { zone: None })
+    });
+}
+
+/// The one policy that there is so far, under Hadoop's number and name.
+pub fn get_storage_policies(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetStoragePoliciesRequestProto>(&call, reply) else { return };
+    let disk = || p::StorageTypesProto { storage_types: vec![p::StorageTypeProto::Disk as i32] };
+    let none = || p::StorageTypesProto { storage_types: Vec::new() };
+    reply.ok(&p::GetStoragePoliciesResponseProto {
+        policies: vec![p::BlockStoragePolicyProto {
+            policy_id: HOT_POLICY_ID,
+            name: "HOT".into(),
+            creation_policy: disk(),
+            creation_fallback_policy: Some(none()),
+            replication_fallback_policy: Some(none()),
+        }],
+    });
+}
+
+const HOT_POLICY_ID: u32 = 7;
+
+pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetSlowDatanodeReportRequestProto>(&call, reply) else { return };
+    reply.ok(&p::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() });
+}

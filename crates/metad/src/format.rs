@@ -1,0 +1,187 @@
+//! Making a new cluster: its ids, its empty journal, its first view.
+
+use base::{Epoch, GroupId, GroupView, MemberId, MemberStore};
+use coord::Coordinator;
+use env::{Env, OpenMode};
+use std::{
+    collections::BTreeMap,
+    io,
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+use crate::core::Cluster;
+
+/// The one group that there is so far.
+pub const GROUP: GroupId = GroupId(1);
+/// Its one member.
+pub const MEMBER: MemberId = MemberId(1);
+
+const CLUSTER_FILE: &str = "CLUSTER";
+const STORE_DIRECTORY: &str = "group-1";
+const COORDINATOR_DIRECTORY: &str = "coordinator";
+
+/// Where the parts of a name directory are.
+pub struct Layout {
+    pub store: PathBuf,
+    pub coordinator: PathBuf,
+    cluster: PathBuf,
+    root: PathBuf,
+}
+
+impl Layout {
+    pub fn of(name_directory: &Path) -> Self {
+        Self {
+            store: name_directory.join(STORE_DIRECTORY),
+            coordinator: name_directory.join(COORDINATOR_DIRECTORY),
+            cluster: name_directory.join(CLUSTER_FILE),
+            root: name_directory.to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum FormatError {
+    #[error(
+        "{directory} is not empty (it holds {found}): formatting would lose what is there. \
+         Name an empty directory, or remove this one yourself"
+    )]
+    NotEmpty { directory: PathBuf, found: String },
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Journal(#[from] journal::FormatError),
+    #[error("the coordinator refused the group's first view: {0}")]
+    Coordinator(#[from] coord::ChangeError),
+}
+
+/// Why a name directory could not be read.
+#[derive(Debug, Error)]
+pub enum ClusterError {
+    #[error("{0} holds no cluster; make one with `clover meta format`")]
+    Missing(PathBuf),
+    #[error("{path}: {what}; restore the file from a backup of this directory")]
+    Malformed { path: PathBuf, what: String },
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Makes a cluster in a directory that is empty or does not exist. `address` becomes part of the block
+/// pool's name, as in HDFS.
+pub fn format(
+    env: &Env,
+    name_directory: &Path,
+    cluster_id: Option<String>,
+    address: IpAddr,
+) -> Result<Cluster, FormatError> {
+    let layout = Layout::of(name_directory);
+    let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
+    env.disk.create_directory(name_directory).map_err(io)?;
+    let found = env.disk.list(name_directory).map_err(io)?;
+    if !found.is_empty() {
+        return Err(FormatError::NotEmpty {
+            directory: name_directory.to_owned(),
+            found: found.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
+        });
+    }
+
+    let now = env.clock.timestamp().ms;
+    let cluster = Cluster {
+        cluster_id: cluster_id.unwrap_or_else(|| format!("CID-{}", random_uuid(env))),
+        // Hadoop keeps it in a signed 32-bit number and takes 0 for "not formatted".
+        namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
+        block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
+        created_ms: now,
+    };
+    let identity =
+        journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member: MEMBER };
+    journal::format(env, &layout.store, &identity)?;
+    let coordinator = coord::Embedded::open(env, &layout.coordinator).map_err(io)?;
+    let first = MemberStore { member: MEMBER, generation: 0 };
+    let view = GroupView { epoch: Epoch(0), ..GroupView::new(&[first], 1) };
+    coord::wait(|done| coordinator.create(GROUP, view, done))?;
+    // Last: a directory with this file is whole.
+    write_cluster(env, &layout, &cluster).map_err(io)?;
+    Ok(cluster)
+}
+
+fn random_uuid(env: &Env) -> uuid::Uuid {
+    let mut bytes = [0; 16];
+    env.random.fill(&mut bytes);
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// A file of `key=value` lines, as Hadoop's VERSION is.
+fn write_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
+    let text = format!(
+        "layout=1\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
+        cluster.cluster_id, cluster.namespace_id, cluster.block_pool, cluster.created_ms
+    );
+    let temporary = layout.cluster.with_extension("tmp");
+    let file = env.disk.open(&temporary, OpenMode::CreateOrTruncate)?;
+    file.write_at(text.as_bytes(), 0)?;
+    file.sync_data()?;
+    env.disk.rename(&temporary, &layout.cluster)?;
+    env.disk.sync_directory(&layout.root)
+}
+
+/// Reads what [`format`] wrote.
+pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
+    let layout = Layout::of(name_directory);
+    let path = layout.cluster;
+    let io = |source| ClusterError::Io { path: path.clone(), source };
+    if !env.disk.exists(&path).map_err(io)? {
+        return Err(ClusterError::Missing(name_directory.to_owned()));
+    }
+    let file = env.disk.open(&path, OpenMode::Read).map_err(io)?;
+    // Nobody's cluster file is larger; what is longer is cut and then refused.
+    let mut bytes = vec![0; file.length().map_err(io)?.min(4096) as usize];
+    env::disk::read_exact_at(&*file, &mut bytes, 0).map_err(io)?;
+    parse_cluster(&String::from_utf8_lossy(&bytes))
+        .map_err(|what| ClusterError::Malformed { path: path.clone(), what })
+}
+
+fn parse_cluster(text: &str) -> Result<Cluster, String> {
+    let values: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let get = |key: &str| {
+        values.get(key).copied().filter(|value| !value.is_empty()).ok_or_else(|| format!("{key} is missing"))
+    };
+    if get("layout")? != "1" {
+        return Err(format!("layout {} is not one that this version knows", get("layout")?));
+    }
+    let number = |key: &str| get(key)?.parse::<u64>().map_err(|_| format!("{key} is not a number"));
+    Ok(Cluster {
+        cluster_id: get("clusterID")?.to_owned(),
+        namespace_id: u32::try_from(number("namespaceID")?).map_err(|_| "namespaceID is too large".to_owned())?,
+        block_pool: get("blockpoolID")?.into(),
+        created_ms: number("cTime")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_made_once_and_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let (env, address) = (Env::production(), "127.0.0.1".parse().unwrap());
+        let missing = read_cluster(&env, directory.path());
+        assert!(matches!(missing, Err(ClusterError::Missing(_))), "{missing:?}");
+
+        let made = format(&env, directory.path(), None, address).unwrap();
+        let read = read_cluster(&env, directory.path()).unwrap();
+        assert_eq!((&made.cluster_id, &made.block_pool), (&read.cluster_id, &read.block_pool));
+        assert!(made.cluster_id.starts_with("CID-") && made.block_pool.starts_with("BP-"));
+
+        let again = format(&env, directory.path(), None, address).unwrap_err();
+        assert!(again.to_string().contains("is not empty"), "{again}");
+    }
+
+    #[test]
+    fn a_damaged_cluster_file_is_named() {
+        assert_eq!(parse_cluster("layout=2\n").unwrap_err(), "layout 2 is not one that this version knows");
+        assert_eq!(parse_cluster("layout=1\nclusterID=x\n").unwrap_err(), "namespaceID is missing");
+    }
+}

@@ -1,0 +1,61 @@
+//! The small protocols beside the large ones: `NamenodeProtocol`, user mappings, refreshes.
+
+use crate::{client_protocol::decode, core::Core, datanodes::wire};
+use base::FsError;
+use proto::{common, hdfs, hdfs::namenode as p};
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+/// What balancers and secondary servers ask.
+pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    match &*call.method {
+        "versionRequest" => {
+            let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
+            reply.ok(&hdfs::VersionResponseProto { info: wire::namespace_info(&core.cluster) });
+        }
+        "getTransactionId" => {
+            let Some((_, reply)) = decode::<p::GetTransactionIdRequestProto>(&call, reply) else { return };
+            reply.ok(&p::GetTransactionIdResponseProto { tx_id: core.commit.committed().0 });
+        }
+        "getBlockKeys" => {
+            let Some((_, reply)) = decode::<p::GetBlockKeysRequestProto>(&call, reply) else { return };
+            // None: block tokens are not in use.
+            reply.ok(&p::GetBlockKeysResponseProto { keys: None });
+        }
+        "isUpgradeFinalized" => {
+            let Some((_, reply)) = decode::<p::IsUpgradeFinalizedRequestProto>(&call, reply) else { return };
+            reply.ok(&p::IsUpgradeFinalizedResponseProto { is_upgrade_finalized: true });
+        }
+        "isRollingUpgrade" => {
+            let Some((_, reply)) = decode::<p::IsRollingUpgradeRequestProto>(&call, reply) else { return };
+            reply.ok(&p::IsRollingUpgradeResponseProto { is_rolling_upgrade: false });
+        }
+        method => reply.fs_error(&FsError::Unsupported(format!(
+            "{method} is not built yet in this version of Clover."
+        ))),
+    }
+}
+
+/// `hdfs groups`.
+pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<common::GetGroupsForUserRequestProto>(&call, reply) else { return };
+    let core = core.clone();
+    // The look-up may run a command: not on the thread that serves others.
+    std::thread::spawn(move || {
+        let groups = core.groups.groups(&request.user, core.moment());
+        reply.ok(&common::GetGroupsForUserResponseProto {
+            groups: groups.iter().map(|group| group.to_string()).collect(),
+        });
+    });
+}
+
+/// `dfsadmin -refreshUserToGroupsMappings`, `-refreshSuperUserGroupsConfiguration`.
+pub fn call_refresh_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
+    core.groups.refresh();
+    match &*call.method {
+        "refreshUserToGroupsMappings" => {
+            reply.ok(&common::RefreshUserToGroupsMappingsResponseProto {});
+        }
+        _ => reply.ok(&common::RefreshSuperUserGroupsConfigurationResponseProto {}),
+    }
+}

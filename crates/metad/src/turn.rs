@@ -1,0 +1,225 @@
+//! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
+
+use crate::core::{Core, Finished, Tree};
+use ::blocks::{BlockState, Location};
+use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
+use bytes::Bytes;
+use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals};
+use std::sync::Arc;
+
+/// What becomes of a reply once its sn has committed, or never will.
+pub type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
+
+/// Sees the tree and the place in the log that it stands at.
+pub type AtTheEnd = Box<dyn FnOnce(&Namespace, LogPoint) + Send>;
+
+/// A user that nobody is: the service itself.
+fn service_caller(core: &Core) -> Caller {
+    Caller::simple(&core.config.limits.access.superuser, &[&core.config.limits.access.supergroup])
+}
+
+pub struct Turn<'a> {
+    core: &'a Arc<Core>,
+    tree: &'a mut Tree,
+    epoch: Epoch,
+    pub now: Timestamp,
+    pub moment: Moment,
+    entries: Vec<(EntryKind, Bytes)>,
+    releases: Vec<(Sn, Release)>,
+    at_the_end: Vec<AtTheEnd>,
+    /// One buffer for the encoding of all edits of this turn.
+    scratch: Vec<u8>,
+    orphans_left: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub fn begin(core: &'a Arc<Core>, tree: &'a mut Tree, moment: Moment) -> Self {
+        Self {
+            epoch: core.replica.epoch(),
+            now: core.env.clock.timestamp(),
+            moment,
+            core,
+            tree,
+            entries: Vec::new(),
+            releases: Vec::new(),
+            at_the_end: Vec::new(),
+            scratch: Vec::new(),
+            orphans_left: false,
+        }
+    }
+
+    pub fn core(&self) -> &'a Arc<Core> {
+        self.core
+    }
+
+    pub fn namespace(&self) -> &Namespace {
+        &self.tree.namespace
+    }
+
+    /// The last edit applied: whoever has seen the namespace as it is now waits for its commit.
+    pub fn applied(&self) -> Sn {
+        self.tree.namespace.applied().sn
+    }
+
+    /// Plans with the caller's context.
+    pub fn plan<T>(
+        &self,
+        caller: &Caller,
+        origin: CallOrigin,
+        fingerprint: u64,
+        plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T,
+    ) -> T {
+        let renewals = self.core.renewals.lock();
+        self.plan_with(caller, Some(origin), fingerprint, &renewals, plan)
+    }
+
+    /// Plans for the service itself.
+    pub fn plan_own<T>(&self, plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T) -> T {
+        let renewals = self.core.renewals.lock();
+        self.plan_with(&service_caller(self.core), None, 0, &renewals, plan)
+    }
+
+    fn plan_with<T>(
+        &self,
+        caller: &Caller,
+        origin: Option<CallOrigin>,
+        fingerprint: u64,
+        renewals: &Renewals,
+        plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T,
+    ) -> T {
+        let context = Context {
+            caller,
+            origin,
+            fingerprint,
+            now: self.now,
+            moment: self.moment,
+            limits: &self.core.config.limits,
+            renewals: Some(renewals),
+        };
+        plan(&self.tree.namespace, &context, &Facts { core: self.core })
+    }
+
+    /// Applies an edit and lets the block map know. It joins the turn's batch.
+    pub fn apply(&mut self, edit: &Edit) -> Applied {
+        self.apply_with_targets(edit, &[])
+    }
+
+    /// The same for an edit that allocates a block, or gives one a new pipeline, on these targets.
+    pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
+        let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
+        let applied = self.tree.namespace.apply(at, edit);
+        self.scratch.clear();
+        edit.encode(&mut self.scratch);
+        self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));
+        if !applied.block_changes.is_empty() {
+            tell_blocks(&mut self.core.blocks.lock(), &applied.block_changes, targets, self.moment);
+        }
+        applied
+    }
+
+    /// Whether enough finished replicas of exactly this block were reported.
+    pub fn is_reported(&self, block: &Block) -> bool {
+        Facts { core: self.core }.is_complete(block)
+    }
+
+    /// `release` runs once everything applied so far has committed.
+    pub fn after_commit(&mut self, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
+        self.releases.push((self.applied(), Box::new(release)));
+    }
+
+    /// One step of taking deleted subtrees apart.
+    pub fn clean_up_orphans(&mut self) {
+        if self.tree.namespace.counts().orphans == 0 {
+            return;
+        }
+        if let Some(edit) = self.plan_own(|namespace, context, _| namespace::ops::cleanup::plan(namespace, context)) {
+            self.apply(&edit);
+            self.orphans_left = self.tree.namespace.counts().orphans > 0;
+        }
+    }
+
+    /// Appends the entry that makes an image usable. `done` runs once it has committed.
+    pub fn append_checkpoint(
+        &mut self,
+        payload: Bytes,
+        done: impl FnOnce(Result<(), String>) + Send + 'static,
+    ) {
+        let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
+        self.tree.namespace.pass(at);
+        self.entries.push((EntryKind::Checkpoint, payload));
+        self.after_commit(move |committed| done(committed.map_err(str::to_owned)));
+    }
+
+    /// `look` sees the tree as this turn leaves it, and the end of the log that leads up to exactly that.
+    pub fn at_the_end(&mut self, look: AtTheEnd) {
+        self.at_the_end.push(look);
+    }
+
+    /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
+    pub fn finish(self) -> Finished {
+        self.core.replica.propose(self.entries);
+        if !self.at_the_end.is_empty() {
+            let end = self.core.replica.end();
+            assert_eq!(end.id.sn, self.tree.namespace.applied().sn, "the log and the tree went apart");
+            for look in self.at_the_end {
+                look(&self.tree.namespace, end);
+            }
+        }
+        Finished { releases: self.releases, orphans_left: self.orphans_left }
+    }
+}
+
+/// Tells the block map what an edit changed.
+pub fn tell_blocks(blocks: &mut ::blocks::BlockMap, changes: &[BlockChange], targets: &[Location], now: Moment) {
+    for change in changes {
+        match *change {
+            BlockChange::Allocated { block, inode, replication } => {
+                blocks.set_last_allocated(block.id, block.generation_stamp);
+                blocks.add_block(block, inode, replication, BlockState::UnderConstruction, targets, now);
+            }
+            BlockChange::Committed { block } => blocks.commit(block, now),
+            BlockChange::Completed { block } => blocks.complete(block.id, now),
+            BlockChange::Restamped { block } => {
+                blocks.set_last_allocated(block.id, block.generation_stamp);
+                blocks.set_pipeline(block, targets);
+            }
+            BlockChange::ReplicationChanged { block, to, .. } => blocks.set_replication(block, to, now),
+            BlockChange::Removed(block) => blocks.remove(&[block.id]),
+        }
+    }
+}
+
+/// What plans may ask about replicas.
+struct Facts<'a> {
+    core: &'a Core,
+}
+
+impl BlockFacts for Facts<'_> {
+    fn is_complete(&self, block: &Block) -> bool {
+        let minimum = usize::from(self.core.config.limits.replication_min);
+        self.core.blocks.lock().facts(block.id).is_some_and(|facts| facts.finalized_as(*block) >= minimum)
+    }
+
+    fn recovered_length(&self, block: &Block) -> Option<u64> {
+        let facts = self.core.blocks.lock().facts(block.id)?;
+        let lengths = |finalized: bool| {
+            facts
+                .replicas
+                .iter()
+                .filter(|replica| replica.generation_stamp == block.generation_stamp)
+                .filter(|replica| (replica.state == ::blocks::ReplicaState::Finalized) == finalized)
+                .map(|replica| replica.length)
+                .min()
+        };
+        lengths(true).or_else(|| lengths(false))
+    }
+
+    fn is_located(&self, block: &Block) -> bool {
+        self.core.blocks.lock().facts(block.id).is_some_and(|facts| !facts.replicas.is_empty() || facts.live > 0)
+    }
+}
+
+/// What a client hears when a commit fails: it may have happened or not, and another server will know.
+pub fn commit_failed(reason: &str) -> FsError {
+    FsError::NotActive(format!("The operation could not be made durable here: {reason}"))
+}
