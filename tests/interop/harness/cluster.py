@@ -1,0 +1,109 @@
+"""A cluster of separate processes: one metadata server, three data servers."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from .clients import call
+from .report import Failure
+
+DATA_SERVERS = 3
+READY_S = 90
+
+
+class AttachedCluster:
+    """Someone else's cluster, which is neither started nor stopped here."""
+
+    def __init__(self, uri):
+        self.uri = uri
+
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+
+class CloverCluster:
+    """Clover's processes, their configuration files and directories, all below one directory."""
+
+    def __init__(self, clover, directory, stock):
+        self.clover = clover
+        self.directory = directory
+        self.stock = stock
+        self.processes = {}
+        self.port = free_port()
+        self.http_port = free_port()
+        self.uri = f"hdfs://127.0.0.1:{self.port}"
+
+    def start(self):
+        """Formats at the first start, and returns when a block can be written."""
+        if not self.directory.exists():
+            self.directory.mkdir(parents=True)
+            self.configure()
+            call([self.clover, "meta", "format", "--config", self.directory / "meta.toml"])
+        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+        for number in range(DATA_SERVERS):
+            self.spawn(f"data-{number}", "data", "--config", self.directory / f"data-{number}.toml")
+        self.wait()
+
+    def configure(self):
+        meta = self.directory / "meta"
+        (self.directory / "meta.toml").write_text(
+            f'directory = "{meta}"\nrpc_address = "127.0.0.1:{self.port}"\nhttp_address = "127.0.0.1:{self.http_port}"\n'
+        )
+        for number in range(DATA_SERVERS):
+            data = self.directory / f"data-{number}"
+            (self.directory / f"data-{number}.toml").write_text(
+                f'directories = ["{data}"]\nmeta_address = "127.0.0.1:{self.port}"\n'
+            )
+
+    def spawn(self, name, *arguments):
+        log = open(self.directory / f"{name}.log", "ab")
+        command = [str(self.clover), *map(str, arguments)]
+        self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+
+    def wait(self):
+        waiting = subprocess.Popen(
+            self.stock.java("Driver", "wait", self.uri, READY_S), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        while waiting.poll() is None:
+            for name, process in self.processes.items():
+                if process.poll() is not None:
+                    waiting.kill()
+                    raise Failure(f"{name} ended with {process.returncode}:\n{self.tail(name)}")
+            time.sleep(0.1)
+        if waiting.returncode != 0:
+            logs = "\n".join(f"--- {name}\n{self.tail(name)}" for name in self.processes)
+            raise Failure(waiting.stdout.read().decode(errors="replace")[-2000:] + logs)
+
+    def tail(self, name):
+        return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
+
+    def kill(self):
+        """Every process at once, with no chance to say goodbye."""
+        for process in self.processes.values():
+            os.kill(process.pid, signal.SIGKILL)
+        for process in self.processes.values():
+            process.wait()
+        self.processes.clear()
+
+    def stop(self):
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
