@@ -62,6 +62,24 @@ impl Checksum {
         }
     }
 
+    /// The length of the longest proper prefix of `chunk` that has this sum.
+    pub fn prefix_with_sum(self, chunk: &[u8], sum: [u8; 4]) -> Option<usize> {
+        let wanted = u32::from_be_bytes(sum);
+        let mut running = 0;
+        let mut found = None;
+        for (index, byte) in chunk.iter().enumerate() {
+            running = match self.kind {
+                ChecksumKind::Null => return None,
+                ChecksumKind::Crc32 => crc32_append(running, &[*byte]),
+                ChecksumKind::Crc32c => crc32c::crc32c_append(running, &[*byte]),
+            };
+            if running == wanted && index + 1 < chunk.len() {
+                found = Some(index + 1);
+            }
+        }
+        found
+    }
+
     /// Sums needed for `length` bytes.
     pub const fn chunk_count(self, length: u64) -> u64 {
         length.div_ceil(self.bytes_per_checksum as u64)
@@ -71,6 +89,11 @@ impl Checksum {
 /// CRC-32 as zip and Java's `CRC32` compute it. Only old clusters and few clients ask for it, so a table of
 /// one byte at a time serves.
 fn crc32(bytes: &[u8]) -> u32 {
+    crc32_append(0, bytes)
+}
+
+/// The sum of what `sum` covers followed by `bytes`.
+fn crc32_append(sum: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];
         let mut index = 0;
@@ -86,7 +109,7 @@ fn crc32(bytes: &[u8]) -> u32 {
         }
         table
     };
-    !bytes.iter().fold(!0, |sum, byte| TABLE[((sum ^ *byte as u32) & 0xff) as usize] ^ (sum >> 8))
+    !bytes.iter().fold(!sum, |sum, byte| TABLE[((sum ^ *byte as u32) & 0xff) as usize] ^ (sum >> 8))
 }
 
 #[cfg(test)]
@@ -98,6 +121,16 @@ mod tests {
         let sum = |kind| u32::from_be_bytes(Checksum { kind, bytes_per_checksum: 512 }.sum(b"123456789"));
         assert_eq!(sum(ChecksumKind::Crc32), 0xcbf4_3926);
         assert_eq!(sum(ChecksumKind::Crc32c), 0xe306_9283);
+    }
+
+    #[test]
+    fn a_prefix_is_found_by_its_sum() {
+        let chunk = b"123456789abcdef";
+        for kind in [ChecksumKind::Crc32, ChecksumKind::Crc32c] {
+            let checksum = Checksum { kind, bytes_per_checksum: 512 };
+            assert_eq!(checksum.prefix_with_sum(chunk, checksum.sum(&chunk[..9])), Some(9));
+            assert_eq!(checksum.prefix_with_sum(chunk, [1, 2, 3, 4]), None);
+        }
     }
 
     #[test]

@@ -10,25 +10,34 @@
 //!
 //! Start with [`store::BlockStore`]; the layout is in [`layout`], a replica's life in [`replica`].
 
+mod active;
 pub mod checksum;
 pub mod choice;
 pub mod config;
+mod create;
 pub mod error;
 pub mod layout;
+mod map;
 pub mod meta_file;
+mod open;
 pub mod reader;
+mod recovery;
+mod remove;
 pub mod replica;
+mod scan;
 pub mod store;
 pub mod threads;
 pub mod version_file;
-pub mod volume;
+mod volume;
 pub mod writer;
 
 pub use checksum::{Checksum, ChecksumKind};
+pub use choice::VolumeChoice;
 pub use config::{PoolInfo, StorageType, StoreConfig, VolumeConfig};
+pub use create::NewReplica;
 pub use error::{OpenError, StoreError, StoreResult};
 pub use reader::ReplicaReader;
 pub use replica::{ReplicaFacts, ReplicaState};
-pub use store::{BlockStore, NewReplica, Observer, StorageReport, VolumeIndex};
+pub use store::{BlockStore, Observer, StorageReplicas, StorageReport, VolumeIndex};
 pub use threads::VolumeThreads;
-pub use writer::ReplicaWriter;
+pub use writer::{Acknowledger, ReplicaWriter};

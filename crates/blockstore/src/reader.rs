@@ -1,16 +1,26 @@
 //! A replica opened for reading.
 
-use crate::{checksum::Checksum, replica::ReplicaState, store::VolumeIndex};
-use base::Block;
-use env::File;
-use std::sync::Arc;
+use crate::{
+    active::{Active, OpenFiles},
+    checksum::{Checksum, ChecksumKind},
+    error::{StoreError, StoreResult},
+    layout::Place,
+    map::Settled,
+    meta_file,
+    replica::ReplicaState,
+    store::{BlockStore, VolumeIndex},
+};
+use base::{Block, BlockId};
+use env::{File, OpenMode};
+use std::{io, sync::Arc};
 
 /// Open files and a consistent picture of how far they may be read. Stays readable when the replica is
 /// finalized, moved or deleted meanwhile, since the files are open.
 pub struct ReplicaReader {
     pub block_file: Arc<dyn File>,
     /// The whole meta file; sums begin at [`crate::meta_file::HEADER_SIZE`]. `None` when the meta file is
-    /// missing (a replica without sums can still be read by whoever does not ask for them).
+    /// missing (a replica without sums can still be read by whoever does not ask for them); `checksum` is
+    /// of kind `Null` then.
     pub meta_file: Option<Arc<dyn File>>,
     pub checksum: Checksum,
     /// Id, generation stamp and how many bytes may be served. While the replica is being written this is
@@ -22,4 +32,112 @@ pub struct ReplicaReader {
     /// file may already cover more of that chunk, so this one is sent instead.
     pub last_sum: Option<[u8; 4]>,
     pub volume: VolumeIndex,
+}
+
+impl BlockStore {
+    pub(crate) fn read_settled(&self, id: BlockId, settled: Settled) -> StoreResult<ReplicaReader> {
+        let block = settled.block(id);
+        let paths = self.paths(settled.volume);
+        let block_file = match self.disk().open(&paths.block(Place::Finalized, id), OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget_missing(settled.volume, block);
+                return Err(StoreError::NotFound(id));
+            }
+            Err(error) => {
+                return Err(self.io_error(settled.volume, &format!("the block file of {block}"), error));
+            }
+        };
+        let meta_path = paths.meta(Place::Finalized, id, settled.generation_stamp);
+        let (meta_file, checksum) = match self.disk().open(&meta_path, OpenMode::Read) {
+            Ok(file) => {
+                let checksum = read_header(self, settled.volume, block, &*file)?;
+                (Some(file), checksum)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (None, Checksum { kind: ChecksumKind::Null, ..Checksum::DEFAULT })
+            }
+            Err(error) => {
+                return Err(self.io_error(settled.volume, &format!("the meta file of {block}"), error));
+            }
+        };
+        Ok(ReplicaReader {
+            block_file,
+            meta_file,
+            checksum,
+            block,
+            visible_length: block.length,
+            state: ReplicaState::Finalized,
+            last_sum: None,
+            volume: settled.volume,
+        })
+    }
+
+    pub(crate) fn read_active(&self, active: &Arc<Active>) -> StoreResult<ReplicaReader> {
+        // Held while the picture is taken, so that length and last sum belong together.
+        let files = active.files.lock();
+        let block = active.block();
+        if files.is_gone {
+            return Err(StoreError::NotFound(active.id));
+        }
+        if active.state() == ReplicaState::Temporary {
+            return Err(StoreError::State {
+                block,
+                state: ReplicaState::Temporary,
+                what: "it is being copied and cannot be read yet".into(),
+            });
+        }
+        let open = match &files.open {
+            Some(open) => open.clone(),
+            None => self.open_files(active.volume, files.place, block, OpenMode::Read)?,
+        };
+        Ok(ReplicaReader {
+            block_file: open.block,
+            meta_file: Some(open.meta),
+            checksum: active.checksum,
+            block,
+            visible_length: active.visible(),
+            // Finalized between the look-up and now: nothing else about it has changed.
+            state: match files.place {
+                Place::Finalized => ReplicaState::Finalized,
+                _ => ReplicaState::BeingWritten,
+            },
+            last_sum: files.last_sum,
+            volume: active.volume,
+        })
+    }
+
+    /// Both files of a replica.
+    pub(crate) fn open_files(
+        &self,
+        volume: VolumeIndex,
+        place: Place,
+        block: Block,
+        mode: OpenMode,
+    ) -> StoreResult<OpenFiles> {
+        let paths = self.paths(volume);
+        let open = |path: &std::path::Path| {
+            self.disk()
+                .open(path, mode)
+                .map_err(|error| self.io_error(volume, &format!("opening {}", path.display()), error))
+        };
+        Ok(OpenFiles {
+            block: open(&paths.block(place, block.id))?,
+            meta: open(&paths.meta(place, block.id, block.generation_stamp))?,
+        })
+    }
+}
+
+pub(crate) fn read_header(
+    store: &BlockStore,
+    volume: VolumeIndex,
+    block: Block,
+    meta: &dyn File,
+) -> StoreResult<Checksum> {
+    meta_file::read_header(meta).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            StoreError::Corrupt { block, what: format!("its meta file: {error}") }
+        }
+        _ => store.io_error(volume, &format!("the meta file of {block}"), error),
+    })
 }

@@ -1,44 +1,56 @@
 //! The store: replicas by block id, over all volumes.
 
 use crate::{
-    checksum::Checksum,
     config::{PoolInfo, StorageType, StoreConfig},
-    error::{OpenError, StoreResult},
+    error::{StoreError, StoreResult},
+    layout::PoolPaths,
+    map::{Record, ReplicaMap},
     reader::ReplicaReader,
-    replica::ReplicaFacts,
+    replica::{ReplicaFacts, ReplicaState},
     threads::VolumeThreads,
-    writer::ReplicaWriter,
+    volume::{Volume, is_broken},
 };
-use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
-use env::Env;
-use std::sync::Arc;
+use base::{Block, BlockId, ExtendedBlock};
+use env::{Disk, Env};
+use parking_lot::RwLock;
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
-/// A volume's place in the configuration; stays the same while the process runs.
+/// A volume's place among the opened ones; stays the same while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VolumeIndex(pub u16);
 
-/// A data server's replicas.
+/// A data server's replicas. Shared behind an `Arc`; all operations block and may run on any thread.
+///
+/// Opening is in [`crate::open`], creating in [`crate::create`], taking up interrupted writes in
+/// [`crate::recovery`], removing in [`crate::remove`].
 pub struct BlockStore {
-    _todo: (),
-}
-
-/// What a new replica is to be.
-#[derive(Clone, Debug)]
-pub struct NewReplica {
-    pub block: ExtendedBlock,
-    pub checksum: Checksum,
-    /// Preferred; another type serves when no volume has it.
-    pub storage_type: StorageType,
-    /// Bytes that the replica may grow to (0 when unknown): volumes with less are not chosen.
-    pub size_expected: u64,
+    pub(crate) env: Env,
+    pub(crate) config: StoreConfig,
+    pub(crate) uuid: Arc<str>,
+    pub(crate) volumes: Vec<Volume>,
+    /// Data directories that could not be opened at start.
+    pub(crate) failed_at_start: Vec<String>,
+    /// Set once, after the handshake.
+    pub(crate) pool: OnceLock<PoolInfo>,
+    pub(crate) map: RwLock<ReplicaMap>,
+    pub(crate) observer: OnceLock<Arc<dyn Observer>>,
+    pub(crate) turn: AtomicUsize,
+    pub(crate) is_closed: AtomicBool,
+    pub(crate) threads: VolumeThreads,
 }
 
 /// Told of replicas that went away without the caller's doing.
 pub trait Observer: Send + Sync {
-    /// An invalidated replica's files are gone.
-    fn deleted(&self, storage_id: &str, block: Block);
+    /// An invalidated replica's files are gone, or a replica's files were found missing.
+    fn deleted(&self, storage_id: &Arc<str>, block: Block);
     /// A volume failed and took these with it.
-    fn volume_lost(&self, storage_id: &str, blocks: Vec<Block>);
+    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
 }
 
 /// One volume's figures for a heartbeat.
@@ -53,140 +65,206 @@ pub struct StorageReport {
     pub non_dfs_used_bytes: u64,
 }
 
+/// What a full block report says of one volume.
+#[derive(Clone, Debug)]
+pub struct StorageReplicas {
+    pub storage_id: Arc<str>,
+    pub storage_type: StorageType,
+    /// By block id.
+    pub replicas: Vec<ReplicaFacts>,
+}
+
 impl BlockStore {
-    /// Locks the data directories and reads who they belong to. Replicas are not served before
-    /// [`BlockStore::serve_pool`].
-    pub fn open(env: Env, config: StoreConfig) -> Result<Arc<Self>, OpenError> {
-        let _ = (env, config);
-        todo!()
-    }
-
-    /// The handshake's answer: refuses directories of another cluster, formats empty ones, and scans the
-    /// pool's replicas. A second call with the same pool changes nothing.
-    pub fn serve_pool(&self, pool: &PoolInfo) -> Result<(), OpenError> {
-        let _ = pool;
-        todo!()
-    }
-
-    pub fn pool(&self) -> Option<PoolInfo> {
-        todo!()
+    pub fn pool(&self) -> Option<&PoolInfo> {
+        self.pool.get()
     }
 
     /// This server's uuid: read from the directories, or made anew for empty ones.
-    pub fn uuid(&self) -> Arc<str> {
-        todo!()
+    pub fn uuid(&self) -> &Arc<str> {
+        &self.uuid
     }
 
+    /// Only the first one is kept.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) {
-        let _ = observer;
-        todo!()
+        let _ = self.observer.set(observer);
     }
 
     pub fn threads(&self) -> &VolumeThreads {
-        todo!()
-    }
-
-    /// A new replica to be written by a client's pipeline.
-    pub fn create_rbw(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
-        let _ = new;
-        todo!()
-    }
-
-    /// A new replica to be copied from another server.
-    pub fn create_temporary(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
-        let _ = new;
-        todo!()
-    }
-
-    /// Opens a finalized replica of exactly `length` bytes and `block`'s generation stamp to be written on, at
-    /// stamp `new_stamp`.
-    pub fn append(
-        self: &Arc<Self>,
-        block: &ExtendedBlock,
-        new_stamp: GenerationStamp,
-        length: u64,
-    ) -> StoreResult<ReplicaWriter> {
-        let _ = (block, new_stamp, length);
-        todo!()
-    }
-
-    /// Takes up an interrupted append, whether its replica is finalized or being written.
-    pub fn recover_append(
-        self: &Arc<Self>,
-        block: &ExtendedBlock,
-        new_stamp: GenerationStamp,
-        length: u64,
-    ) -> StoreResult<ReplicaWriter> {
-        let _ = (block, new_stamp, length);
-        todo!()
-    }
-
-    /// Takes up a replica being written after its pipeline broke: the earlier writer is fenced off, bytes
-    /// beyond `length_max` are cut off, fewer than `length_min` are refused.
-    pub fn recover_rbw(
-        self: &Arc<Self>,
-        block: &ExtendedBlock,
-        new_stamp: GenerationStamp,
-        length_min: u64,
-        length_max: u64,
-    ) -> StoreResult<ReplicaWriter> {
-        let _ = (block, new_stamp, length_min, length_max);
-        todo!()
-    }
-
-    /// The pipeline broke while closing: finalizes the replica (when it is not yet) at `new_stamp`.
-    /// Returns the block and the storage id that holds it.
-    pub fn recover_close(
-        self: &Arc<Self>,
-        block: &ExtendedBlock,
-        new_stamp: GenerationStamp,
-        length: u64,
-    ) -> StoreResult<(Block, Arc<str>)> {
-        let _ = (block, new_stamp, length);
-        todo!()
-    }
-
-    /// Turns a temporary replica (a transfer to a broken pipeline's new member) into one being written.
-    pub fn convert_temporary_to_rbw(self: &Arc<Self>, block: &ExtendedBlock) -> StoreResult<Block> {
-        let _ = block;
-        todo!()
-    }
-
-    /// Opens a replica for reading: not temporary ones. The stamp may be older than the replica's, as a
-    /// reader learnt it before an append; a replica older than asked for is refused.
-    pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
-        let _ = block;
-        todo!()
-    }
-
-    pub fn facts(&self, pool: &str, id: BlockId) -> StoreResult<ReplicaFacts> {
-        let _ = (pool, id);
-        todo!()
-    }
-
-    /// Forgets the replica at once and removes its files in the background, then tells the observer.
-    pub fn invalidate(&self, block: &ExtendedBlock) -> StoreResult<()> {
-        let _ = block;
-        todo!()
-    }
-
-    /// Every replica of each living volume but temporary ones, sorted by block id.
-    pub fn block_reports(&self) -> Vec<(Arc<str>, StorageType, Vec<ReplicaFacts>)> {
-        todo!()
-    }
-
-    pub fn storage_reports(&self) -> Vec<StorageReport> {
-        todo!()
-    }
-
-    /// Storage ids of volumes that failed since the store opened.
-    pub fn failed_volumes(&self) -> Vec<String> {
-        todo!()
+        &self.threads
     }
 
     /// The storage id of a volume.
-    pub fn storage_id(&self, volume: VolumeIndex) -> Arc<str> {
-        let _ = volume;
-        todo!()
+    pub fn storage_id(&self, volume: VolumeIndex) -> &Arc<str> {
+        &self.volume(volume).storage_id
+    }
+
+    /// Opens a replica for reading: not temporary ones, and not those waiting for recovery. The stamp may be
+    /// older than the replica's, as a reader learnt it before an append; a replica older than asked for is
+    /// refused.
+    pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
+        self.check_pool(&block.pool)?;
+        let id = block.block.id;
+        let record = self.record(id)?;
+        let found = record.block(id).generation_stamp;
+        if found < block.block.generation_stamp {
+            return Err(StoreError::GenerationStamp { wanted: block.block, found });
+        }
+        match record {
+            Record::Finalized(settled) => {
+                let reader = self.read_settled(id, settled);
+                let is_whole = reader.as_ref().is_ok_and(|reader| reader.meta_file.is_some());
+                // An append or a new stamp renames files: what was looked up may have moved before it was
+                // opened, and then it is looked up once more.
+                match self.record(id)? {
+                    Record::Finalized(now) if now == settled || is_whole => reader,
+                    Record::Finalized(now) => self.read_settled(id, now),
+                    Record::Active(active) if !is_whole => self.read_active(&active),
+                    _ => reader,
+                }
+            }
+            Record::Waiting(settled) => Err(StoreError::State {
+                block: settled.block(id),
+                state: ReplicaState::WaitingRecovery,
+                what: "it can be read once its lease has been recovered".into(),
+            }),
+            Record::Active(active) => self.read_active(&active),
+        }
+    }
+
+    pub fn facts(&self, pool: &str, id: BlockId) -> StoreResult<ReplicaFacts> {
+        self.check_pool(pool)?;
+        Ok(self.record(id)?.facts(id))
+    }
+
+    /// The storage id of the volume that has this replica.
+    pub fn storage_of(&self, id: BlockId) -> StoreResult<Arc<str>> {
+        Ok(self.storage_id(self.record(id)?.volume()).clone())
+    }
+
+    /// Every replica of each living volume but temporary ones, sorted by block id.
+    pub fn block_reports(&self) -> Vec<StorageReplicas> {
+        let mut by_volume: Vec<Vec<ReplicaFacts>> = self.volumes.iter().map(|_| Vec::new()).collect();
+        for (id, record) in &self.map.read().records {
+            let facts = record.facts(*id);
+            if facts.state != ReplicaState::Temporary {
+                by_volume[record.volume().0 as usize].push(facts);
+            }
+        }
+        let mut reports = Vec::new();
+        for (volume, mut replicas) in self.volumes.iter().zip(by_volume) {
+            if volume.is_alive() {
+                replicas.sort_unstable_by_key(|facts| facts.block.id);
+                let (storage_id, storage_type) = (volume.storage_id.clone(), volume.storage_type);
+                reports.push(StorageReplicas { storage_id, storage_type, replicas });
+            }
+        }
+        reports
+    }
+
+    /// Figures of the living volumes. One that cannot be asked fails.
+    pub fn storage_reports(&self) -> Vec<StorageReport> {
+        let mut reports = Vec::new();
+        for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
+            match volume.figures(self.disk()) {
+                Ok(figures) => reports.push(StorageReport {
+                    storage_id: volume.storage_id.clone(),
+                    storage_type: volume.storage_type,
+                    capacity_bytes: figures.capacity_bytes,
+                    used_bytes: figures.used_bytes,
+                    remaining_bytes: figures.remaining_bytes,
+                    non_dfs_used_bytes: figures.non_dfs_used_bytes,
+                }),
+                Err(error) => self.fail_volume(volume.index, &format!("its space cannot be read: {error}")),
+            }
+        }
+        reports
+    }
+
+    /// Directories that are not used, those that failed at start included, each with its reason where known.
+    pub fn failed_volumes(&self) -> Vec<String> {
+        let running = self
+            .volumes
+            .iter()
+            .filter_map(|volume| volume.failure().map(|_| volume.paths.root.display().to_string()));
+        self.failed_at_start.iter().cloned().chain(running).collect()
+    }
+
+    /// Replicas of any state.
+    pub fn replica_count(&self) -> usize {
+        self.map.read().records.len()
+    }
+
+    /// Refuses everything from now on and lets another process take the directories.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        for volume in &self.volumes {
+            volume.unlock();
+        }
+    }
+
+    /// Takes a broken volume out of use. Its replicas are gone from now on; the observer is told.
+    pub fn fail_volume(&self, index: VolumeIndex, why: &str) {
+        let volume = self.volume(index);
+        if !volume.fail(why.into()) {
+            return;
+        }
+        tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");
+        let mut lost = Vec::new();
+        self.map.write().records.retain(|id, record| {
+            if record.volume() != index {
+                return true;
+            }
+            if let Record::Active(active) = record {
+                active.replace_writer();
+            }
+            lost.push(record.block(*id));
+            false
+        });
+        lost.sort_unstable();
+        if let Some(observer) = self.observer.get() {
+            observer.volume_lost(&volume.storage_id, lost);
+        }
+    }
+}
+
+/// What the other files of this crate stand on.
+impl BlockStore {
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        &*self.env.disk
+    }
+
+    pub(crate) fn volume(&self, index: VolumeIndex) -> &Volume {
+        &self.volumes[index.0 as usize]
+    }
+
+    pub(crate) fn check_pool(&self, pool: &str) -> StoreResult<()> {
+        match self.pool.get() {
+            Some(served) if *served.pool == *pool && !self.is_closed.load(Ordering::Acquire) => Ok(()),
+            _ => Err(StoreError::UnknownPool(pool.into())),
+        }
+    }
+
+    /// The paths of the pool on a volume. Only after [`BlockStore::check_pool`].
+    pub(crate) fn paths(&self, volume: VolumeIndex) -> PoolPaths {
+        let pool = self.pool.get().expect("replicas are touched only once a pool is served");
+        self.volume(volume).pool(&pool.pool)
+    }
+
+    pub(crate) fn record(&self, id: BlockId) -> StoreResult<Record> {
+        self.map.read().records.get(&id).cloned().ok_or(StoreError::NotFound(id))
+    }
+
+    /// Makes an error of an I/O error, and ends the volume when the disk is broken.
+    pub(crate) fn io_error(&self, volume: VolumeIndex, what: &str, error: io::Error) -> StoreError {
+        if is_broken(&error) {
+            self.fail_volume(volume, &format!("{what}: {error}"));
+        }
+        StoreError::Io { what: what.into(), error }
+    }
+
+    /// After a failed sync nobody knows what is on the disk: that is the end of the volume.
+    pub(crate) fn sync_error(&self, volume: VolumeIndex, what: &str, error: io::Error) -> StoreError {
+        self.fail_volume(volume, &format!("{what}: {error}"));
+        StoreError::Io { what: what.into(), error }
     }
 }

@@ -1,1 +1,137 @@
-//! (to come)
+//! One data directory of a running store.
+
+use crate::{
+    config::StorageType,
+    error::OpenError,
+    layout::{PoolPaths, VolumePaths},
+    store::VolumeIndex,
+};
+use env::{Disk, Lock};
+use parking_lot::Mutex;
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+pub(crate) struct Volume {
+    pub index: VolumeIndex,
+    pub paths: VolumePaths,
+    pub storage_id: Arc<str>,
+    pub storage_type: StorageType,
+    /// Never used for replicas.
+    pub reserved_bytes: u64,
+    /// Bytes of block and meta files.
+    used: AtomicU64,
+    /// Bytes promised to replicas being written and not yet written.
+    promised: AtomicU64,
+    /// Why it is no longer used: the first failure.
+    failure: OnceLock<String>,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+impl Volume {
+    pub fn new(
+        index: VolumeIndex,
+        paths: VolumePaths,
+        storage: (Arc<str>, StorageType),
+        reserved_bytes: u64,
+        lock: Box<dyn Lock>,
+    ) -> Self {
+        Self {
+            index,
+            paths,
+            storage_id: storage.0,
+            storage_type: storage.1,
+            reserved_bytes,
+            used: AtomicU64::new(0),
+            promised: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            lock: Mutex::new(Some(lock)),
+        }
+    }
+
+    pub fn pool(&self, pool: &str) -> PoolPaths {
+        self.paths.pool(pool)
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.failure.get().is_none()
+    }
+
+    /// `true` for the first failure.
+    pub fn fail(&self, why: String) -> bool {
+        self.failure.set(why).is_ok()
+    }
+
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Lets another process take the directory.
+    pub fn unlock(&self) {
+        *self.lock.lock() = None;
+    }
+
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub fn add_used(&self, bytes: u64) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn sub_used(&self, bytes: u64) {
+        let _ = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(bytes)));
+    }
+
+    pub fn promise(&self, bytes: u64) {
+        self.promised.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn release(&self, bytes: u64) {
+        self.promised.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub fn figures(&self, disk: &dyn Disk) -> io::Result<Figures> {
+        let space = disk.space(&self.paths.root)?;
+        let capacity_bytes = space.total_bytes.saturating_sub(self.reserved_bytes);
+        let used_bytes = self.used();
+        let remaining_bytes = space
+            .free_bytes
+            .saturating_sub(self.reserved_bytes)
+            .min(capacity_bytes.saturating_sub(used_bytes))
+            .saturating_sub(self.promised.load(Ordering::Relaxed));
+        let non_dfs_used_bytes =
+            space.total_bytes.saturating_sub(space.free_bytes).saturating_sub(used_bytes);
+        Ok(Figures { capacity_bytes, used_bytes, remaining_bytes, non_dfs_used_bytes })
+    }
+}
+
+pub(crate) struct Figures {
+    pub capacity_bytes: u64,
+    pub used_bytes: u64,
+    pub remaining_bytes: u64,
+    pub non_dfs_used_bytes: u64,
+}
+
+/// Whether an error says that the disk is broken, rather than that it is full or a file is missing.
+pub(crate) fn is_broken(error: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    const ENXIO: i32 = 6;
+    const ENODEV: i32 = 19;
+    const EROFS: i32 = 30;
+    const ESTALE: i32 = 116;
+    const EUCLEAN: i32 = 117;
+    matches!(error.raw_os_error(), Some(EIO | ENXIO | ENODEV | EROFS | ESTALE | EUCLEAN))
+}
+
+impl OpenError {
+    pub(crate) fn io(path: &std::path::Path) -> impl Fn(io::Error) -> OpenError {
+        move |error| OpenError::Io { path: path.into(), error }
+    }
+}

@@ -1,0 +1,177 @@
+//! New replicas.
+
+use crate::{
+    active::{Active, Files, OpenFiles},
+    checksum::Checksum,
+    config::StorageType,
+    error::{StoreError, StoreResult},
+    layout::Place,
+    map::{Record, ReplicaMap},
+    meta_file,
+    store::{BlockStore, VolumeIndex},
+    writer::ReplicaWriter,
+};
+use base::{Block, ExtendedBlock};
+use env::OpenMode;
+use parking_lot::MutexGuard;
+use std::sync::{Arc, atomic::Ordering};
+
+/// What a new replica is to be.
+#[derive(Clone, Debug)]
+pub struct NewReplica {
+    /// Its length is not looked at.
+    pub block: ExtendedBlock,
+    pub checksum: Checksum,
+    /// Preferred; another type serves when no volume of this one has room.
+    pub storage_type: StorageType,
+    /// Bytes that the replica may grow to (0 when unknown): volumes with less are not chosen, and as many
+    /// are held back until they are written.
+    pub size_expected: u64,
+}
+
+impl BlockStore {
+    /// A new replica to be written by a client's pipeline.
+    pub fn create_rbw(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
+        self.create(new, Place::BeingWritten)
+    }
+
+    /// A new replica to be copied from another server. An older one of the same block, a remnant, gives way.
+    pub fn create_temporary(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
+        self.check_pool(&new.block.pool)?;
+        let id = new.block.block.id;
+        if let Ok(record) = self.record(id)
+            && record.block(id).generation_stamp < new.block.block.generation_stamp
+        {
+            self.remove_now(record.block(id), record)?;
+        }
+        self.create(new, Place::Temporary)
+    }
+
+    fn create(self: &Arc<Self>, new: &NewReplica, place: Place) -> StoreResult<ReplicaWriter> {
+        self.check_pool(&new.block.pool)?;
+        let block = Block { length: 0, ..new.block.block };
+        refuse_existing(&self.map.read(), block)?;
+        let index = self.choose_volume(new.storage_type, new.size_expected)?;
+        let volume = self.volume(index);
+        let files =
+            Files { place, open: None, last_sum: None, promised: 0, is_named_durably: false, is_gone: false };
+        let active = Arc::new(Active::new(block, index, new.checksum, files));
+        let writer = active.replace_writer();
+        // Held before anybody can find the replica, so that nobody sees it without its files.
+        let mut files = active.files.lock();
+        {
+            let mut map = self.map.write();
+            refuse_existing(&map, block)?;
+            if !volume.is_alive() {
+                return Err(StoreError::VolumeLost(block));
+            }
+            map.records.insert(block.id, Record::Active(active.clone()));
+        }
+        match self.create_files(&active, place) {
+            Ok(open) => {
+                files.open = Some(open);
+                files.promised = new.size_expected;
+                volume.promise(new.size_expected);
+                volume.add_used(meta_file::HEADER_SIZE);
+            }
+            Err(error) => {
+                self.forget_active(&active);
+                self.remove_active(&active, &mut files);
+                return Err(error);
+            }
+        }
+        drop(files);
+        Ok(ReplicaWriter::new(self.clone(), active, writer))
+    }
+
+    fn create_files(&self, active: &Active, place: Place) -> StoreResult<OpenFiles> {
+        let block = active.block();
+        // Whatever bears these names is a remnant: the map does not know it.
+        let open = self.open_files(active.volume, place, block, OpenMode::CreateOrTruncate)?;
+        open.meta
+            .write_at(&meta_file::encode_header(active.checksum), 0)
+            .map_err(|error| self.io_error(active.volume, &format!("the meta file of {block}"), error))?;
+        Ok(open)
+    }
+
+    /// Which volume takes a replica of this size: one of the type asked for, or any when none has room.
+    fn choose_volume(&self, storage_type: StorageType, size: u64) -> StoreResult<VolumeIndex> {
+        let mut candidates = Vec::new();
+        for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
+            match volume.figures(self.disk()) {
+                Ok(figures) if figures.remaining_bytes > size => {
+                    candidates.push((volume.index, volume.storage_type, figures.remaining_bytes));
+                }
+                Ok(_) => {}
+                Err(error) => self.fail_volume(volume.index, &format!("its space cannot be read: {error}")),
+            }
+        }
+        if candidates.iter().any(|candidate| candidate.1 == storage_type) {
+            candidates.retain(|candidate| candidate.1 == storage_type);
+        }
+        let free: Vec<u64> = candidates.iter().map(|candidate| candidate.2).collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let picked = self.config.choice.pick(&free, turn, self.env.random.next_u64());
+        picked.map(|at| candidates[at].0).ok_or(StoreError::OutOfSpace(size))
+    }
+
+    /// Forgets a replica and removes its files before returning.
+    pub(crate) fn remove_now(&self, block: Block, record: Record) -> StoreResult<()> {
+        {
+            let mut map = self.map.write();
+            let is_same = map.records.get(&block.id).is_some_and(|found| found.block(block.id) == block);
+            if !is_same || !map.removing.insert(block.id) {
+                return Err(StoreError::State {
+                    block,
+                    state: record.state(),
+                    what: "it is being changed by someone else".into(),
+                });
+            }
+            map.records.remove(&block.id);
+        }
+        self.remove_record(block, record);
+        self.map.write().removing.remove(&block.id);
+        Ok(())
+    }
+
+    pub(crate) fn forget_active(&self, active: &Arc<Active>) {
+        let mut map = self.map.write();
+        if map.records.get(&active.id).is_some_and(|record| record.is_active(active)) {
+            map.records.remove(&active.id);
+        }
+    }
+
+    /// Puts a finished or changed active replica's place in the map, if it is still this one's.
+    pub(crate) fn settle(&self, active: &Arc<Active>, record: Record) -> StoreResult<()> {
+        let mut map = self.map.write();
+        match map.records.get_mut(&active.id) {
+            Some(found) if found.is_active(active) => {
+                *found = record;
+                Ok(())
+            }
+            _ => Err(StoreError::Replaced(active.block())),
+        }
+    }
+
+    /// An active replica with its files locked.
+    pub(crate) fn lock_files<'a>(&self, active: &'a Arc<Active>) -> StoreResult<MutexGuard<'a, Files>> {
+        let files = active.files.lock();
+        if files.is_gone {
+            return Err(StoreError::NotFound(active.id));
+        }
+        if !self.volume(active.volume).is_alive() {
+            return Err(StoreError::VolumeLost(active.block()));
+        }
+        Ok(files)
+    }
+}
+
+fn refuse_existing(map: &ReplicaMap, block: Block) -> StoreResult<()> {
+    if let Some(record) = map.records.get(&block.id) {
+        return Err(StoreError::Exists { block: record.block(block.id), state: record.state() });
+    }
+    if map.removing.contains(&block.id) {
+        return Err(StoreError::Exists { block, state: crate::replica::ReplicaState::Temporary });
+    }
+    Ok(())
+}

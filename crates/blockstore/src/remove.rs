@@ -1,0 +1,111 @@
+//! Taking replicas away.
+
+use crate::{
+    active::{Active, Files},
+    error::{StoreError, StoreResult},
+    layout::Place,
+    map::{Record, Settled},
+    meta_file,
+    store::{BlockStore, VolumeIndex},
+};
+use base::{Block, ExtendedBlock};
+use std::{io, path::Path, sync::Arc};
+
+impl BlockStore {
+    /// Forgets the replica at once and removes its files in the background, then tells the observer. Only a
+    /// replica of exactly this generation stamp: a newer one is not what the caller wants gone.
+    pub fn invalidate(self: &Arc<Self>, block: &ExtendedBlock) -> StoreResult<()> {
+        self.check_pool(&block.pool)?;
+        let id = block.block.id;
+        let record = {
+            let mut map = self.map.write();
+            let found = map.records.get(&id).ok_or(StoreError::NotFound(id))?.block(id).generation_stamp;
+            if found != block.block.generation_stamp {
+                return Err(StoreError::GenerationStamp { wanted: block.block, found });
+            }
+            map.removing.insert(id);
+            map.records.remove(&id).expect("it was there a line ago, under the same lock")
+        };
+        let removed = record.block(id);
+        let volume = record.volume();
+        let store = self.clone();
+        self.threads.submit_background(volume, move || {
+            store.remove_record(removed, record);
+            store.map.write().removing.remove(&id);
+            if let Some(observer) = store.observer.get() {
+                observer.deleted(store.storage_id(volume), removed);
+            }
+        });
+        Ok(())
+    }
+
+    /// The files of a record that is no longer in the map.
+    pub(crate) fn remove_record(&self, block: Block, record: Record) {
+        match record {
+            Record::Finalized(settled) => self.remove_settled(Place::Finalized, block, settled),
+            Record::Waiting(settled) => self.remove_settled(Place::BeingWritten, block, settled),
+            Record::Active(active) => self.remove_active(&active, &mut active.files.lock()),
+        }
+    }
+
+    fn remove_settled(&self, place: Place, block: Block, settled: Settled) {
+        self.remove_files(settled.volume, place, block);
+    }
+
+    pub(crate) fn remove_active(&self, active: &Active, files: &mut Files) {
+        active.replace_writer();
+        if std::mem::replace(&mut files.is_gone, true) {
+            return;
+        }
+        files.open = None;
+        self.volume(active.volume).release(std::mem::take(&mut files.promised));
+        self.remove_files(active.volume, files.place, active.block());
+    }
+
+    /// The block file first: a meta file alone is nothing, a block file alone would be a corrupt replica.
+    fn remove_files(&self, index: VolumeIndex, place: Place, block: Block) {
+        let volume = self.volume(index);
+        if !volume.is_alive() {
+            return;
+        }
+        let paths = self.paths(index);
+        let block_path = paths.block(place, block.id);
+        let meta_path = paths.meta(place, block.id, block.generation_stamp);
+        let freed = block.length + self.disk().length(&meta_path).unwrap_or(meta_file::HEADER_SIZE);
+        for path in [&block_path, &meta_path] {
+            self.remove_file(index, path);
+        }
+        volume.sub_used(freed);
+    }
+
+    pub(crate) fn remove_file(&self, index: VolumeIndex, path: &Path) {
+        match self.disk().remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let error = self.io_error(index, &format!("removing {}", path.display()), error);
+                tracing::warn!(%error, "a replica's file stays behind");
+            }
+            _ => {}
+        }
+    }
+
+    /// The block file of a replica in the map is not there: someone took it away.
+    pub(crate) fn forget_missing(&self, index: VolumeIndex, block: Block) {
+        if !self.volume(index).is_alive() {
+            return;
+        }
+        let is_forgotten = {
+            let mut map = self.map.write();
+            // It may have been removed or appended to since the look-up, which explains the missing file.
+            let is_same = map.records.get(&block.id).is_some_and(
+                |record| matches!(record, Record::Finalized(settled) if settled.block(block.id) == block),
+            );
+            is_same && map.records.remove(&block.id).is_some()
+        };
+        if is_forgotten {
+            tracing::error!(%block, "the replica's block file is missing; it is forgotten");
+            if let Some(observer) = self.observer.get() {
+                observer.deleted(self.storage_id(index), block);
+            }
+        }
+    }
+}

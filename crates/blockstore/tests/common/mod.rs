@@ -1,0 +1,102 @@
+//! A store in a directory of its own, and replicas to fill it with.
+#![allow(dead_code)]
+
+use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
+use blockstore::{
+    BlockStore, Checksum, NewReplica, Observer, PoolInfo, ReplicaReader, ReplicaWriter, StorageType,
+    StoreConfig, VolumeConfig, meta_file,
+};
+use env::{Env, disk::read_exact_at};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+pub const POOL: &str = "BP-1234-127.0.0.1-1700000000000";
+
+pub fn pool() -> PoolInfo {
+    PoolInfo { pool: POOL.into(), cluster: "CID-one".into(), namespace_id: 77, created_ms: 1_700_000_000_000 }
+}
+
+pub fn config(root: &Path, volumes: usize) -> StoreConfig {
+    let volume =
+        |index| VolumeConfig { path: root.join(format!("d{index}")), storage_type: StorageType::Disk };
+    StoreConfig::new((0..volumes).map(volume).collect())
+}
+
+pub fn open(root: &Path, volumes: usize) -> Arc<BlockStore> {
+    let store = BlockStore::open(Env::production(), config(root, volumes)).unwrap();
+    store.serve_pool(&pool()).unwrap();
+    store
+}
+
+pub fn block(id: u64, stamp: u64) -> ExtendedBlock {
+    let block =
+        Block { id: BlockId(1_073_741_824 + id), generation_stamp: GenerationStamp(stamp), length: 0 };
+    ExtendedBlock { pool: POOL.into(), block }
+}
+
+pub fn new(id: u64, stamp: u64) -> NewReplica {
+    NewReplica {
+        block: block(id, stamp),
+        checksum: Checksum::DEFAULT,
+        storage_type: StorageType::Disk,
+        size_expected: 1 << 20,
+    }
+}
+
+pub fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index * 7 + index / 251) as u8).collect()
+}
+
+pub fn sums(data: &[u8]) -> Vec<u8> {
+    data.chunks(512).flat_map(|chunk| Checksum::DEFAULT.sum(chunk)).collect()
+}
+
+/// Writes `data` in packets of `packet` bytes (a multiple of the chunk), each acknowledged.
+pub fn fill(writer: &mut ReplicaWriter, data: &[u8], packet: usize) {
+    for (index, piece) in data.chunks(packet).enumerate() {
+        writer.write((index * packet) as u64, piece, &sums(piece)).unwrap();
+    }
+    writer.acknowledger().acknowledge(data.len() as u64);
+}
+
+/// All that a reader sees, after checking it against the sums.
+pub fn content(reader: &ReplicaReader) -> Vec<u8> {
+    let mut data = vec![0; reader.block.length as usize];
+    read_exact_at(&*reader.block_file, &mut data, 0).unwrap();
+    let meta = reader.meta_file.as_ref().expect("there is a meta file");
+    let mut found = vec![0; data.len().div_ceil(512) * 4];
+    read_exact_at(&**meta, &mut found, meta_file::HEADER_SIZE).unwrap();
+    if let Some(sum) = reader.last_sum {
+        let at = found.len() - 4;
+        found[at..].copy_from_slice(&sum);
+    }
+    assert_eq!(found, sums(&data), "the sums are those of the data");
+    data
+}
+
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what} within 10 s");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[derive(Default)]
+pub struct Seen {
+    pub deleted: Mutex<Vec<Block>>,
+    pub lost: Mutex<Vec<Block>>,
+}
+
+impl Observer for Seen {
+    fn deleted(&self, _: &Arc<str>, block: Block) {
+        self.deleted.lock().unwrap().push(block);
+    }
+
+    fn volume_lost(&self, _: &Arc<str>, blocks: Vec<Block>) {
+        self.lost.lock().unwrap().extend(blocks);
+    }
+}

@@ -1,0 +1,250 @@
+//! A replica's life on a real disk: written, read, finished, taken up again, removed.
+
+mod common;
+
+use base::GenerationStamp;
+use blockstore::{Checksum, ReplicaState, StoreError};
+use common::*;
+use std::sync::Arc;
+
+#[test]
+fn a_replica_is_written_finished_and_read() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(200_000);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &data, 64 * 1024);
+    assert_eq!(writer.finalize(true).unwrap().length, 200_000);
+    let reader = store.read(&block(1, 1001)).unwrap();
+    assert_eq!((reader.state, reader.block.length), (ReplicaState::Finalized, 200_000));
+    assert_eq!(content(&reader), data);
+    let id = block(1, 1001).block.id.0;
+    let name = format!("d0/current/{POOL}/current/finalized/subdir0/subdir0/blk_{id}");
+    assert_eq!(std::fs::read(root.path().join(&name)).unwrap(), data);
+    assert!(root.path().join(format!("{name}_1001.meta")).exists());
+    let report = &store.block_reports()[0];
+    assert_eq!(report.replicas.len(), 1);
+    assert_eq!(store.storage_reports()[0].used_bytes, 200_000 + 7 + 4 * 391);
+}
+
+#[test]
+fn an_empty_replica_is_one() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let block_ = store.create_rbw(&new(1, 1001)).unwrap().finalize(false).unwrap();
+    assert_eq!(block_.length, 0);
+    assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), b"");
+}
+
+#[test]
+fn readers_see_a_partial_chunk_with_its_own_sum() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(2000);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    writer.write(0, &data[..700], &sums(&data[..700])).unwrap();
+    writer.acknowledger().acknowledge(700);
+    let early = store.read(&block(1, 1001)).unwrap();
+    assert_eq!((early.state, early.visible_length), (ReplicaState::BeingWritten, 700));
+    // After an hflush the client repeats the partial chunk from its start.
+    writer.write(512, &data[512..1500], &sums(&data[512..1500])).unwrap();
+    assert_eq!(content(&early), &data[..700]);
+    assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), &data[..1500]);
+    assert_eq!(store.facts(POOL, block(1, 0).block.id).unwrap().visible_length, 700);
+    writer.sync().unwrap();
+    // The whole packet again: nothing to do.
+    writer.write(512, &data[512..1500], &sums(&data[512..1500])).unwrap();
+    // Full chunks that are here, and new ones.
+    writer.write(0, &data, &sums(&data)).unwrap();
+    writer.finalize(false).unwrap();
+    assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), data);
+}
+
+#[test]
+fn packets_that_do_not_fit_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(2000);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    writer.write(0, &data[..700], &sums(&data[..700])).unwrap();
+    let gap = writer.write(701, &data[701..800], &sums(&data[701..800]));
+    assert!(matches!(gap, Err(StoreError::Range(_))), "{gap:?}");
+    let beyond = writer.write(700, &data[700..1100], &sums(&data[700..1100]));
+    assert!(matches!(beyond, Err(StoreError::Range(_))), "{beyond:?}");
+    let sums_missing = writer.write(512, &data[512..1600], &[0; 4]);
+    assert!(matches!(sums_missing, Err(StoreError::Checksum(_))), "{sums_missing:?}");
+    let overflow = writer.write(u64::MAX, &data[..10], &sums(&data[..10]));
+    assert!(matches!(overflow, Err(StoreError::Range(_))), "{overflow:?}");
+    assert_eq!(writer.block().length, 700);
+}
+
+#[test]
+fn appends_continue_the_partial_chunk() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(3000);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &data[..1300], 1024);
+    writer.finalize(false).unwrap();
+    let wrong = store.append(&block(1, 1001), GenerationStamp(1005), 1299).err().unwrap();
+    assert!(matches!(wrong, StoreError::State { .. }), "{wrong}");
+    let mut writer = store.append(&block(1, 1001), GenerationStamp(1005), 1300).unwrap();
+    assert_eq!(writer.block().generation_stamp, GenerationStamp(1005));
+    // The first packet completes the chunk; its sum covers its own bytes only.
+    writer.write(1300, &data[1300..1536], &Checksum::DEFAULT.sum(&data[1300..1536])).unwrap();
+    writer.write(1536, &data[1536..], &sums(&data[1536..])).unwrap();
+    // Readers who learnt the old stamp still get the replica.
+    assert_eq!(store.read(&block(1, 1001)).unwrap().visible_length, 1300);
+    writer.finalize(true).unwrap();
+    let reader = store.read(&block(1, 1005)).unwrap();
+    assert_eq!(content(&reader), data);
+    let newer = store.read(&block(1, 1006)).err().unwrap();
+    assert!(matches!(newer, StoreError::GenerationStamp { .. }), "{newer}");
+}
+
+#[test]
+fn pipeline_recovery_fences_the_old_writer_and_cuts_what_was_not_acknowledged() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(5000);
+    let mut old = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut old, &data[..3000], 1024);
+    old.write(2560, &data[2560..4000], &sums(&data[2560..4000])).unwrap();
+    let short = store.recover_rbw(&block(1, 1001), GenerationStamp(1002), 3001, 5000).err().unwrap();
+    assert!(matches!(short, StoreError::Range(_)), "{short}");
+    let mut writer = store.recover_rbw(&block(1, 1001), GenerationStamp(1002), 3000, 5000).unwrap();
+    assert_eq!((writer.block().length, writer.block().generation_stamp.0), (3000, 1002));
+    let late = old.write(2560, &data[2560..4500], &sums(&data[2560..4500])).err().unwrap();
+    assert!(matches!(late, StoreError::Replaced(_)), "{late}");
+    old.acknowledger().acknowledge(4999);
+    drop(old);
+    assert_eq!(content(&store.read(&block(1, 1002)).unwrap()), &data[..3000]);
+    writer.write(2560, &data[2560..], &sums(&data[2560..])).unwrap();
+    writer.finalize(false).unwrap();
+    assert_eq!(content(&store.read(&block(1, 1002)).unwrap()), data);
+}
+
+#[test]
+fn a_broken_close_is_finished_at_the_new_stamp() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(1000);
+    for id in [1, 2] {
+        let mut writer = store.create_rbw(&new(id, 1001)).unwrap();
+        fill(&mut writer, &data, 1024);
+        if id == 2 {
+            writer.finalize(false).unwrap();
+        }
+        let (closed, storage) =
+            store.recover_close(&block(id, 1001), GenerationStamp(1009), 1000, false).unwrap();
+        assert_eq!((closed.generation_stamp.0, closed.length), (1009, 1000));
+        assert_eq!(&storage, store.storage_id(blockstore::VolumeIndex(0)));
+        assert_eq!(content(&store.read(&block(id, 1009)).unwrap()), data);
+    }
+}
+
+#[test]
+fn a_copy_is_invisible_until_it_is_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(1000);
+    let mut writer = store.create_temporary(&new(1, 1001)).unwrap();
+    fill(&mut writer, &data, 1024);
+    assert!(matches!(store.read(&block(1, 1001)), Err(StoreError::State { .. })));
+    assert!(store.block_reports()[0].replicas.is_empty());
+    drop(writer);
+    assert!(matches!(store.read(&block(1, 1001)), Err(StoreError::NotFound(_))));
+    assert_eq!(store.storage_reports()[0].used_bytes, 0);
+
+    let mut writer = store.create_temporary(&new(1, 1001)).unwrap();
+    fill(&mut writer, &data, 1024);
+    writer.finalize(false).unwrap();
+    assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), data);
+
+    let mut writer = store.create_temporary(&new(2, 1001)).unwrap();
+    fill(&mut writer, &data, 1024);
+    store.convert_temporary_to_rbw(writer, 1000).unwrap();
+    let mut writer = store.recover_rbw(&block(2, 1001), GenerationStamp(1002), 1000, 1000).unwrap();
+    writer.write(512, &data[512..], &sums(&data[512..])).unwrap();
+    writer.finalize(false).unwrap();
+}
+
+#[test]
+fn what_is_invalidated_goes_and_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let seen = Arc::new(Seen::default());
+    store.set_observer(seen.clone());
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &bytes(1000), 1024);
+    let exists = store.create_rbw(&new(1, 1002)).err().unwrap();
+    assert!(matches!(exists, StoreError::Exists { .. }), "{exists}");
+    let finished = writer.finalize(false).unwrap();
+    assert!(matches!(store.invalidate(&block(1, 1000)), Err(StoreError::GenerationStamp { .. })));
+    store.invalidate(&block(1, 1001)).unwrap();
+    assert!(matches!(store.invalidate(&block(1, 1001)), Err(StoreError::NotFound(_))));
+    eventually("the files are removed", || !seen.deleted.lock().unwrap().is_empty());
+    assert_eq!(*seen.deleted.lock().unwrap(), [finished]);
+    assert_eq!(store.storage_reports()[0].used_bytes, 0);
+    eventually("the id is free again", || store.create_rbw(&new(1, 1003)).is_ok());
+}
+
+#[test]
+fn invalidating_a_replica_ends_its_writer() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let seen = Arc::new(Seen::default());
+    store.set_observer(seen.clone());
+    let data = bytes(1000);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &data, 1024);
+    store.invalidate(&block(1, 1001)).unwrap();
+    eventually("the files are removed", || !seen.deleted.lock().unwrap().is_empty());
+    assert!(writer.is_replaced());
+    assert!(matches!(writer.finalize(false), Err(StoreError::Replaced(_))));
+    assert_eq!(store.replica_count(), 0);
+}
+
+#[test]
+fn a_foreign_pool_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let mut foreign = block(1, 1001);
+    foreign.pool = "BP-other".into();
+    assert!(matches!(store.read(&foreign), Err(StoreError::UnknownPool(_))));
+    assert!(matches!(store.invalidate(&foreign), Err(StoreError::UnknownPool(_))));
+}
+
+#[test]
+fn a_lost_volume_takes_its_replicas_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 2);
+    let seen = Arc::new(Seen::default());
+    store.set_observer(seen.clone());
+    for id in 1..=4 {
+        let mut writer = store.create_rbw(&new(id, 1001)).unwrap();
+        fill(&mut writer, &bytes(600), 1024);
+        writer.finalize(false).unwrap();
+    }
+    store.fail_volume(blockstore::VolumeIndex(0), "pulled out");
+    assert_eq!(seen.lost.lock().unwrap().len(), 2);
+    assert_eq!(store.failed_volumes().len(), 1);
+    assert_eq!(store.storage_reports().len(), 1);
+    assert_eq!(store.block_reports()[0].replicas.len(), 2);
+    for id in 5..=6 {
+        assert_eq!(store.create_rbw(&new(id, 1001)).unwrap().volume(), blockstore::VolumeIndex(1));
+    }
+}
+
+#[test]
+fn a_block_file_that_vanished_is_reported_gone() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let seen = Arc::new(Seen::default());
+    store.set_observer(seen.clone());
+    let finished = store.create_rbw(&new(1, 1001)).unwrap().finalize(false).unwrap();
+    let name = format!("d0/current/{POOL}/current/finalized/subdir0/subdir0/blk_{}", finished.id);
+    std::fs::remove_file(root.path().join(name)).unwrap();
+    assert!(matches!(store.read(&block(1, 1001)), Err(StoreError::NotFound(_))));
+    assert_eq!(*seen.deleted.lock().unwrap(), [finished]);
+}
