@@ -15,6 +15,7 @@ pub const NO_SUCH_PROTOCOL: &str = "org.apache.hadoop.ipc.RpcNoSuchProtocolExcep
 pub const SERVER_VERSION_MISMATCH: &str = "org.apache.hadoop.ipc.Server$VersionMismatch";
 /// The server has the protocol, in another version.
 pub const PROTOCOL_VERSION_MISMATCH: &str = "org.apache.hadoop.ipc.RPC$VersionMismatch";
+pub const AUTHORIZATION: &str = "org.apache.hadoop.security.authorize.AuthorizationException";
 pub const IPC: &str = "org.apache.hadoop.ipc.IpcException";
 pub const SASL: &str = "javax.security.sasl.SaslException";
 pub const INVALID_PROTOCOL_BUFFER: &str =

@@ -1,0 +1,202 @@
+//! The listening end: accepts connections and runs a task for each.
+
+mod connection;
+pub mod negotiation;
+mod outbox;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use outbox::Outbox;
+
+use crate::{RpcError, Service};
+use base::Caller;
+use connection::Connection;
+use parking_lot::Mutex;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::{
+    collections::HashMap,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// Makes the caller from the effective user and the real one, once a connection. It runs on the
+/// connection's task: a look-up that waits belongs elsewhere. It may refuse, as for a user who may not act
+/// for another.
+pub type CallerResolver = Arc<dyn Fn(&str, Option<&str>) -> Result<Arc<Caller>, RpcError> + Send + Sync>;
+
+/// How much one connection may cost.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest frame. Hadoop: `ipc.maximum.data.length`.
+    pub frame_bytes_max: usize,
+    /// From the first byte of a frame to its last; longer frames get a second more for each 64 KiB. Also
+    /// for the whole of what precedes the first call.
+    pub frame_deadline: Duration,
+    /// Replies that wait for a client that does not read: beyond it nothing more is read from the client.
+    pub reply_bytes_max: usize,
+    /// Calls not yet answered: beyond it nothing more is read from the client.
+    pub calls_in_flight_max: usize,
+    /// How long a client may leave replies unread before it is cut off.
+    pub write_deadline: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_bytes_max: 128 << 20,
+            frame_deadline: Duration::from_secs(30),
+            // By eye: many listings, and far below what one client should be able to pin.
+            reply_bytes_max: 16 << 20,
+            calls_in_flight_max: 16_384,
+            write_deadline: Duration::from_secs(120),
+        }
+    }
+}
+
+pub struct ServerConfig {
+    /// Port 0 chooses a free one.
+    pub address: SocketAddr,
+    pub service: Arc<dyn Service>,
+    pub limits: Limits,
+    /// Without one, callers have no groups and nobody acts for another.
+    pub caller_resolver: Option<CallerResolver>,
+    /// Where HTTP is served instead, for the answer to those who ask for it here: `WebHDFS is on …`.
+    pub http_hint: Option<String>,
+}
+
+impl ServerConfig {
+    pub fn new(address: SocketAddr, service: Arc<dyn Service>) -> Self {
+        Self { address, service, limits: Limits::default(), caller_resolver: None, http_hint: None }
+    }
+}
+
+/// A listening socket and its connections. Dropped, it stops listening and closes them.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    accepting: JoinHandle<()>,
+}
+
+/// What all connections of a server share.
+pub(crate) struct Shared {
+    service: Arc<dyn Service>,
+    limits: Limits,
+    caller_resolver: Option<CallerResolver>,
+    http_hint: Option<String>,
+    /// The open connections; `None` once the server is shutting down.
+    connections: Mutex<Option<HashMap<u64, Arc<Outbox>>>>,
+    next_connection: AtomicU64,
+}
+
+impl Server {
+    /// Listens. To be called within a tokio runtime, whose threads will serve the connections.
+    pub fn bind(config: ServerConfig) -> io::Result<Server> {
+        let listener = listen(config.address)?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            service: config.service,
+            limits: config.limits,
+            caller_resolver: config.caller_resolver,
+            http_hint: config.http_hint,
+            connections: Mutex::new(Some(HashMap::new())),
+            next_connection: AtomicU64::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Server { shared, address, accepting })
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn connection_count(&self) -> usize {
+        self.shared.connections.lock().as_ref().map_or(0, HashMap::len)
+    }
+
+    /// Stops listening and closes all connections; replies already made are still written where the client
+    /// takes them at once.
+    pub async fn shutdown(mut self) {
+        self.stop();
+        let _ = (&mut self.accepting).await;
+    }
+
+    fn stop(&self) {
+        self.accepting.abort();
+        let connections = self.shared.connections.lock().take();
+        for outbox in connections.into_iter().flatten().map(|(_, outbox)| outbox) {
+            outbox.shut();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    /// Enters a connection, unless the server is shutting down.
+    fn enter(&self, outbox: &Arc<Outbox>) -> Option<u64> {
+        let number = self.next_connection.fetch_add(1, Ordering::Relaxed);
+        self.connections.lock().as_mut()?.insert(number, Arc::clone(outbox));
+        Some(number)
+    }
+
+    fn leave(&self, number: u64) {
+        if let Some(connections) = self.connections.lock().as_mut() {
+            connections.remove(&number);
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    // Enough for every client of a cluster to reconnect at once after a takeover.
+    const BACKLOG: i32 = 4096;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    // Out of file descriptors, most likely: connections that close make room.
+    const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                tokio::spawn(serve(stream, peer, Arc::clone(&shared)));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(PAUSE_AFTER_ERROR).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "the connection was gone at once");
+        return;
+    }
+    let outbox = Arc::new(Outbox::default());
+    let Some(number) = shared.enter(&outbox) else { return };
+    let result = Connection::new(stream, peer, Arc::clone(&shared), Arc::clone(&outbox)).run().await;
+    outbox.abandon();
+    shared.leave(number);
+    if let Err(error) = result {
+        tracing::debug!(%peer, %error, "connection closed");
+    }
+}

@@ -1,0 +1,470 @@
+//! One connection of a server: bytes in, calls to the service, replies out.
+//!
+//! A single task owns the socket. It reads what is there, runs every whole frame of it through the service
+//! in place, then writes all the replies at once. It goes on writing while it reads, so a client that sends
+//! much before it reads anything is not stuck; but it reads no more while too many replies or calls are
+//! pending.
+
+use super::{Outbox, Shared, negotiation::Negotiation, outbox::Glance};
+use crate::{Call, Replier, RpcError};
+use base::{CallId, CallOrigin, Caller, ClientId};
+use bytes::{Buf, Bytes, BytesMut};
+use proto::{
+    common::IpcConnectionContextProto,
+    exception,
+    rpc_frame::{
+        self, CALL_CONNECTION_CONTEXT, CALL_INVALID, CALL_PING, CALL_SASL, ErrorCode, HTTP_ON_RPC_PORT,
+        KIND_PROTOCOL_BUFFER, PREAMBLE_LENGTH, Preamble, RETRY_COUNT_UNKNOWN, ReplyTo, RequestHeader,
+        frame_length, parse_call_header, parse_preamble, parse_request_header, put_success,
+        put_version_mismatch,
+    },
+    wire::Cursor,
+};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::net::TcpStream;
+
+/// What one read asks for, and the least that a reading connection holds.
+const READ_BYTES: usize = 16 << 10;
+
+/// A buffer that grew beyond this is given back once it is empty.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// How many bytes buy a long frame one second more.
+const FRAME_BYTES_A_SECOND: usize = 64 << 10;
+
+pub(super) struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    outbox: Arc<Outbox>,
+    phase: Phase,
+    /// Bytes read and not yet taken for frames; begins at the start of a frame.
+    inbox: BytesMut,
+    /// Replies being written.
+    backlog: BytesMut,
+    /// When the frame at the start of `inbox`, or the set-up of the connection, began.
+    begun: Option<Instant>,
+    /// When the socket last took bytes of the backlog.
+    wrote: Instant,
+    /// The client sends no more, or nothing more is to be heard from it.
+    deaf: bool,
+}
+
+enum Phase {
+    Preamble,
+    /// Before the connection context.
+    SetUp(Negotiation),
+    Open {
+        caller: Arc<Caller>,
+        /// What the last call was for: most calls of a connection are for the same.
+        last_protocol: Option<(&'static str, u64)>,
+        last_context: Option<Arc<str>>,
+    },
+}
+
+/// A refusal and the call it answers.
+struct Refusal {
+    to: ReplyTo,
+    error: RpcError,
+}
+
+const TO_NO_CALL: ReplyTo =
+    ReplyTo { call_id: -1, client_id: None, retry_count: RETRY_COUNT_UNKNOWN, state_id: None };
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+        Self {
+            stream,
+            peer,
+            shared,
+            outbox,
+            phase: Phase::Preamble,
+            inbox: BytesMut::new(),
+            backlog: BytesMut::new(),
+            begun: Some(Instant::now()),
+            wrote: Instant::now(),
+            deaf: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> io::Result<()> {
+        loop {
+            let glance = self.outbox.drain(&mut self.backlog);
+            self.write()?;
+            let written = self.backlog.is_empty();
+            if glance.shut || (written && self.is_over(&glance)) {
+                return self.close().await;
+            }
+            let reading = self.is_reading(&glance);
+            let deadline = self.deadline();
+            if !self.outbox.doze() {
+                continue;
+            }
+            let event = tokio::select! {
+                biased;
+                () = self.outbox.woken() => Event::Replies,
+                ready = self.stream.readable(), if reading => { ready?; Event::Readable }
+                ready = self.stream.writable(), if !written => { ready?; Event::Writable }
+                () = sleep_until(deadline), if deadline.is_some() => Event::Deadline,
+            };
+            self.outbox.attend();
+            match event {
+                Event::Replies | Event::Writable => {}
+                Event::Readable => self.read()?,
+                Event::Deadline => self.on_deadline()?,
+            }
+        }
+    }
+
+    /// Nothing is left to write; is anything left to come?
+    fn is_over(&self, glance: &Glance) -> bool {
+        glance.ended || (self.deaf && glance.in_flight == 0)
+    }
+
+    fn is_reading(&self, glance: &Glance) -> bool {
+        let limits = &self.shared.limits;
+        !self.deaf
+            && !glance.ended
+            && self.backlog.len() < limits.reply_bytes_max
+            && glance.in_flight < limits.calls_in_flight_max
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let limits = &self.shared.limits;
+        let reading = self.begun.filter(|_| !self.deaf).map(|begun| {
+            let earned = Duration::from_secs((self.inbox.len() / FRAME_BYTES_A_SECOND) as u64);
+            begun + limits.frame_deadline + earned
+        });
+        let writing = (!self.backlog.is_empty()).then(|| self.wrote + limits.write_deadline);
+        reading.into_iter().chain(writing).min()
+    }
+
+    fn on_deadline(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let limits = &self.shared.limits;
+        if !self.backlog.is_empty() && now >= self.wrote + limits.write_deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its replies"));
+        }
+        if self.deadline().is_some_and(|deadline| now >= deadline) {
+            let seconds = limits.frame_deadline.as_secs_f32();
+            let message =
+                format!("a frame, and the set-up of a connection, must be complete within {seconds} s");
+            self.refuse(Refusal { to: TO_NO_CALL, error: RpcError::invalid_header(message) });
+            self.deaf = true;
+        }
+        Ok(())
+    }
+
+    /// Writes as much as the socket takes now.
+    fn write(&mut self) -> io::Result<()> {
+        while !self.backlog.is_empty() {
+            match self.stream.try_write(&self.backlog) {
+                Ok(count) => {
+                    self.backlog.advance(count);
+                    self.wrote = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.backlog.capacity() > KEPT_BYTES_MAX {
+            self.backlog = BytesMut::new();
+        }
+        Ok(())
+    }
+
+    /// Reads once and handles every frame that is whole.
+    fn read(&mut self) -> io::Result<()> {
+        // A long frame gets memory as its bytes arrive, never on its word.
+        self.inbox.reserve(READ_BYTES.max(self.inbox.len()));
+        match self.stream.try_read_buf(&mut self.inbox) {
+            Ok(0) => {
+                self.deaf = true;
+                Ok(())
+            }
+            Ok(_) => {
+                self.on_bytes();
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn on_bytes(&mut self) {
+        if matches!(self.phase, Phase::Preamble) && !self.on_preamble() {
+            return;
+        }
+        let mut advanced = false;
+        while !self.deaf {
+            match frame_length(&self.inbox, self.shared.limits.frame_bytes_max) {
+                Ok(Some(length)) if self.inbox.len() - 4 >= length => {
+                    self.inbox.advance(4);
+                    let frame = self.inbox.split_to(length).freeze();
+                    advanced = true;
+                    if let Err(refusal) = self.on_frame(&frame) {
+                        self.refuse(refusal);
+                    }
+                }
+                Ok(_) => break,
+                Err(error) => {
+                    self.refuse(Refusal {
+                        to: TO_NO_CALL,
+                        error: RpcError::invalid_header(error.to_string()),
+                    });
+                }
+            }
+        }
+        if !matches!(self.phase, Phase::Open { .. }) {
+            // The clock of the set-up runs until its end.
+        } else if self.inbox.is_empty() {
+            self.begun = None;
+            if self.inbox.capacity() > KEPT_BYTES_MAX {
+                self.inbox = BytesMut::new();
+            }
+        } else if advanced || self.begun.is_none() {
+            self.begun = Some(Instant::now());
+        }
+    }
+
+    /// True once the client has shown that it speaks Hadoop's framing.
+    fn on_preamble(&mut self) -> bool {
+        let preamble = parse_preamble(&self.inbox);
+        match preamble {
+            Preamble::Partial => return false,
+            Preamble::Hadoop { auth, .. } => {
+                self.inbox.advance(PREAMBLE_LENGTH);
+                self.phase = Phase::SetUp(Negotiation::new(auth));
+                return true;
+            }
+            Preamble::UnknownAuth(auth) => {
+                let message = format!("Unknown auth protocol:{}", auth as i8);
+                let error = RpcError::fatal(ErrorCode::FatalUnauthorized, exception::IPC, message);
+                self.refuse(Refusal { to: TO_NO_CALL, error });
+            }
+            Preamble::OtherVersion(version) => self.outbox.put(|out| put_version_mismatch(out, version)),
+            Preamble::Http => {
+                let hint = self.shared.http_hint.as_deref().map(|hint| format!("{hint}\r\n"));
+                self.outbox.put(|out| {
+                    out.extend_from_slice(HTTP_ON_RPC_PORT.as_bytes());
+                    out.extend_from_slice(hint.unwrap_or_default().as_bytes());
+                });
+            }
+            Preamble::Tls | Preamble::Foreign(_) => {
+                let hint = self.shared.http_hint.as_deref().map(|hint| format!("; {hint}"));
+                let line = format!("This is a Hadoop RPC port, without TLS{}.\r\n", hint.unwrap_or_default());
+                self.outbox.put(|out| out.extend_from_slice(line.as_bytes()));
+            }
+        }
+        self.deaf = true;
+        false
+    }
+
+    fn on_frame(&mut self, frame: &Bytes) -> Result<(), Refusal> {
+        let mut cursor = Cursor::new(frame);
+        let header = parse_request_header(&mut cursor).map_err(|error| Refusal {
+            to: TO_NO_CALL,
+            error: RpcError::header_decoding("RpcRequestHeaderProto", &error),
+        })?;
+        let to = ReplyTo {
+            call_id: header.call_id,
+            client_id: header.client_id.try_into().ok().map(ClientId),
+            retry_count: header.retry_count,
+            state_id: None,
+        };
+        let refused = |error| Refusal { to, error };
+        rpc_frame::check_header(&header).map_err(|error| refused(RpcError::invalid_header(error)))?;
+
+        if header.call_id < 0 {
+            let rest = rest_of(frame, cursor);
+            return self.on_out_of_band(header.call_id, rest).map_err(refused);
+        }
+        self.on_call(&header, to, frame, cursor).map_err(refused)
+    }
+
+    fn on_out_of_band(&mut self, call_id: i32, rest: Bytes) -> Result<(), RpcError> {
+        match call_id {
+            CALL_PING => Ok(()),
+            CALL_CONNECTION_CONTEXT => self.on_connection_context(rest),
+            CALL_SASL => {
+                let Phase::SetUp(negotiation) = &mut self.phase else {
+                    return Err(RpcError::invalid_header("SASL protocol not requested by client"));
+                };
+                let answer = negotiation.on_message(message_of(&rest, "RpcSaslProto")?)?;
+                let to = ReplyTo { call_id: CALL_SASL, ..TO_NO_CALL };
+                let length = prost::Message::encoded_len(&answer);
+                self.outbox.put(|out| {
+                    put_success(out, to, length, |out| prost::Message::encode_raw(&answer, out));
+                });
+                Ok(())
+            }
+            CALL_INVALID => Err(RpcError::invalid_header("call id -2 is the invalid one")),
+            other => Err(RpcError::invalid_header(format!("Unknown out of band call #{other}"))),
+        }
+    }
+
+    fn on_connection_context(&mut self, rest: Bytes) -> Result<(), RpcError> {
+        let Phase::SetUp(negotiation) = &self.phase else {
+            return Err(RpcError::invalid_header("Connection context already processed"));
+        };
+        if !negotiation.is_settled() {
+            return Err(RpcError::invalid_header("Connection header sent during SASL negotiation"));
+        }
+        let name = "IpcConnectionContextProto";
+        let context: IpcConnectionContextProto = proto::decode(message_of(&rest, name)?)
+            .map_err(|error| RpcError::header_decoding(name, &error))?;
+        let user = context.user_info.unwrap_or_default();
+        let caller = self.resolve(user.effective_user(), user.real_user.as_deref())?;
+        self.phase = Phase::Open { caller, last_protocol: None, last_context: None };
+        self.begun = None;
+        Ok(())
+    }
+
+    fn resolve(&self, user: &str, real_user: Option<&str>) -> Result<Arc<Caller>, RpcError> {
+        let unauthorized =
+            |class, message: String| RpcError::fatal(ErrorCode::FatalUnauthorized, class, message);
+        if user.is_empty() {
+            return Err(unauthorized(exception::ACCESS_CONTROL, "the connection names no user".into()));
+        }
+        // To act for oneself is to act.
+        let real_user = real_user.filter(|real| !real.is_empty() && *real != user);
+        match (&self.shared.caller_resolver, real_user) {
+            (Some(resolve), _) => resolve(user, real_user),
+            (None, None) => Ok(Arc::new(Caller::simple(user, &[]))),
+            (None, Some(real_user)) => Err(unauthorized(
+                exception::AUTHORIZATION,
+                format!("User: {real_user} is not allowed to impersonate {user}"),
+            )),
+        }
+    }
+
+    fn on_call(
+        &mut self,
+        header: &RequestHeader<'_>,
+        to: ReplyTo,
+        frame: &Bytes,
+        mut cursor: Cursor<'_>,
+    ) -> Result<(), RpcError> {
+        let Phase::Open { caller, last_protocol, last_context } = &mut self.phase else {
+            return Err(RpcError::invalid_header("Connection context not established"));
+        };
+        if header.kind != Some(KIND_PROTOCOL_BUFFER) {
+            let message = format!("Unknown rpc kind in rpc header {}", header.kind.unwrap_or(-1));
+            return Err(RpcError::invalid_header(message));
+        }
+        let Some(client_id) = to.client_id else {
+            let message =
+                format!("Invalid clientId - length is {} expected length 16", header.client_id.len());
+            return Err(RpcError::invalid_header(message));
+        };
+        let call = parse_call_header(&mut cursor)
+            .map_err(|error| RpcError::header_decoding("RequestHeaderProto", &error))?;
+
+        let service = &self.shared.service;
+        let (protocol, version) = match *last_protocol {
+            Some(last) if last.0 == call.protocol => last,
+            _ => *service
+                .protocols()
+                .iter()
+                .find(|(name, _)| *name == call.protocol)
+                .ok_or_else(|| RpcError::no_such_protocol(call.protocol))?,
+        };
+        *last_protocol = Some((protocol, version));
+        if version != call.version {
+            return Err(RpcError::protocol_version(protocol, call.version, version));
+        }
+        let method = service
+            .method(protocol, call.method)
+            .ok_or_else(|| RpcError::no_such_method(call.method, protocol))?;
+        let request = cursor.delimited().map_err(|error| RpcError::request_decoding(&error))?;
+
+        let caller_context = header.caller_context.map(|context| match last_context {
+            Some(last) if **last == *context => Arc::clone(last),
+            _ => Arc::clone(last_context.insert(context.into())),
+        });
+        let call = Call {
+            protocol,
+            method,
+            request: frame.slice_ref(request),
+            caller: Arc::clone(caller),
+            origin: CallOrigin {
+                client_id,
+                call_id: CallId(header.call_id),
+                retry_count: header.retry_count,
+                address: Some(self.peer.ip()),
+            },
+            peer: self.peer,
+            state_id: header.state_id,
+            caller_context,
+        };
+        match Replier::new(to, &self.outbox) {
+            Some(replier) => service.call(call, replier),
+            None => self.deaf = true,
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        tracing::debug!(peer = %self.peer, call = refusal.to.call_id, error = %refusal.error, "refused");
+        self.deaf |= refusal.error.status == rpc_frame::Status::Fatal;
+        self.outbox.refuse_uncounted(refusal.to, &refusal.error);
+    }
+
+    /// Says that no more will come and lets the client read what was sent: a close with unread bytes in the
+    /// socket would reset the connection, and the last reply with it.
+    async fn close(self) -> io::Result<()> {
+        const LINGER: Duration = Duration::from_secs(2);
+        const LINGER_BYTES_MAX: usize = 1 << 20;
+        let Self { stream, .. } = self;
+        let socket = socket2::SockRef::from(&stream);
+        socket.shutdown(std::net::Shutdown::Write)?;
+        let discard = async {
+            let mut scratch = [0; 4096];
+            let mut left = LINGER_BYTES_MAX;
+            while left > 0 {
+                stream.readable().await?;
+                match stream.try_read(&mut scratch) {
+                    Ok(0) => break,
+                    Ok(count) => left = left.saturating_sub(count),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        };
+        tokio::time::timeout(LINGER, discard).await.unwrap_or(Ok(()))
+    }
+}
+
+enum Event {
+    Replies,
+    Readable,
+    Writable,
+    Deadline,
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The part of the frame that the cursor has not passed.
+fn rest_of(frame: &Bytes, cursor: Cursor<'_>) -> Bytes {
+    frame.slice(frame.len() - cursor.rest.len()..)
+}
+
+/// The one message that follows the header of an out-of-band step.
+fn message_of(rest: &Bytes, name: &str) -> Result<Bytes, RpcError> {
+    let message = Cursor::new(rest).delimited().map_err(|error| RpcError::header_decoding(name, &error))?;
+    Ok(rest.slice_ref(message))
+}

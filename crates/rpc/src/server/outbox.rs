@@ -1,0 +1,137 @@
+//! Replies on their way out of a connection.
+//!
+//! Anyone who holds a [`Replier`](crate::Replier) appends here; only the connection's task writes to the
+//! socket. Replies made while that task runs the calls of one read need no wake-up: it writes them all when
+//! it is through. Replies made later wake it once, however many there are.
+
+use crate::RpcError;
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use proto::rpc_frame::{ReplyTo, Status, put_error, put_success};
+use tokio::sync::Notify;
+
+#[derive(Default)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whole frames, in the order in which they were answered.
+    replies: BytesMut,
+    /// Calls handed to the service and not yet answered.
+    in_flight: usize,
+    /// The connection's task is at work and will look here before it sleeps.
+    attended: bool,
+    /// A fatal reply is the last one: what comes after it is dropped.
+    ended: bool,
+    /// The server is shutting down.
+    shut: bool,
+}
+
+/// What the connection's task finds when it looks.
+pub(crate) struct Glance {
+    pub in_flight: usize,
+    pub ended: bool,
+    pub shut: bool,
+}
+
+impl Outbox {
+    /// Counts a call that is about to be made. False where none may follow, after a fatal reply.
+    pub(crate) fn expect_one(&self) -> bool {
+        let mut state = self.state.lock();
+        state.in_flight += usize::from(!state.ended);
+        !state.ended
+    }
+
+    pub(crate) fn succeed(&self, to: ReplyTo, length: usize, put: impl FnOnce(&mut BytesMut)) {
+        self.answer(|state| put_success(&mut state.replies, to, length, put));
+    }
+
+    pub(crate) fn refuse(&self, to: ReplyTo, error: &RpcError) {
+        self.answer(|state| state.put_error(to, error));
+    }
+
+    /// A refusal by the connection itself, of something that never became a call.
+    pub(crate) fn refuse_uncounted(&self, to: ReplyTo, error: &RpcError) {
+        let mut state = self.state.lock();
+        if !state.ended {
+            state.put_error(to, error);
+        }
+    }
+
+    /// Bytes from the connection itself.
+    pub(crate) fn put(&self, put: impl FnOnce(&mut BytesMut)) {
+        let mut state = self.state.lock();
+        if !state.ended {
+            put(&mut state.replies);
+        }
+    }
+
+    fn answer(&self, put: impl FnOnce(&mut State)) {
+        let wake = {
+            let mut state = self.state.lock();
+            // The task waits for the last call when the client has said that it sends no more.
+            state.in_flight -= 1;
+            if !state.ended {
+                put(&mut state);
+            }
+            let wake = !state.attended;
+            state.attended = true;
+            wake
+        };
+        if wake {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Moves the replies to the end of `backlog`.
+    pub(crate) fn drain(&self, backlog: &mut BytesMut) -> Glance {
+        let mut state = self.state.lock();
+        if backlog.is_empty() {
+            std::mem::swap(backlog, &mut state.replies);
+        } else if !state.replies.is_empty() {
+            backlog.extend_from_slice(&state.replies);
+            state.replies.clear();
+        }
+        Glance { in_flight: state.in_flight, ended: state.ended, shut: state.shut }
+    }
+
+    /// The task is about to sleep. False if there is something to drain first.
+    pub(crate) fn doze(&self) -> bool {
+        let mut state = self.state.lock();
+        let nothing = state.replies.is_empty();
+        state.attended = !nothing;
+        nothing
+    }
+
+    /// The task is awake: no need to wake it.
+    pub(crate) fn attend(&self) {
+        self.state.lock().attended = true;
+    }
+
+    pub(crate) async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    pub(crate) fn shut(&self) {
+        self.state.lock().shut = true;
+        self.wake.notify_one();
+    }
+
+    /// The connection is gone: later answers cost nothing.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.ended = true;
+        state.attended = true;
+        state.replies = BytesMut::new();
+    }
+}
+
+impl State {
+    fn put_error(&mut self, to: ReplyTo, error: &RpcError) {
+        put_error(&mut self.replies, to, error.status, error.code, &error.class, &error.message);
+        self.ended |= error.status == Status::Fatal;
+    }
+}

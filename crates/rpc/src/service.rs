@@ -1,0 +1,108 @@
+//! What a server serves: a call comes in, a reply goes out.
+
+use crate::{RpcError, server::Outbox};
+use base::{CallOrigin, Caller, FsError};
+use bytes::{Bytes, BytesMut};
+use proto::rpc_frame::ReplyTo;
+use std::{net::SocketAddr, sync::Arc};
+
+/// The methods behind a port.
+///
+/// [`Service::call`] runs on the task that reads the connection, and all other calls of the connection wait
+/// for it to return: it must not block. What takes longer moves its [`Replier`] elsewhere.
+pub trait Service: Send + Sync + 'static {
+    /// The protocols served, by Hadoop's name, and the version of each.
+    fn protocols(&self) -> &[(&'static str, u64)];
+
+    /// Handles one call of a protocol listed and of a method that [`Service::method`] knows.
+    fn call(&self, call: Call, reply: Replier);
+
+    /// The name of a method as the protocol's definition spells it, `None` for one it lacks. Services with
+    /// protocols of their own answer for these.
+    fn method(&self, protocol: &'static str, name: &str) -> Option<&'static str> {
+        proto::protocol::method(protocol, name)
+    }
+}
+
+/// One call, its request not yet decoded.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub protocol: &'static str,
+    pub method: &'static str,
+    /// The bytes of the request message.
+    pub request: Bytes,
+    pub caller: Arc<Caller>,
+    pub origin: CallOrigin,
+    pub peer: SocketAddr,
+    /// The newest state of the namespace that the client has seen, if it cares.
+    pub state_id: Option<i64>,
+    /// What the client's program calls itself, for the audit log.
+    pub caller_context: Option<Arc<str>>,
+}
+
+impl Call {
+    /// Decodes the request, its required fields checked.
+    pub fn decode<M: prost::Message + Default + prost::Name>(&self) -> Result<M, RpcError> {
+        proto::decode(self.request.clone()).map_err(|error| RpcError::request_decoding(&error))
+    }
+}
+
+/// The one chance to answer a call, from any thread at any time. Dropped unanswered, it sends an error: a
+/// client never waits for a reply that nobody will send.
+#[must_use = "a call wants an answer"]
+pub struct Replier {
+    to: ReplyTo,
+    /// Taken by the answer.
+    outbox: Option<Arc<Outbox>>,
+}
+
+impl Replier {
+    /// `None` where the connection has ended.
+    pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>) -> Option<Self> {
+        outbox.expect_one().then(|| Self { to, outbox: Some(Arc::clone(outbox)) })
+    }
+
+    /// The state of the namespace that the reply will show, for clients that read from standbys.
+    pub fn set_state_id(&mut self, state_id: i64) {
+        self.to.state_id = Some(state_id);
+    }
+
+    pub fn ok(self, response: &impl prost::Message) {
+        self.ok_encoded(response.encoded_len(), |out| response.encode_raw(out));
+    }
+
+    /// Answers with a response of exactly `length` bytes that `put` appends. `put` runs while the
+    /// connection's replies wait, so it only copies.
+    pub fn ok_encoded(mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
+        if let Some(outbox) = self.outbox.take() {
+            outbox.succeed(self.to, length, put);
+        }
+    }
+
+    pub fn fs_error(self, error: &FsError) {
+        self.error(error.into());
+    }
+
+    pub fn error(mut self, error: RpcError) {
+        if let Some(outbox) = self.outbox.take() {
+            outbox.refuse(self.to, &error);
+        }
+    }
+
+    /// Answers with either.
+    pub fn result<M: prost::Message>(self, result: Result<M, RpcError>) {
+        match result {
+            Ok(response) => self.ok(&response),
+            Err(error) => self.error(error),
+        }
+    }
+}
+
+impl Drop for Replier {
+    fn drop(&mut self) {
+        if let Some(outbox) = self.outbox.take() {
+            let error = RpcError::application(proto::exception::IO, "The server gave up the call.");
+            outbox.refuse(self.to, &error);
+        }
+    }
+}
