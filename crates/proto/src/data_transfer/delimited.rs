@@ -22,6 +22,17 @@ pub fn frame(bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
     if bytes.len() >= 5 { Err(Error::Length) } else { Ok(None) }
 }
 
+/// Takes a length-prefixed message off the front of `buffer`; nothing while it is incomplete.
+pub fn take<M: Message + Default + Name>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
+    match frame(buffer)? {
+        Some(range) if range.end <= buffer.len() => {
+            let mut bytes = buffer.split_to(range.end);
+            decode(bytes.split_off(range.start).freeze()).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Decodes the message that [`frame`] found.
 pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, Error> {
     crate::decode::<M>(bytes).map_err(|error| Error::Malformed { what: M::NAME, reason: error.to_string() })

@@ -13,7 +13,7 @@
 
 use super::Error;
 use base::PacketHeader;
-use bytes::{Buf, BufMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// Payload and header length.
 pub const LENGTHS_BYTES: usize = 6;
@@ -59,6 +59,42 @@ impl Lengths {
     pub fn rest_bytes(&self) -> usize {
         self.header_bytes + self.body_bytes
     }
+}
+
+/// A whole packet. All parts share the buffer it was received in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    pub header: PacketHeader,
+    /// As received, to be sent on.
+    pub whole: Bytes,
+    pub sums: Bytes,
+    pub data: Bytes,
+}
+
+/// What [`take`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Packet(Packet),
+    /// At least so many more bytes are needed.
+    More(usize),
+}
+
+/// Takes a packet off the front of `buffer`.
+pub fn take(buffer: &mut BytesMut) -> Result<Taken, Error> {
+    let Some(lengths) = buffer.first_chunk::<LENGTHS_BYTES>() else {
+        return Ok(Taken::More(LENGTHS_BYTES - buffer.len()));
+    };
+    let lengths = Lengths::decode(*lengths)?;
+    let total = LENGTHS_BYTES + lengths.rest_bytes();
+    if buffer.len() < total {
+        return Ok(Taken::More(total - buffer.len()));
+    }
+    let sums_at = LENGTHS_BYTES + lengths.header_bytes;
+    let header = decode_header(lengths, &buffer[LENGTHS_BYTES..sums_at])?;
+    let data_at = total - header.data_length as usize;
+    let whole = buffer.split_to(total).freeze();
+    let (sums, data) = (whole.slice(sums_at..data_at), whole.slice(data_at..));
+    Ok(Taken::Packet(Packet { header, whole, sums, data }))
 }
 
 /// Decodes a header and checks it against the lengths in front of it. The checksums are the first

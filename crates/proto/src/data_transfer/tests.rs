@@ -116,6 +116,24 @@ fn fields_in_another_order_and_an_explicit_no_are_read_too() {
     assert_eq!((header.offset_in_block, header.data_length), (512, 4));
 }
 
+#[test]
+fn a_packet_is_taken_when_all_of_it_is_there() {
+    let header = PacketHeader { data_length: 5, ..some_header() };
+    let mut whole = encoded(&header, 4);
+    whole.put_slice(b"sumsbytes");
+    let mut received = BytesMut::new();
+    for byte in &whole {
+        let packet::Taken::More(needed) = packet::take(&mut received).unwrap() else { panic!("too early") };
+        assert!((1..=whole.len() - received.len()).contains(&needed));
+        received.put_u8(*byte);
+    }
+    received.put_u8(9);
+    let packet::Taken::Packet(packet) = packet::take(&mut received).unwrap() else { panic!("complete") };
+    assert_eq!(packet.header, header);
+    assert_eq!((&packet.sums[..], &packet.data[..]), (&b"sums"[..], &b"bytes"[..]));
+    assert_eq!((&packet.whole[..], received.len()), (&whole[..], 1));
+}
+
 fn lengths(payload: i32, header: i16) -> Result<packet::Lengths, Error> {
     let mut bytes = [0; 6];
     bytes[..4].copy_from_slice(&payload.to_be_bytes());
@@ -167,6 +185,7 @@ proptest::proptest! {
         let _ = op::take(&mut BytesMut::from(&bytes[..]));
         let _ = op::take(&mut BytesMut::from(&[&[0, 28, 80], &bytes[..]].concat()[..]));
         let _ = delimited::frame(&bytes);
+        let _ = packet::take(&mut BytesMut::from(&bytes[..]));
         let _ = delimited::decode::<BlockOpResponseProto>(Bytes::from(bytes.clone()));
         let lengths = packet::Lengths { header_bytes: bytes.len(), body_bytes: 100 };
         let _ = packet::decode_header(lengths, &bytes);
