@@ -1,15 +1,69 @@
 //! Which replicas exist where: reports in, commands out.
+//!
+//! A [`BlockMap`] is told by the metadata service which blocks the namespace has, and by the data servers
+//! which replicas they hold. From both it answers where a block can be read, where a new one should be
+//! written, which replicas have to be copied or deleted, and whether enough has been reported to leave safe
+//! mode. All of it is soft state: rebuilt from reports after a start, never journaled.
+//!
+//! It is a pure machine. Time comes in as [`base::Moment`], chance as a seed; it does no I/O, holds no lock
+//! and knows neither paths nor the wire. What it must never know: the namespace (a block's file is a number
+//! to it), sockets, protobuf.
+//!
+//! The methods of [`BlockMap`] are of four kinds:
+//! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
+//!   `set_replication`, `remove` ;
+//! - **told by data servers**: `register`, `heartbeat`, `begin_report` / `report_slice` / `finish_report`,
+//!   `incremental_report`, `report_bad` ;
+//! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
+//! - **time**: `tick` and `sweep` .
+//!
+//! Mutators leave what others wait for in [`Events`], fetched with `take_events`.
+//!
+//! Memory: a block is a 32-byte record in 64 KiB pages and four bytes in the index; there is no list of
+//! blocks per storage. Whoever needs one (a dead server, a report that lacks something) is served by a
+//! sweep over the pages, a slice at a time.
 
 pub mod config;
-mod map;
 pub mod server;
 pub mod words;
 
+mod arena;
+mod consistency;
+mod construction;
+mod edits;
+mod excess;
+mod full_report;
+mod incremental_report;
+mod map;
+mod membership;
+mod pending;
+mod placement;
+mod postponed;
+mod queue;
+mod racks;
+mod random;
+mod reading;
+mod record;
+mod redundancy;
+mod replica;
+mod safe_mode;
+mod seen;
+mod servers;
+mod stats;
+mod storage;
+mod sweep;
+
 pub use config::{Config, SafeModeConfig};
-pub use map::{BlockMap, Placement, ServerFilter, Stats, StorageStats};
+pub use map::BlockMap;
+pub use placement::Placement;
+pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
+pub use stats::{ServerFilter, Stats, StorageStats};
 pub use words::{
     BlockState, Command, CorruptReason, Events, Facts, Heartbeat, Increment, Located, Location, Reader,
     RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId, Transfer,
     UcReplica,
 };
+
+#[cfg(test)]
+mod tests;

@@ -1,227 +1,222 @@
-//! The signatures of [`BlockMap`]; bodies are on their way.
-#![allow(unused_variables)]
+//! The machine itself: its parts, how it is made, and what every other module needs of it.
 
-use crate::*;
-use base::{Block, BlockId, GenerationStamp, InodeId, Moment};
-use std::sync::Arc;
+use crate::{
+    arena::Arena,
+    config::Config,
+    construction::Constructions,
+    excess::Excess,
+    pending::Pending,
+    postponed::Postponed,
+    queue::Queue,
+    racks::Racks,
+    random::Random,
+    replica::Corrupt,
+    safe_mode::{Reported, SafeMode},
+    servers::Servers,
+    storage::Storages,
+    sweep::Sweeper,
+    words::Events,
+};
+use base::{BlockId, GenerationStamp, Moment};
 
-pub struct BlockMap;
+/// Which replicas exist where. See the crate's description for the kinds of its methods.
+pub struct BlockMap {
+    pub(crate) config: Config,
+    pub(crate) arena: Arena,
+    pub(crate) storages: Storages,
+    pub(crate) servers: Servers,
+    pub(crate) constructions: Constructions,
+    pub(crate) redundancy: Redundancy,
+    pub(crate) postponed: Postponed,
+    pub(crate) safe_mode: SafeMode,
+    pub(crate) sweeper: Sweeper,
+    /// Some storage or report waits for the sweeper.
+    pub(crate) sweep_is_awaited: bool,
+    pub(crate) racks: Racks,
+    pub(crate) random: Random,
+    pub(crate) counts: Counts,
+    pub(crate) last_allocated: LastAllocated,
+    pub(crate) events: Events,
+    /// Commands are given, not only reports taken: this server is the active one.
+    pub(crate) commanding: bool,
+    pub(crate) last_promise_roll: Moment,
+    /// The newest moment that a call has brought, for those calls that bring none.
+    pub(crate) latest: Moment,
+}
 
-/// What a new replica's place must satisfy.
-#[derive(Clone, Debug, Default)]
-pub struct Placement<'a> {
-    pub writer: Reader<'a>,
-    pub replication: usize,
-    pub block_size: u64,
-    /// `uuid`s not to be used.
-    pub excluded: &'a [&'a str],
-    /// `host:port` or `ip:port` of servers to prefer.
-    pub favoured: &'a [&'a str],
-    /// Replicas that the block has already (getAdditionalDatanode).
-    pub existing: &'a [Location],
-    /// CreateFlag NO_LOCAL_WRITE
-    pub avoid_writer: bool,
+/// All that is known about blocks with too many, too few or damaged replicas.
+#[derive(Default)]
+pub(crate) struct Redundancy {
+    pub queue: Queue,
+    pub pending: Pending,
+    pub corrupt: Corrupt,
+    pub excess: Excess,
+    /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
+    pub undecided: std::collections::BTreeSet<BlockId>,
+    /// While a report is taken that says so: the server whose replica should go if there are too many.
+    pub delete_hint: Option<u32>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub complete: u64,
+    /// Complete blocks of which the minimal number of undamaged replicas is recorded.
+    pub safe: u64,
+    pub dropped_rows: u64,
+    pub future_bytes: u64,
+    /// Serial numbers for reports and report leases.
+    pub serial: u64,
+}
+
+/// The newest id and stamp of the namespace. Until it says so, they are those of the newest block.
+#[derive(Default)]
+pub(crate) struct LastAllocated {
+    pub id: BlockId,
+    pub stamp: GenerationStamp,
+    pub is_exact: bool,
 }
 
 impl BlockMap {
+    /// An empty map in safe mode, commanding. The same seed makes the same choices.
     pub fn new(config: Config, seed: u64, now: Moment) -> Self {
-        todo!()
+        Self {
+            arena: Arena::new(),
+            storages: Storages::default(),
+            servers: Servers::default(),
+            constructions: Constructions::default(),
+            redundancy: Redundancy::default(),
+            postponed: Postponed::new(config.max_postponed),
+            safe_mode: SafeMode::new(config.safe_mode),
+            sweeper: Sweeper::default(),
+            sweep_is_awaited: false,
+            racks: Racks::new(&config.racks),
+            random: Random::new(seed),
+            counts: Counts::default(),
+            last_allocated: LastAllocated::default(),
+            events: Events::default(),
+            commanding: true,
+            last_promise_roll: now,
+            latest: now,
+            config,
+        }
     }
-    // ---- told by the namespace
-    pub fn reserve(&mut self, blocks: usize) {
-        todo!()
-    }
-    /// The newest id and stamp that the namespace has given out: reports about later ones wait.
-    pub fn set_last_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
-        todo!()
-    }
-    pub fn add_block(
-        &mut self,
-        block: Block,
-        inode: InodeId,
-        replication: u16,
-        state: BlockState,
-        targets: &[Location],
-        now: Moment,
-    ) {
-        todo!()
-    }
-    pub fn commit(&mut self, block: Block, now: Moment) {
-        todo!()
-    }
-    pub fn complete(&mut self, id: BlockId, now: Moment) {
-        todo!()
-    }
-    /// A complete block is written again (append, recovery), under a new generation stamp.
-    pub fn reopen(&mut self, block: Block, targets: &[Location]) {
-        todo!()
-    }
-    /// updatePipeline
-    pub fn set_pipeline(&mut self, block: Block, targets: &[Location]) {
-        todo!()
-    }
-    pub fn set_replication(&mut self, id: BlockId, replication: u16, now: Moment) {
-        todo!()
-    }
-    pub fn remove(&mut self, ids: &[BlockId]) {
-        todo!()
-    }
-    /// Image and journal are loaded: start-up safe mode begins to count (or ends at once for an empty namespace).
-    pub fn activate(&mut self, now: Moment) {
-        todo!()
-    }
-    /// This server now commands (true) or only listens.
-    pub fn set_commanding(&mut self, commanding: bool, now: Moment) {
-        todo!()
-    }
+
+    /// What happened since the last call.
     pub fn take_events(&mut self) -> Events {
-        todo!()
+        std::mem::take(&mut self.events)
     }
-    // ---- told by data servers
-    pub fn register(
-        &mut self,
-        registration: Registration,
-        now: Moment,
-    ) -> Result<Arc<DataServer>, RegisterError> {
-        todo!()
+
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
-    pub fn heartbeat(
-        &mut self,
-        server: ServerId,
-        heartbeat: &Heartbeat,
-        now: Moment,
-    ) -> Result<Vec<Command>, ServerError> {
-        todo!()
+
+    /// Replicas may be copied and deleted.
+    pub(crate) fn may_command(&self) -> bool {
+        self.commanding && !self.safe_mode.is_on()
     }
-    /// A non-zero lease id if a full report may be sent now.
-    pub fn grant_report_lease(&mut self, server: ServerId, now: Moment) -> u64 {
-        todo!()
+
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.counts.serial += 1;
+        self.counts.serial
     }
-    pub fn begin_report(
-        &mut self,
-        server: ServerId,
-        storage: &str,
-        now: Moment,
-    ) -> Result<ReportId, ServerError> {
-        todo!()
+
+    pub(crate) fn min_replication(&self) -> usize {
+        usize::from(self.config.min_replication)
     }
-    pub fn report_slice(
-        &mut self,
-        report: ReportId,
-        replicas: &[ReportedReplica],
-        now: Moment,
-    ) -> Result<(), ServerError> {
-        todo!()
-    }
-    pub fn finish_report(&mut self, report: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
-        todo!()
-    }
-    pub fn incremental_report(
-        &mut self,
-        server: ServerId,
-        storage: &str,
-        increments: &[Increment],
-        now: Moment,
-    ) -> Result<(), ServerError> {
-        todo!()
-    }
-    /// reportBadBlocks: `None` for a storage id means whichever of the server's storages holds it.
-    pub fn report_bad(&mut self, block: Block, server_uuid: &str, storage: Option<&str>, now: Moment) {
-        todo!()
-    }
-    // ---- questions
-    pub fn facts(&self, id: BlockId) -> Option<Facts> {
-        todo!()
-    }
-    /// `chance` shuffles replicas that are equally near.
-    pub fn locations(&self, id: BlockId, reader: Reader, chance: u64, now: Moment) -> Option<Located> {
-        todo!()
-    }
-    /// Up to `replication` places, fewer if there are not enough; never an error.
-    pub fn choose_targets(&mut self, placement: &Placement, now: Moment) -> Vec<Location> {
-        todo!()
-    }
-    /// A storage by its wire names (updatePipeline, getAdditionalDatanode).
-    pub fn location(&self, uuid: &str, storage: &str) -> Option<Location> {
-        todo!()
-    }
-    pub fn server(&self, uuid: &str) -> Option<Arc<DataServer>> {
-        todo!()
-    }
-    pub fn servers(&self, filter: ServerFilter) -> Vec<Arc<DataServer>> {
-        todo!()
-    }
-    pub fn storages(&self, uuid: &str) -> Vec<StorageStats> {
-        todo!()
-    }
-    pub fn is_registered_address(&self, ip: &str, transfer_port: u16) -> bool {
-        todo!()
-    }
-    pub fn stats(&self) -> Stats {
-        todo!()
-    }
-    pub fn bytes_allocated(&self) -> usize {
-        todo!()
-    }
+
     // ---- safe mode
+
     pub fn in_safe_mode(&self) -> bool {
-        todo!()
+        self.safe_mode.is_on()
     }
-    /// What getSafeModeTip says: "The reported blocks 3 has reached ...".
+
+    pub fn safe_mode_stage(&self) -> crate::SafeModeStage {
+        self.safe_mode.stage()
+    }
+
+    /// What HDFS calls the safe-mode tip: how far the reports have come, and what to do.
     pub fn safe_mode_message(&self, now: Moment) -> String {
-        todo!()
+        self.safe_mode.message(self.reported(), now)
     }
+
+    /// The namespace has been read: start-up safe mode begins to count, or ends at once if there is
+    /// nothing to wait for.
+    pub fn activate(&mut self, now: Moment) {
+        self.latest = now;
+        if self.safe_mode.activate(self.reported()) {
+            self.on_safe_mode_ended();
+        }
+    }
+
     pub fn enter_safe_mode(&mut self) {
-        todo!()
+        self.safe_mode.enter();
     }
-    /// False when it must be forced.
+
+    /// False if it must be forced: leaving would delete replicas that the namespace has never heard of.
     pub fn leave_safe_mode(&mut self, force: bool, now: Moment) -> bool {
-        todo!()
+        self.latest = now;
+        if self.counts.future_bytes > 0 && !force {
+            return false;
+        }
+        self.counts.future_bytes = 0;
+        if self.safe_mode.is_on() {
+            self.safe_mode.leave();
+            self.on_safe_mode_ended();
+        }
+        true
     }
-    // ---- time
-    /// Every second or so: dead servers, safe mode's extension, overdue copies, work to hand out.
-    pub fn tick(&mut self, now: Moment) {
-        todo!()
+
+    pub(crate) fn check_safe_mode(&mut self, now: Moment) {
+        if self.safe_mode.check(self.reported(), now) {
+            self.events.left_safe_mode = true;
+            self.on_safe_mode_ended();
+        }
     }
-    /// Looks at up to `budget` blocks (100,000 take about a millisecond); true while more are waiting.
-    pub fn sweep(&mut self, budget: usize, now: Moment) -> bool {
-        todo!()
+
+    fn on_safe_mode_ended(&mut self) {
+        if self.may_command() {
+            self.sweeper.request_redundancy();
+        }
     }
-}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerFilter {
-    All,
-    Live,
-    Dead,
-}
+    fn reported(&self) -> Reported {
+        Reported {
+            total: self.counts.complete,
+            safe: self.counts.safe,
+            live_servers: self.servers.live().len(),
+            future_bytes: self.counts.future_bytes,
+        }
+    }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StorageStats {
-    pub report: StorageReport,
-    pub blocks: u64,
-}
+    /// Whether this server commands or only listens. Who begins to command trusts no storage's contents
+    /// until it has reported in full again, and looks at every block.
+    pub fn set_commanding(&mut self, commanding: bool, now: Moment) {
+        self.latest = now;
+        if commanding == self.commanding {
+            return;
+        }
+        self.commanding = commanding;
+        self.forget_orders();
+        if commanding {
+            self.storages.iter_mut().for_each(|storage| storage.stale = true);
+            if !self.safe_mode.is_on() {
+                self.sweeper.request_redundancy();
+            }
+        }
+    }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    pub capacity: u64,
-    pub dfs_used: u64,
-    pub non_dfs_used: u64,
-    pub remaining: u64,
-    pub block_pool_used: u64,
-    pub blocks: u64,
-    pub under_replicated: u64,
-    pub corrupt: u64,
-    pub missing: u64,
-    pub missing_with_replication_one: u64,
-    pub pending_transfers: u64,
-    pub pending_deletions: u64,
-    pub excess: u64,
-    pub postponed: u64,
-    pub live_servers: u64,
-    pub dead_servers: u64,
-    pub stale_servers: u64,
-    pub xceivers: u64,
-    /// Rows of reports dropped since the start: duplicates, unknown and impossible ones.
-    pub dropped_rows: u64,
+    fn forget_orders(&mut self) {
+        for server in self.servers.iter_mut() {
+            server.deletions.clear();
+            server.orders.clear();
+        }
+        let queued: Vec<BlockId> = self.redundancy.queue.drain();
+        for id in queued {
+            if let Some(slot) = self.arena.find(id) {
+                self.arena.record_mut(slot).set_queued(false);
+            }
+        }
+        self.redundancy.pending.clear();
+        self.redundancy.undecided.clear();
+    }
 }

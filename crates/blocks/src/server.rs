@@ -28,7 +28,7 @@ impl Registration {
 
 /// A registered data server: cheap to hold on to through its `Arc`, and replaced, never changed, when a
 /// heartbeat brings new numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataServer {
     pub registration: Arc<Registration>,
     pub rack: Arc<str>,

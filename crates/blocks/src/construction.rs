@@ -1,0 +1,89 @@
+//! Blocks that are being written: the pipeline they go through, and what its servers have said.
+
+use crate::words::{ReplicaState, ReportedReplica, UcReplica};
+use base::{BlockId, GenerationStamp};
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+pub struct Construction {
+    /// Indices of the storages chosen for the pipeline, in its order. Empty after a restart: then the
+    /// replicas reported stand for it.
+    pub targets: Vec<u32>,
+    /// By index of storage.
+    pub replicas: Vec<(u32, UcReplica)>,
+}
+
+impl Construction {
+    /// Where a reader of the unfinished block may find it.
+    pub fn places(&self, stamp: GenerationStamp) -> Vec<u32> {
+        let mut places = self.targets.clone();
+        for (place, replica) in &self.replicas {
+            if replica.generation_stamp >= stamp && !places.contains(place) {
+                places.push(*place);
+            }
+        }
+        places
+    }
+
+    pub fn note(&mut self, place: u32, reported: &ReportedReplica) {
+        let replica = UcReplica {
+            generation_stamp: reported.block.generation_stamp,
+            length: reported.block.length,
+            state: reported.state,
+        };
+        match self.replicas.iter_mut().find(|(held, _)| *held == place) {
+            // A report that was on its way when the replica was finalized changes nothing.
+            Some((_, known))
+                if known.state == ReplicaState::Finalized
+                    && replica.state != ReplicaState::Finalized
+                    && replica.generation_stamp <= known.generation_stamp => {}
+            Some((_, known)) => *known = replica,
+            None => self.replicas.push((place, replica)),
+        }
+    }
+
+    fn forget_place(&mut self, place: u32) {
+        self.targets.retain(|held| *held != place);
+        self.replicas.retain(|(held, _)| *held != place);
+    }
+}
+
+/// All blocks that are not complete.
+#[derive(Default)]
+pub struct Constructions {
+    blocks: BTreeMap<BlockId, Construction>,
+}
+
+impl Constructions {
+    pub fn get(&self, id: BlockId) -> Option<&Construction> {
+        self.blocks.get(&id)
+    }
+
+    pub fn entry(&mut self, id: BlockId) -> &mut Construction {
+        self.blocks.entry(id).or_default()
+    }
+
+    pub fn remove(&mut self, id: BlockId) -> Option<Construction> {
+        self.blocks.remove(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.blocks.keys().copied()
+    }
+
+    pub fn forget_place(&mut self, place: u32) {
+        for construction in self.blocks.values_mut() {
+            construction.forget_place(place);
+        }
+    }
+
+    pub fn forget_replica(&mut self, id: BlockId, place: u32) {
+        if let Some(construction) = self.blocks.get_mut(&id) {
+            construction.forget_place(place);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What the namespace tells: which blocks there are, how they are written, how many replicas each shall have.
+
+use crate::{
+    construction::Construction,
+    map::BlockMap,
+    record::Record,
+    words::{BlockState, CorruptReason, Location, ReplicaState, ReportedReplica, UcReplica},
+};
+use base::{Block, BlockId, GenerationStamp, InodeId, Moment};
+
+impl BlockMap {
+    /// Makes room for so many more blocks at once.
+    pub fn reserve(&mut self, blocks: usize) {
+        self.arena.reserve(blocks);
+    }
+
+    /// The newest id and generation stamp that the namespace has given out, to be told after its image and
+    /// journal are read, and each time a stamp is given out without a block. Replicas with newer ids are
+    /// never deleted; reports about them wait.
+    pub fn set_last_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
+        self.last_allocated.is_exact = true;
+        self.note_allocated(id, stamp);
+    }
+
+    fn note_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
+        self.last_allocated.id = self.last_allocated.id.max(id);
+        self.last_allocated.stamp = self.last_allocated.stamp.max(stamp);
+    }
+
+    /// A block of the namespace. `targets` are the places of its pipeline, if it is about to be written and
+    /// they are known here. A block that is there already is told anew.
+    pub fn add_block(
+        &mut self,
+        block: Block,
+        inode: InodeId,
+        replication: u16,
+        state: BlockState,
+        targets: &[Location],
+        now: Moment,
+    ) {
+        if self.arena.find(block.id).is_some() {
+            self.remove(&[block.id]);
+        }
+        self.note_allocated(block.id, block.generation_stamp);
+        self.arena.insert(Record::new(block, inode, replication, state));
+        if state == BlockState::Complete {
+            self.counts.complete += 1;
+            if let Some(slot) = self.arena.find(block.id).filter(|_| self.min_replication() == 0) {
+                self.counts.safe += u64::from(self.is_safe(slot));
+            }
+        } else {
+            let targets = self.places_of(targets);
+            self.constructions.entry(block.id).targets = targets;
+        }
+        self.take_postponed(block.id, now);
+    }
+
+    /// The client has said the final length (and the stamp of the last pipeline). The block is complete as
+    /// soon as the minimal number of replicas is reported, or when `complete` says so.
+    pub fn commit(&mut self, block: Block, now: Moment) {
+        let Some(slot) = self.arena.find(block.id) else { return };
+        self.note_allocated(block.id, block.generation_stamp);
+        self.set_block(slot, block);
+        self.set_state(slot, BlockState::Committed);
+        self.take_finalized(slot, block);
+        self.take_postponed(block.id, now);
+        if self.arena.record(slot).state() == BlockState::Committed
+            && self.count(slot).live >= self.min_replication()
+        {
+            self.promote(slot, now);
+        }
+    }
+
+    /// Of the replicas reported as finalized, those that fit the committed block become its places; the
+    /// others with its stamp are damaged.
+    fn take_finalized(&mut self, slot: u32, block: Block) {
+        let construction = self.constructions.entry(block.id);
+        let mut fitting = Vec::new();
+        let mut damaged = Vec::new();
+        for (place, replica) in &construction.replicas {
+            if replica.state == ReplicaState::Finalized && replica.generation_stamp == block.generation_stamp
+            {
+                if replica.length == block.length { &mut fitting } else { &mut damaged }.push(*place);
+            }
+        }
+        for place in damaged {
+            self.mark_corrupt(slot, place, block.generation_stamp, CorruptReason::SizeMismatch);
+        }
+        for place in fitting {
+            self.add_place(slot, place);
+        }
+    }
+
+    pub fn complete(&mut self, id: BlockId, now: Moment) {
+        if let Some(slot) = self.arena.find(id)
+            && self.arena.record(slot).state() != BlockState::Complete
+        {
+            self.promote(slot, now);
+        }
+    }
+
+    /// The block is complete. Replicas of its pipeline that have not been reported are expected to be any
+    /// moment, so that nobody copies the block meanwhile.
+    pub(crate) fn promote(&mut self, slot: u32, now: Moment) {
+        let id = self.arena.record(slot).id();
+        self.set_state(slot, BlockState::Complete);
+        if let Some(construction) = self.constructions.remove(id) {
+            let held: Vec<u32> =
+                self.arena.places(slot).iter().map(|place| self.storages.get(place).server).collect();
+            let targets = construction.targets.into_iter().filter(|place| self.storages.is_live(*place));
+            let servers = targets.map(|place| self.storages.get(place).server);
+            let awaited = servers.filter(|server| !held.contains(server));
+            let deadline = now.plus_ms(self.config.pending_timeout_ms);
+            if self.commanding {
+                self.redundancy.pending.add(id, awaited, deadline);
+            }
+        }
+        self.evaluate(slot);
+    }
+
+    /// A block is written again (append, recovery). Without `targets` the pipeline is where its replicas are.
+    pub fn reopen(&mut self, block: Block, targets: &[Location]) {
+        let Some(slot) = self.arena.find(block.id) else { return };
+        self.note_allocated(block.id, block.generation_stamp);
+        let old = *self.arena.record(slot);
+        let places = self.good_places(slot);
+        let given = self.places_of(targets);
+        let construction = self.constructions.entry(block.id);
+        construction.targets = if given.is_empty() { places.clone() } else { given };
+        for place in places {
+            let reported = ReportedReplica { block: old.block(), state: ReplicaState::Finalized };
+            construction.note(place, &reported);
+        }
+        self.redundancy.pending.remove(block.id);
+        self.set_state(slot, BlockState::UnderConstruction);
+        self.set_block(slot, block);
+        self.evaluate(slot);
+        self.take_postponed(block.id, self.latest);
+    }
+
+    /// The writer goes on through another pipeline, under a newer stamp.
+    pub fn set_pipeline(&mut self, block: Block, targets: &[Location]) {
+        let Some(slot) = self.arena.find(block.id) else { return };
+        if self.arena.record(slot).state() == BlockState::Complete {
+            return self.reopen(block, targets);
+        }
+        self.note_allocated(block.id, block.generation_stamp);
+        self.set_block(slot, block);
+        let targets = self.places_of(targets);
+        let construction = self.constructions.entry(block.id);
+        construction.targets = targets;
+        construction.replicas.retain(|(_, replica)| replica.generation_stamp >= block.generation_stamp);
+        let finalized = |(_, replica): &&(u32, UcReplica)| {
+            replica.state == ReplicaState::Finalized && replica.generation_stamp == block.generation_stamp
+        };
+        let finalized: Vec<u32> =
+            construction.replicas.iter().filter(finalized).map(|(place, _)| *place).collect();
+        for place in finalized {
+            self.add_finalized(slot, place, self.latest);
+        }
+        self.take_postponed(block.id, self.latest);
+    }
+
+    pub fn set_replication(&mut self, id: BlockId, replication: u16, now: Moment) {
+        self.latest = now;
+        if let Some(slot) = self.arena.find(id) {
+            self.arena.record_mut(slot).set_replication(replication);
+            self.evaluate(slot);
+        }
+    }
+
+    /// The namespace has no such blocks any more; their replicas are deleted.
+    pub fn remove(&mut self, ids: &[BlockId]) {
+        for id in ids {
+            if let Some(slot) = self.arena.find(*id) {
+                self.remove_slot(slot);
+            }
+        }
+    }
+
+    fn remove_slot(&mut self, slot: u32) {
+        let record = *self.arena.record(slot);
+        let id = record.id();
+        let construction = self.constructions.remove(id).unwrap_or_default();
+        if self.may_command() {
+            self.order_deletions(slot, &construction);
+        }
+        for place in self.arena.places(slot).as_slice().to_vec() {
+            self.remove_place(slot, place);
+        }
+        self.set_state(slot, BlockState::UnderConstruction);
+        self.redundancy.queue.remove(id);
+        self.redundancy.pending.remove(id);
+        self.redundancy.undecided.remove(&id);
+        self.arena.remove(slot);
+    }
+
+    fn order_deletions(&mut self, slot: u32, construction: &Construction) {
+        let record = *self.arena.record(slot);
+        for place in self.arena.places(slot).as_slice().to_vec() {
+            let corrupt = self.redundancy.corrupt.of(record.id());
+            let stamp =
+                corrupt.iter().find(|replica| replica.place == place).map_or(record.stamp(), |it| it.stamp);
+            self.order_deletion(place, record.id(), stamp);
+        }
+        for (place, replica) in &construction.replicas {
+            self.order_deletion(*place, record.id(), replica.generation_stamp);
+        }
+    }
+
+    fn set_state(&mut self, slot: u32, state: BlockState) {
+        self.keeping_count(slot, |map| {
+            let was = map.arena.record(slot).state();
+            map.arena.record_mut(slot).set_state(state);
+            map.counts.complete -= u64::from(was == BlockState::Complete);
+            map.counts.complete += u64::from(state == BlockState::Complete);
+        });
+    }
+
+    /// A newer stamp leaves all finalized replicas behind.
+    fn set_block(&mut self, slot: u32, block: Block) {
+        if self.arena.record(slot).stamp() != block.generation_stamp {
+            for place in self.arena.places(slot).as_slice().to_vec() {
+                self.remove_place(slot, place);
+            }
+        }
+        self.arena.record_mut(slot).set_block(block);
+    }
+
+    /// Those of the locations that are live storages here.
+    fn places_of(&self, locations: &[Location]) -> Vec<u32> {
+        locations.iter().filter_map(|at| self.place_of(at.server.uuid(), &at.storage)).collect()
+    }
+
+    pub(crate) fn place_of(&self, uuid: &str, storage: &str) -> Option<u32> {
+        let server = self.servers.get(self.servers.find(uuid)?);
+        server.storages.iter().copied().find(|place| &*self.storages.get(*place).report.id == storage)
+    }
+}

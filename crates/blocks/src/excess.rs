@@ -1,0 +1,102 @@
+//! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
+
+use crate::{map::BlockMap, words::BlockState};
+use base::BlockId;
+use std::{collections::BTreeMap, sync::Arc};
+
+#[derive(Default)]
+pub struct Excess {
+    blocks: BTreeMap<BlockId, Vec<u32>>,
+}
+
+impl Excess {
+    pub fn of(&self, id: BlockId) -> &[u32] {
+        self.blocks.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn contains(&self, id: BlockId, place: u32) -> bool {
+        !self.blocks.is_empty() && self.of(id).contains(&place)
+    }
+
+    fn insert(&mut self, id: BlockId, place: u32) {
+        self.blocks.entry(id).or_default().push(place);
+    }
+
+    pub fn remove(&mut self, id: BlockId, place: u32) {
+        if let Some(places) = self.blocks.get_mut(&id) {
+            places.retain(|held| *held != place);
+            if places.is_empty() {
+                self.blocks.remove(&id);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.values().map(Vec::len).sum()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (BlockId, &[u32])> {
+        self.blocks.iter().map(|(id, places)| (*id, places.as_slice()))
+    }
+}
+
+impl BlockMap {
+    /// Chooses replicas that go until the wanted number is left, and orders their deletion. `hint` names a
+    /// server whose replica should go, if racks allow.
+    pub(crate) fn trim(&mut self, slot: u32, wanted: usize, hint: Option<u32>) {
+        let record = *self.arena.record(slot);
+        assert_eq!(record.state(), BlockState::Complete, "only complete blocks lose superfluous replicas");
+        let mut kept: Vec<u32> = self.good_places(slot);
+        while kept.len() > wanted {
+            let goes = self.superfluous(&kept, hint);
+            let place = kept.swap_remove(goes);
+            self.redundancy.excess.insert(record.id(), place);
+            self.order_deletion(place, record.id(), record.stamp());
+        }
+    }
+
+    /// Live, undamaged and wanted.
+    pub(crate) fn good_places(&self, slot: u32) -> Vec<u32> {
+        let id = self.arena.record(slot).id();
+        let good = |place: &u32| {
+            self.storages.is_live(*place)
+                && !self.redundancy.corrupt.contains(id, *place)
+                && !self.redundancy.excess.contains(id, *place)
+        };
+        self.arena.places(slot).iter().filter(good).collect()
+    }
+
+    /// Which of `kept` should go: one from a rack that has another, if there is such a rack; the hinted one
+    /// first, else the one on the server with the least room.
+    fn superfluous(&self, kept: &[u32], hint: Option<u32>) -> usize {
+        let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
+        let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
+        let mut candidates: Vec<usize> = (0..kept.len()).filter(|at| shares_rack(*at)).collect();
+        if candidates.is_empty() {
+            candidates = (0..kept.len()).collect();
+        }
+        let server = |at: usize| self.storages.get(kept[at]).server;
+        if let Some(hinted) = candidates.iter().find(|at| Some(server(**at)) == hint) {
+            return *hinted;
+        }
+        let room = |at: &usize| self.servers.get(server(*at)).face.remaining;
+        candidates.into_iter().min_by_key(room).expect("there are more replicas than wanted")
+    }
+
+    /// Too few replicas are left while some were about to be deleted: those whose server has not been told
+    /// yet are kept after all. True if there were any.
+    pub(crate) fn rescue_excess(&mut self, slot: u32) -> bool {
+        let record = *self.arena.record(slot);
+        let mut rescued = false;
+        for place in self.redundancy.excess.of(record.id()).to_vec() {
+            let server = self.storages.get(place).server;
+            if self.storages.is_live(place)
+                && self.servers.get_mut(server).deletions.remove(&record.id()).is_some()
+            {
+                self.redundancy.excess.remove(record.id(), place);
+                rescued = true;
+            }
+        }
+        rescued
+    }
+}

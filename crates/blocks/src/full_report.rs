@@ -1,0 +1,150 @@
+//! A data server names all replicas of one of its storages.
+//!
+//! The rows come in slices, so that the driver can let others in between: `begin_report`, then
+//! `report_slice` as often as it takes, then `finish_report`. A set of the slots seen is kept meanwhile, and
+//! follows what else is learnt about the storage, so that after the last slice it is exactly what the
+//! storage holds. If the storage is recorded to hold more, the rest is forgotten by a sweep; if the two
+//! numbers agree, as they almost always do, nothing is left to be done.
+
+use crate::{
+    map::BlockMap,
+    replica::Verdict,
+    seen::Seen,
+    server::StorageType,
+    sweep::Lap,
+    words::{BlockState, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId},
+};
+use base::{BlockId, Moment};
+
+pub struct Report {
+    serial: u64,
+    pub seen: Seen,
+    done: ReportDone,
+    /// The report is complete, and what it did not name is forgotten when the sweeper is here.
+    sweep_until: Option<Lap>,
+    /// The row before: ids often rise as slots do, and then no index need be asked.
+    last: (BlockId, u32),
+}
+
+impl Report {
+    pub fn is_missing(&self, slot: u32) -> bool {
+        self.sweep_until.is_some() && !self.seen.contains(slot)
+    }
+
+    pub fn swept_by(&self, lap: Lap) -> bool {
+        self.sweep_until.is_some_and(|until| until <= lap)
+    }
+}
+
+impl BlockMap {
+    /// A report that the storage had begun before is given up.
+    pub fn begin_report(
+        &mut self,
+        id: ServerId,
+        storage: &str,
+        storage_type: StorageType,
+        _now: Moment,
+    ) -> Result<ReportId, ServerError> {
+        let server = self.speaker(id)?;
+        let place = self.storage_named(server, storage, storage_type)?;
+        let serial = self.next_serial();
+        self.storages.get_mut(place).full_report = Some(Box::new(Report {
+            serial,
+            seen: Seen::default(),
+            done: ReportDone::default(),
+            sweep_until: None,
+            last: (BlockId(u64::MAX), 0),
+        }));
+        Ok(ReportId { storage: place, serial })
+    }
+
+    /// Takes some of the rows. Two thousand take well under a millisecond.
+    pub fn report_slice(
+        &mut self,
+        id: ReportId,
+        replicas: &[ReportedReplica],
+        now: Moment,
+    ) -> Result<(), ServerError> {
+        let mut report = self.take_report(id)?;
+        for replica in replicas {
+            if !self.take_known_row(&mut report, id.storage, replica) {
+                // Whatever else is learnt must find the report in its place.
+                self.storages.get_mut(id.storage).full_report = Some(report);
+                let verdict = self.take_replica(id.storage, replica, now);
+                report =
+                    self.storages.get_mut(id.storage).full_report.take().expect("it was put there just now");
+                note(&mut report.done, verdict);
+            }
+        }
+        report.done.rows += replicas.len() as u64;
+        self.storages.get_mut(id.storage).full_report = Some(report);
+        if self.safe_mode.is_on() {
+            self.check_safe_mode(now);
+        }
+        Ok(())
+    }
+
+    /// The common row: a finalized replica of a complete block, known already. False if it is not that.
+    fn take_known_row(&self, report: &mut Report, place: u32, replica: &ReportedReplica) -> bool {
+        let (last_id, last_slot) = report.last;
+        let guess = last_slot.wrapping_add(replica.block.id.0.wrapping_sub(last_id.0) as u32);
+        let slot = match self.arena.is_at(guess, replica.block.id) {
+            true => guess,
+            false => match self.arena.find(replica.block.id) {
+                Some(slot) => slot,
+                None => return false,
+            },
+        };
+        report.last = (replica.block.id, slot);
+        let record = self.arena.record(slot);
+        if !record.holds_inline(place) {
+            // A row that says again what an earlier one said, or the contrary, is dropped.
+            return report.seen.contains(slot) && self.arena.holds(slot, place) && {
+                report.done.duplicates += 1;
+                true
+            };
+        }
+        let fits = replica.state == ReplicaState::Finalized
+            && record.state() == BlockState::Complete
+            && record.stamp() == replica.block.generation_stamp
+            && record.length() == replica.block.length
+            && (self.redundancy.corrupt.is_empty() || !self.redundancy.corrupt.contains(record.id(), place));
+        if fits || report.seen.contains(slot) {
+            report.done.duplicates += u64::from(!report.seen.insert(slot));
+            return true;
+        }
+        false
+    }
+
+    /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
+    pub fn finish_report(&mut self, id: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
+        let mut report = self.take_report(id)?;
+        let storage = self.storages.get_mut(id.storage);
+        storage.stale = false;
+        let server = storage.server;
+        report.done.needs_sweep = storage.blocks != report.seen.count();
+        let done = report.done;
+        if done.needs_sweep {
+            report.sweep_until = Some(self.request_sweep());
+            self.storages.get_mut(id.storage).full_report = Some(report);
+        }
+        self.counts.dropped_rows += done.duplicates + done.unknown;
+        self.servers.face_mut(server).last_report = now;
+        self.servers.get_mut(server).lease = None;
+        self.check_safe_mode(now);
+        Ok(done)
+    }
+
+    fn take_report(&mut self, id: ReportId) -> Result<Box<Report>, ServerError> {
+        let is_this = |report: &mut Box<Report>| report.serial == id.serial && report.sweep_until.is_none();
+        self.storages.get_mut(id.storage).full_report.take_if(is_this).ok_or(ServerError::ReportGone)
+    }
+}
+
+fn note(done: &mut ReportDone, verdict: Verdict) {
+    match verdict {
+        Verdict::Unknown => done.unknown += 1,
+        Verdict::Corrupt => done.corrupt += 1,
+        Verdict::Taken | Verdict::Ignored | Verdict::Postponed => {}
+    }
+}

@@ -1,0 +1,82 @@
+//! A data server tells what just changed, and clients and servers tell of rotten replicas.
+
+use crate::{
+    map::BlockMap,
+    replica::Verdict,
+    server::StorageType,
+    words::{BlockState, CorruptReason, Increment, ReplicaState, ReportedReplica, ServerError, ServerId},
+};
+use base::{Block, Moment};
+
+impl BlockMap {
+    /// Replicas that one storage is receiving, has received or has deleted, in the order in which it happened.
+    pub fn incremental_report(
+        &mut self,
+        id: ServerId,
+        storage: &str,
+        storage_type: StorageType,
+        increments: &[Increment],
+        now: Moment,
+    ) -> Result<(), ServerError> {
+        let server = self.speaker(id)?;
+        let place = self.storage_named(server, storage, storage_type)?;
+        for increment in increments {
+            match increment {
+                Increment::Receiving(block) => {
+                    self.take_increment(place, *block, ReplicaState::Rbw, now);
+                }
+                Increment::Received { block, delete_hint } => {
+                    self.storages.get_mut(place).promise_kept();
+                    self.redundancy.delete_hint =
+                        delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
+                    self.take_increment(place, *block, ReplicaState::Finalized, now);
+                    self.redundancy.delete_hint = None;
+                }
+                Increment::Deleted(block) => self.take_deletion(place, *block),
+            }
+        }
+        self.check_safe_mode(now);
+        Ok(())
+    }
+
+    fn take_increment(&mut self, place: u32, block: Block, state: ReplicaState, now: Moment) {
+        if self.take_replica(place, &ReportedReplica { block, state }, now) == Verdict::Unknown {
+            self.counts.dropped_rows += 1;
+        }
+    }
+
+    fn take_deletion(&mut self, place: u32, block: Block) {
+        let server = self.storages.get(place).server;
+        self.servers.get_mut(server).deletions.remove(&block.id);
+        self.constructions.forget_replica(block.id, place);
+        self.postponed.forget_replica(block.id, place);
+        if let Some(slot) = self.arena.find(block.id)
+            && self.remove_place(slot, place)
+        {
+            self.evaluate(slot);
+        }
+    }
+
+    /// Somebody read a replica and its checksum did not match. Nothing is deleted before enough good
+    /// replicas exist. Without a storage id, whichever of the server's storages holds it is meant.
+    pub fn report_bad(&mut self, block: Block, server_uuid: &str, storage: Option<&str>, now: Moment) {
+        self.latest = now;
+        let (Some(slot), Some(server)) = (self.arena.find(block.id), self.servers.find(server_uuid)) else {
+            return;
+        };
+        let record = *self.arena.record(slot);
+        if record.state() != BlockState::Complete || record.stamp() != block.generation_stamp {
+            return;
+        }
+        let meant = |place: &u32| {
+            let held = self.storages.get(*place);
+            held.is_live()
+                && held.server == server
+                && storage.is_none_or(|storage| storage.is_empty() || *storage == *held.report.id)
+        };
+        let place = self.arena.places(slot).iter().find(meant);
+        if let Some(place) = place {
+            self.mark_corrupt(slot, place, record.stamp(), CorruptReason::CorruptionReported);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Data servers come, say that they live, and are lost.
+
+use crate::{
+    map::BlockMap,
+    server::{DataServer, Registration, StorageReport, StorageState, StorageType},
+    words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, Transfer},
+};
+use base::{Block, BlockId, Moment};
+use std::sync::Arc;
+
+/// Storages of one server: a bound against nonsense, far above what has disks.
+const MAX_STORAGES: usize = 256;
+
+impl BlockMap {
+    /// A data server (re)starts. It is expected to report in full next. Whoever had its address before is
+    /// forgotten; whoever had its uuid is this server, moved.
+    pub fn register(
+        &mut self,
+        registration: Registration,
+        now: Moment,
+    ) -> Result<Arc<DataServer>, RegisterError> {
+        if registration.uuid.is_empty() || registration.ip.is_empty() || registration.transfer_port == 0 {
+            return Err(RegisterError::Incomplete);
+        }
+        let known = self.servers.find(&registration.uuid);
+        if let Some(other) = self.servers.find_address(&registration.ip, registration.transfer_port)
+            && Some(other) != known
+        {
+            self.forget_server(other);
+        }
+        let rack = self.racks.of(&[&registration.ip, &registration.host_name]);
+        let index = match known {
+            Some(index) => {
+                self.servers.rename(index, registration, rack);
+                index
+            }
+            None if self.servers.len() >= self.config.max_servers => {
+                return Err(RegisterError::TooMany { limit: self.config.max_servers });
+            }
+            None => self.servers.add(new_face(registration, rack, now)),
+        };
+        if !self.servers.get(index).face.alive {
+            self.servers.set_alive(index, true);
+            let address = self.servers.get(index).face.registration.transfer_address();
+            self.events.joined.push(address);
+        }
+        self.servers.get_mut(index).lease = None;
+        self.servers.face_mut(index).last_heartbeat = now;
+        self.check_safe_mode(now);
+        Ok(self.servers.get(index).face.clone())
+    }
+
+    /// The server lives, and its storages are as described. Answers what it must do.
+    pub fn heartbeat(
+        &mut self,
+        id: ServerId,
+        heartbeat: &Heartbeat,
+        now: Moment,
+    ) -> Result<Vec<Command>, ServerError> {
+        self.latest = now;
+        let index = match self.speaker(id) {
+            Ok(index) => index,
+            Err(ServerError::NotRegistered(_)) => return Ok(vec![Command::Register]),
+            Err(error) => return Err(error),
+        };
+        for report in &heartbeat.storages {
+            self.take_storage(index, report)?;
+        }
+        let more_failed = heartbeat.failed_volumes > self.servers.get(index).face.failed_volumes;
+        if more_failed {
+            self.retire_unmentioned(index, &heartbeat.storages);
+        }
+        self.take_numbers(index, heartbeat, now);
+        Ok(self.commands(index))
+    }
+
+    /// A number other than 0 if the server may now send a full report; 0 if too many are doing so.
+    pub fn grant_report_lease(&mut self, id: ServerId, now: Moment) -> u64 {
+        let Ok(index) = self.speaker(id) else { return 0 };
+        let held = |lease: Option<(u64, Moment)>| lease.is_some_and(|(_, until)| now < until);
+        let others =
+            self.servers.iter().filter(|(other, server)| *other != index && held(server.lease)).count();
+        if others >= self.config.max_report_leases {
+            return 0;
+        }
+        let serial = self.next_serial();
+        let until = now.plus_ms(self.config.report_lease_ms);
+        self.servers.get_mut(index).lease = Some((serial, until));
+        serial
+    }
+
+    /// Which server speaks, if it is registered and alive.
+    pub(crate) fn speaker(&self, id: ServerId) -> Result<u32, ServerError> {
+        let unregistered = || ServerError::NotRegistered(format!("{id} ({})", id.uuid));
+        let index = self.servers.find(id.uuid).ok_or_else(unregistered)?;
+        let server = self.servers.get(index);
+        if !server.is_spoken_for_by(id) {
+            return Err(ServerError::AnotherHolds {
+                speaker: id.to_string(),
+                uuid: id.uuid.to_owned(),
+                registered: server.face.registration.transfer_address(),
+            });
+        }
+        if !server.face.alive {
+            return Err(unregistered());
+        }
+        Ok(index)
+    }
+
+    fn take_storage(&mut self, server: u32, report: &StorageReport) -> Result<(), ServerError> {
+        let place = self.storage_named(server, &report.id, report.storage_type)?;
+        self.storages.get_mut(place).report = report.clone();
+        if report.state == StorageState::Failed {
+            self.retire(place);
+        }
+        Ok(())
+    }
+
+    /// The storage of that id; a new one if the server has not spoken of it before.
+    pub(crate) fn storage_named(
+        &mut self,
+        server: u32,
+        id: &str,
+        storage_type: StorageType,
+    ) -> Result<u32, ServerError> {
+        let storages = &self.servers.get(server).storages;
+        if let Some(place) = storages.iter().find(|place| &*self.storages.get(**place).report.id == id) {
+            return Ok(*place);
+        }
+        if storages.len() >= MAX_STORAGES {
+            return Err(ServerError::TooManyStorages { limit: MAX_STORAGES });
+        }
+        let report = StorageReport { id: id.into(), storage_type, ..Default::default() };
+        let place = self.storages.add(server, report);
+        self.servers.get_mut(server).storages.push(place);
+        Ok(place)
+    }
+
+    fn retire_unmentioned(&mut self, server: u32, mentioned: &[StorageReport]) {
+        for place in self.servers.get(server).storages.clone() {
+            let id = &self.storages.get(place).report.id;
+            if !mentioned.iter().any(|report| report.id == *id) {
+                self.retire(place);
+            }
+        }
+    }
+
+    fn take_numbers(&mut self, index: u32, heartbeat: &Heartbeat, now: Moment) {
+        let storages = self.servers.get(index).storages.clone();
+        let blocks = storages.iter().map(|place| u64::from(self.storages.get(*place).blocks)).sum();
+        let sum = |of: fn(&StorageReport) -> u64| -> u64 {
+            let counts = |report: &&StorageReport| report.state != StorageState::Failed;
+            heartbeat.storages.iter().filter(counts).map(of).fold(0, u64::saturating_add)
+        };
+        let face = self.servers.face_mut(index);
+        face.last_heartbeat = now;
+        face.capacity = sum(|report| report.capacity);
+        face.dfs_used = sum(|report| report.dfs_used);
+        face.non_dfs_used = sum(|report| report.non_dfs_used);
+        face.remaining = sum(|report| report.remaining);
+        face.block_pool_used = sum(|report| report.block_pool_used);
+        face.cache_capacity = heartbeat.cache_capacity;
+        face.cache_used = heartbeat.cache_used;
+        face.xceivers = heartbeat.xceivers;
+        face.transfers_in_progress = heartbeat.transfers_in_progress;
+        face.failed_volumes = heartbeat.failed_volumes;
+        face.blocks = blocks;
+    }
+
+    fn commands(&mut self, index: u32) -> Vec<Command> {
+        if !self.may_command() {
+            return Vec::new();
+        }
+        let mut commands = Vec::new();
+        let transfers = self.take_orders(index);
+        if !transfers.is_empty() {
+            commands.push(Command::Transfer(transfers));
+        }
+        let deletions = self.take_deletions(index);
+        if !deletions.is_empty() {
+            commands.push(Command::Invalidate(deletions));
+        }
+        commands
+    }
+
+    fn take_orders(&mut self, index: u32) -> Vec<Transfer> {
+        let busy = self.servers.get(index).face.transfers_in_progress as usize;
+        let room = self.config.max_transfers_per_server.saturating_sub(busy);
+        let orders = &mut self.servers.get_mut(index).orders;
+        let orders: Vec<_> = orders.drain(..room.min(orders.len())).collect();
+        orders.into_iter().filter_map(|order| self.transfer(index, order.block, &order.targets)).collect()
+    }
+
+    /// The order as a command, if it still makes sense.
+    fn transfer(&self, source: u32, id: BlockId, targets: &[u32]) -> Option<Transfer> {
+        let slot = self.arena.find(id)?;
+        let holds = self.arena.places(slot).iter().any(|place| self.storages.get(place).server == source);
+        let complete = self.arena.record(slot).state() == crate::BlockState::Complete;
+        let transfer = Transfer {
+            block: self.arena.record(slot).block(),
+            targets: targets.iter().map(|place| self.location_at(*place)).collect(),
+        };
+        (holds && complete && !targets.is_empty()).then_some(transfer)
+    }
+
+    fn take_deletions(&mut self, index: u32) -> Vec<Block> {
+        let limit = self.config.invalidate_limit;
+        let deletions = &mut self.servers.get_mut(index).deletions;
+        let mut taken = Vec::with_capacity(limit.min(deletions.len()));
+        while taken.len() < limit
+            && let Some((id, generation_stamp)) = deletions.pop_first()
+        {
+            taken.push(Block { id, generation_stamp, length: 0 });
+        }
+        taken
+    }
+
+    pub(crate) fn location_at(&self, place: u32) -> Location {
+        let storage = self.storages.get(place);
+        Location {
+            server: self.servers.get(storage.server).face.clone(),
+            storage: storage.report.id.clone(),
+            storage_type: storage.report.storage_type,
+        }
+    }
+
+    pub(crate) fn find_dead_servers(&mut self, now: Moment) {
+        let limit = self.config.dead_after_ms();
+        let silent = |index: &&u32| now.ms_since(self.servers.get(**index).face.last_heartbeat) > limit;
+        for index in self.servers.live().iter().filter(silent).copied().collect::<Vec<_>>() {
+            self.lose_server(index);
+        }
+    }
+
+    /// The server is dead: its replicas no longer count. It stays known.
+    fn lose_server(&mut self, index: u32) {
+        let address = self.servers.get(index).face.registration.transfer_address();
+        self.events.died.push(address);
+        self.servers.set_alive(index, false);
+        for place in self.servers.get(index).storages.clone() {
+            self.retire(place);
+        }
+        let server = self.servers.get_mut(index);
+        server.deletions.clear();
+        server.orders.clear();
+        server.lease = None;
+        let face = self.servers.face_mut(index);
+        face.blocks = 0;
+        face.xceivers = 0;
+        for id in self.redundancy.pending.forget_server(index) {
+            self.evaluate_id(id);
+        }
+    }
+
+    fn forget_server(&mut self, index: u32) {
+        if self.servers.get(index).face.alive {
+            self.lose_server(index);
+        }
+        self.servers.remove(index);
+    }
+
+    /// The storage is lost. What names it outside the records is cleaned now, the records by a sweep.
+    fn retire(&mut self, place: u32) {
+        let until = self.request_sweep();
+        let server = self.storages.get(place).server;
+        self.storages.retire(place, until);
+        self.servers.get_mut(server).storages.retain(|held| *held != place);
+        self.constructions.forget_place(place);
+        self.postponed.forget_place(place);
+        for server in self.servers.iter_mut() {
+            for order in &mut server.orders {
+                order.targets.retain(|target| *target != place);
+            }
+        }
+    }
+}
+
+fn new_face(registration: Registration, rack: Arc<str>, now: Moment) -> DataServer {
+    DataServer {
+        registration: Arc::new(registration),
+        rack,
+        alive: false,
+        last_heartbeat: now,
+        last_report: Moment::default(),
+        capacity: 0,
+        dfs_used: 0,
+        non_dfs_used: 0,
+        remaining: 0,
+        block_pool_used: 0,
+        cache_capacity: 0,
+        cache_used: 0,
+        blocks: 0,
+        xceivers: 0,
+        transfers_in_progress: 0,
+        failed_volumes: 0,
+    }
+}

@@ -1,0 +1,92 @@
+//! Replicas that are on their way: copies that were ordered, and the pipeline's replicas of a block just
+//! completed that have not been reported yet.
+
+use base::{BlockId, Moment};
+use std::collections::BTreeMap;
+
+struct Awaited {
+    /// Indices of servers. The replica may end on another storage of the server than was chosen.
+    servers: Vec<u32>,
+    deadline: Moment,
+}
+
+#[derive(Default)]
+pub struct Pending {
+    blocks: BTreeMap<BlockId, Awaited>,
+    /// No deadline is earlier.
+    next_deadline: Moment,
+}
+
+impl Pending {
+    pub fn add(&mut self, id: BlockId, servers: impl IntoIterator<Item = u32>, deadline: Moment) {
+        let mut servers = servers.into_iter().peekable();
+        if servers.peek().is_none() {
+            return;
+        }
+        if self.blocks.is_empty() {
+            self.next_deadline = deadline;
+        }
+        self.next_deadline = self.next_deadline.min(deadline);
+        let awaited = self.blocks.entry(id).or_insert(Awaited { servers: Vec::new(), deadline });
+        awaited.deadline = deadline;
+        for server in servers {
+            if !awaited.servers.contains(&server) {
+                awaited.servers.push(server);
+            }
+        }
+    }
+
+    pub fn servers(&self, id: BlockId) -> &[u32] {
+        self.blocks.get(&id).map_or(&[], |awaited| &awaited.servers)
+    }
+
+    pub fn arrived(&mut self, id: BlockId, server: u32) {
+        if let Some(awaited) = self.blocks.get_mut(&id) {
+            awaited.servers.retain(|held| *held != server);
+            if awaited.servers.is_empty() {
+                self.blocks.remove(&id);
+            }
+        }
+    }
+
+    pub fn remove(&mut self, id: BlockId) {
+        self.blocks.remove(&id);
+    }
+
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The server is gone: nothing will arrive there. Returns the blocks that waited for it.
+    pub fn forget_server(&mut self, server: u32) -> Vec<BlockId> {
+        let touched: Vec<_> = self
+            .blocks
+            .iter()
+            .filter(|(_, awaited)| awaited.servers.contains(&server))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &touched {
+            self.arrived(*id, server);
+        }
+        touched
+    }
+
+    /// Removes and returns what did not arrive in time.
+    pub fn overdue(&mut self, now: Moment) -> Vec<BlockId> {
+        if self.blocks.is_empty() || now < self.next_deadline {
+            return Vec::new();
+        }
+        let late = |awaited: &Awaited| awaited.deadline <= now;
+        let overdue: Vec<_> =
+            self.blocks.iter().filter(|(_, awaited)| late(awaited)).map(|(id, _)| *id).collect();
+        for id in &overdue {
+            self.blocks.remove(id);
+        }
+        self.next_deadline = self.blocks.values().map(|awaited| awaited.deadline).min().unwrap_or_default();
+        overdue
+    }
+}

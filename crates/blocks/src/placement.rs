@@ -1,0 +1,273 @@
+//! Where replicas go: HDFS's default policy.
+//!
+//! The first replica goes to the writer's own host if that is a data server, else anywhere; the second to
+//! another rack; the third to the second's rack; further ones anywhere, with no rack holding many more than
+//! its share. Servers that are silent for a while or busier than most are left out as long as there are
+//! others.
+
+use crate::{
+    map::BlockMap,
+    server::{DataServer, StorageType},
+    words::{Location, Reader},
+};
+use base::Moment;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Draws at random before a search in order, in a cluster where most servers will do.
+const DRAWS: usize = 16;
+
+/// A request for places.
+#[derive(Clone, Debug, Default)]
+pub struct Placement<'a> {
+    pub writer: Reader<'a>,
+    /// How many more replicas are wanted.
+    pub replication: usize,
+    pub block_size: u64,
+    /// `uuid`s of servers not to be used.
+    pub excluded: &'a [&'a str],
+    /// `host:port` or `ip:port` of servers to prefer.
+    pub favoured: &'a [&'a str],
+    /// Replicas that the block has already; their servers are not used again.
+    pub existing: &'a [Location],
+    /// Not on the writer's own host, if there is another.
+    pub avoid_writer: bool,
+}
+
+/// The same with indices.
+pub struct Wish {
+    pub count: usize,
+    pub block_size: u64,
+    /// Servers on the writer's host, and its rack.
+    pub writer: Option<(Vec<u32>, Arc<str>)>,
+    pub excluded: Vec<u32>,
+    pub favoured: Vec<u32>,
+    /// Places that the block has already.
+    pub existing: Vec<u32>,
+}
+
+/// Which servers will do for the next replica.
+#[derive(Clone)]
+enum Scope {
+    Anywhere,
+    On(Arc<str>),
+    NotOn(Arc<str>),
+}
+
+/// How choosy to be: what a strict search refuses, a lax one takes.
+struct Limits {
+    strict: bool,
+    per_rack: usize,
+    xceivers: f64,
+    now: Moment,
+}
+
+impl BlockMap {
+    /// Up to `replication` places in the order of a good pipeline; fewer if there are not enough.
+    pub fn choose_targets(&mut self, placement: &Placement, now: Moment) -> Vec<Location> {
+        let place = |at: &Location| self.place_of(at.server.uuid(), &at.storage);
+        let existing: Vec<u32> = placement.existing.iter().filter_map(place).collect();
+        let mut excluded: Vec<u32> =
+            placement.excluded.iter().filter_map(|uuid| self.servers.find(uuid)).collect();
+        excluded.extend(placement.existing.iter().filter_map(|at| self.servers.find(at.server.uuid())));
+        let mut wish = Wish {
+            count: placement.replication,
+            block_size: placement.block_size,
+            writer: placement
+                .writer
+                .host
+                .map(|host| (self.servers.on_host(host).to_vec(), self.rack_of_host(host))),
+            excluded,
+            favoured: placement.favoured.iter().filter_map(|name| self.server_named(name)).collect(),
+            existing,
+        };
+        if placement.avoid_writer
+            && let Some((own, _)) = &mut wish.writer
+        {
+            let own = std::mem::take(own);
+            let elsewhere =
+                self.servers.live().iter().any(|at| !own.contains(at) && !wish.excluded.contains(at));
+            wish.excluded.extend(if elsewhere { own } else { Vec::new() });
+        }
+        let origin = wish.writer.clone();
+        let mut places = self.choose(wish, now);
+        self.sort_as_pipeline(&mut places, origin);
+        places.iter().map(|place| self.location_at(*place)).collect()
+    }
+
+    pub(crate) fn rack_of_host(&self, host: &str) -> Arc<str> {
+        match self.servers.on_host(host).first() {
+            Some(server) => self.servers.get(*server).face.rack.clone(),
+            None => self.racks.of(&[host]),
+        }
+    }
+
+    /// `host:port` or `ip:port`.
+    fn server_named(&self, name: &str) -> Option<u32> {
+        let (host, port) = name.rsplit_once(':')?;
+        let port: u16 = port.parse().ok()?;
+        let is_meant = |index: &&u32| self.servers.get(**index).face.registration.transfer_port == port;
+        self.servers.on_host(host).iter().find(is_meant).copied()
+    }
+
+    /// Indices of storages for new replicas, at most as many as wished for.
+    pub(crate) fn choose(&mut self, wish: Wish, now: Moment) -> Vec<u32> {
+        let mut chosen = Vec::new();
+        for strict in [true, false] {
+            if chosen.len() < wish.count {
+                let limits = self.limits(&wish, strict, now);
+                self.choose_within(&wish, &limits, &mut chosen);
+            }
+        }
+        for place in &chosen {
+            self.storages.get_mut(*place).promise();
+        }
+        chosen
+    }
+
+    fn limits(&self, wish: &Wish, strict: bool, now: Moment) -> Limits {
+        let live = self.servers.live();
+        let total = (wish.count + wish.existing.len()).min(live.len());
+        let per_rack = match self.servers.rack_count() {
+            0 | 1 => usize::MAX,
+            racks => total.saturating_sub(1) / racks + 2,
+        };
+        let xceivers: f64 = live.iter().map(|at| f64::from(self.servers.get(*at).face.xceivers)).sum();
+        let mean = xceivers / live.len().max(1) as f64;
+        let busiest = if self.config.consider_load { mean * self.config.load_factor } else { f64::INFINITY };
+        Limits { strict, per_rack, xceivers: busiest, now }
+    }
+
+    fn choose_within(&mut self, wish: &Wish, limits: &Limits, chosen: &mut Vec<u32>) {
+        for server in &wish.favoured {
+            if chosen.len() < wish.count && self.will_do(*server, wish, limits, chosen) {
+                chosen.extend(self.storage_on(*server, wish.block_size));
+            }
+        }
+        while chosen.len() < wish.count {
+            match self.choose_next(wish, limits, chosen) {
+                Some(place) => chosen.push(place),
+                None => return,
+            }
+        }
+    }
+
+    fn choose_next(&mut self, wish: &Wish, limits: &Limits, chosen: &[u32]) -> Option<u32> {
+        let held: Vec<u32> = wish.existing.iter().chain(chosen).copied().collect();
+        let rack =
+            |map: &Self, at: usize| map.servers.get(map.storages.get(held[at]).server).face.rack.clone();
+        let scope = match held.len() {
+            0 => {
+                let local = wish.writer.as_ref().map_or(&[][..], |(own, _)| own);
+                if let Some(place) = self.choose_among(local.to_vec(), wish, limits, chosen) {
+                    return Some(place);
+                }
+                match &wish.writer {
+                    Some((_, rack)) => Scope::On(rack.clone()),
+                    None => Scope::Anywhere,
+                }
+            }
+            1 => Scope::NotOn(rack(self, 0)),
+            2 if rack(self, 0) == rack(self, 1) => Scope::NotOn(rack(self, 0)),
+            2 => Scope::On(rack(self, 1)),
+            _ => Scope::Anywhere,
+        };
+        let place = self.choose_in(scope, wish, limits, chosen);
+        place.or_else(|| self.choose_in(Scope::Anywhere, wish, limits, chosen))
+    }
+
+    fn choose_in(&mut self, scope: Scope, wish: &Wish, limits: &Limits, chosen: &[u32]) -> Option<u32> {
+        if let Scope::On(rack) = &scope {
+            let candidates = self.servers.live_on_rack(rack).to_vec();
+            return self.choose_among(candidates, wish, limits, chosen);
+        }
+        let is_in = |map: &Self, server: u32| match &scope {
+            Scope::NotOn(rack) => map.servers.get(server).face.rack != *rack,
+            _ => true,
+        };
+        let count = self.servers.live().len();
+        if count == 0 || (matches!(scope, Scope::NotOn(_)) && self.servers.rack_count() < 2) {
+            return None;
+        }
+        for _ in 0..DRAWS {
+            let server = self.servers.live()[self.random.below(count)];
+            if is_in(self, server) && self.will_do(server, wish, limits, chosen) {
+                return self.storage_on(server, wish.block_size);
+            }
+        }
+        let candidates = self.servers.live().iter().copied().filter(|server| is_in(self, *server)).collect();
+        self.choose_among(candidates, wish, limits, chosen)
+    }
+
+    /// Any of them, each that will do with the same chance.
+    fn choose_among(
+        &mut self,
+        mut candidates: Vec<u32>,
+        wish: &Wish,
+        limits: &Limits,
+        chosen: &[u32],
+    ) -> Option<u32> {
+        candidates.retain(|server| self.will_do(*server, wish, limits, chosen));
+        if candidates.is_empty() {
+            return None;
+        }
+        let server = candidates[self.random.below(candidates.len())];
+        self.storage_on(server, wish.block_size)
+    }
+
+    fn will_do(&self, server: u32, wish: &Wish, limits: &Limits, chosen: &[u32]) -> bool {
+        let face = &self.servers.get(server).face;
+        let server_of = |place: &u32| self.storages.get(*place).server;
+        let held = || wish.existing.iter().chain(chosen).map(server_of);
+        if !face.alive || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
+            return false;
+        }
+        if limits.strict && (self.is_stale(face, limits.now) || f64::from(face.xceivers) > limits.xceivers) {
+            return false;
+        }
+        let on_rack = held().filter(|holder| self.servers.get(*holder).face.rack == face.rack).count();
+        on_rack < limits.per_rack
+            && self.servers.get(server).storages.iter().any(|at| self.fits(*at, wish.block_size))
+    }
+
+    pub(crate) fn is_stale(&self, face: &DataServer, now: Moment) -> bool {
+        now.ms_since(face.last_heartbeat) > self.config.stale_interval_ms
+    }
+
+    fn fits(&self, place: u32, block_size: u64) -> bool {
+        let storage = self.storages.get(place);
+        !matches!(storage.report.storage_type, StorageType::RamDisk | StorageType::Provided)
+            && storage.can_take(block_size)
+    }
+
+    /// One of the server's storages with room, on disk rather than on anything else.
+    fn storage_on(&mut self, server: u32, block_size: u64) -> Option<u32> {
+        let mut by_type: BTreeMap<StorageType, Vec<u32>> = BTreeMap::new();
+        for place in self.servers.get(server).storages.iter().filter(|place| self.fits(**place, block_size)) {
+            by_type.entry(self.storages.get(*place).report.storage_type).or_default().push(*place);
+        }
+        let places = by_type.into_values().next()?;
+        Some(places[self.random.below(places.len())])
+    }
+
+    /// Each server as near as can be to the one before it, beginning at the writer.
+    fn sort_as_pipeline(&self, places: &mut [u32], writer: Option<(Vec<u32>, Arc<str>)>) {
+        let Some(first) = places.first() else { return };
+        let server = |place: u32| self.storages.get(place).server;
+        let (mut near, mut rack) = match writer {
+            Some((own, rack)) => (own, rack),
+            None => (vec![server(*first)], self.servers.get(server(*first)).face.rack.clone()),
+        };
+        for at in 0..places.len() {
+            let distance = |place: &u32| match server(*place) {
+                own if near.contains(&own) => 0,
+                other if self.servers.get(other).face.rack == rack => 1,
+                _ => 2,
+            };
+            let nearest =
+                (at..places.len()).min_by_key(|index| distance(&places[*index])).expect("not empty");
+            places[at..=nearest].rotate_right(1);
+            near = vec![server(places[at])];
+            rack = self.servers.get(near[0]).face.rack.clone();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Questions about a block: where it can be read, and what is known of its replicas.
+
+use crate::{
+    map::BlockMap,
+    random::Random,
+    server::DataServer,
+    words::{BlockState, Facts, Located, Location, Reader},
+};
+use base::{BlockId, InodeId, Moment};
+use std::sync::Arc;
+
+/// How far a replica is from who wants to read it; less is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Distance {
+    SameHost,
+    SameRack,
+    Elsewhere,
+    /// Its server has been silent for a while.
+    Stale,
+}
+
+impl BlockMap {
+    /// Where the block is, nearest first; equally near replicas are shuffled by `chance`. Of a block being
+    /// written, where its pipeline is. Damaged replicas are listed only if there is no other.
+    pub fn locations(&self, id: BlockId, reader: Reader, chance: u64, now: Moment) -> Option<Located> {
+        let slot = self.arena.find(id)?;
+        let record = self.arena.record(slot);
+        let (places, corrupt) = match record.state() {
+            BlockState::Complete => self.readable_places(slot),
+            _ => (self.constructed_places(slot), false),
+        };
+        let mut places: Vec<(Distance, u32)> = self.with_distances(places, reader, now);
+        Random::new(chance ^ id.0).shuffle(&mut places);
+        places.sort_by_key(|(distance, _)| *distance);
+        let locations = places.into_iter().map(|(_, place)| self.location_at(place)).collect();
+        Some(Located { block: record.block(), state: record.state(), corrupt, locations })
+    }
+
+    /// Live replicas, and whether all of them are damaged.
+    fn readable_places(&self, slot: u32) -> (Vec<u32>, bool) {
+        let id = self.arena.record(slot).id();
+        let live: Vec<u32> =
+            self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
+        let good: Vec<u32> =
+            live.iter().copied().filter(|place| !self.redundancy.corrupt.contains(id, *place)).collect();
+        if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
+    }
+
+    fn constructed_places(&self, slot: u32) -> Vec<u32> {
+        let record = self.arena.record(slot);
+        let mut places =
+            self.constructions.get(record.id()).map_or(Vec::new(), |it| it.places(record.stamp()));
+        for place in self.arena.places(slot).iter() {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places.retain(|place| {
+            self.storages.is_live(*place) && !self.redundancy.corrupt.contains(record.id(), *place)
+        });
+        places
+    }
+
+    fn with_distances(&self, places: Vec<u32>, reader: Reader, now: Moment) -> Vec<(Distance, u32)> {
+        let own = reader.host.map_or(&[][..], |host| self.servers.on_host(host));
+        let rack = reader.host.map(|host| self.rack_of_host(host));
+        let distance = |place: u32| {
+            let server = self.storages.get(place).server;
+            let face = &self.servers.get(server).face;
+            if self.is_stale(face, now) {
+                Distance::Stale
+            } else if own.contains(&server) {
+                Distance::SameHost
+            } else if rack.as_ref() == Some(&face.rack) {
+                Distance::SameRack
+            } else {
+                Distance::Elsewhere
+            }
+        };
+        places.into_iter().map(|place| (distance(place), place)).collect()
+    }
+
+    /// What the data servers have said about the block.
+    pub fn facts(&self, id: BlockId) -> Option<Facts> {
+        let slot = self.arena.find(id)?;
+        let record = self.arena.record(slot);
+        let live = self.count(slot).live;
+        let replicas = self.constructions.get(id).map_or(&[][..], |it| &it.replicas);
+        Some(Facts {
+            block: record.block(),
+            inode: record.inode(),
+            state: record.state(),
+            replication: record.replication(),
+            live,
+            min_replication_reached: live >= self.min_replication(),
+            replicas: replicas.iter().map(|(_, replica)| *replica).collect(),
+        })
+    }
+
+    /// The file that the block belongs to.
+    pub fn inode_of(&self, id: BlockId) -> Option<InodeId> {
+        self.arena.find(id).map(|slot| self.arena.record(slot).inode())
+    }
+
+    /// A storage by its wire names, if it is live.
+    pub fn location(&self, uuid: &str, storage: &str) -> Option<Location> {
+        self.place_of(uuid, storage).map(|place| self.location_at(place))
+    }
+
+    pub fn server(&self, uuid: &str) -> Option<Arc<DataServer>> {
+        self.servers.find(uuid).map(|index| self.servers.get(index).face.clone())
+    }
+
+    /// A registered data server transfers data at this address.
+    pub fn is_registered_address(&self, ip: &str, transfer_port: u16) -> bool {
+        let has_port =
+            |index: &u32| self.servers.get(*index).face.registration.transfer_port == transfer_port;
+        self.servers.on_host(ip).iter().any(has_port)
+    }
+}

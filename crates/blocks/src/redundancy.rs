@@ -1,0 +1,181 @@
+//! As many replicas as wanted: each block is looked at when something about it changed, queued when it has
+//! too few, trimmed when it has too many; copies are ordered from the queue at every tick.
+
+use crate::{
+    map::BlockMap, placement::Wish, queue::Priority, servers::Order, storage::PROMISE_ROLL_MS,
+    words::BlockState,
+};
+use base::{BlockId, Moment};
+
+/// Blocks looked at again in a tick because nothing could be decided before.
+const UNDECIDED_PER_TICK: usize = 1_000;
+const POSTPONED_PER_TICK: usize = 10_000;
+
+/// The replicas of a block, on live storages only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub live: usize,
+    pub corrupt: usize,
+    pub excess: usize,
+    /// One of them is on a storage whose contents are not surely known.
+    pub stale: bool,
+}
+
+impl BlockMap {
+    pub(crate) fn count(&self, slot: u32) -> Count {
+        let id = self.arena.record(slot).id();
+        let mut count = Count::default();
+        for place in self.arena.places(slot).iter() {
+            let storage = self.storages.get(place);
+            if !storage.is_live() {
+                continue;
+            }
+            count.stale |= storage.stale;
+            if self.redundancy.corrupt.contains(id, place) {
+                count.corrupt += 1;
+            } else if self.redundancy.excess.contains(id, place) {
+                count.excess += 1;
+            } else {
+                count.live += 1;
+            }
+        }
+        count
+    }
+
+    pub(crate) fn wanted(&self, slot: u32) -> usize {
+        usize::from(self.arena.record(slot).replication()).max(1)
+    }
+
+    /// Something about the block changed: queues it, or takes it from the queue, or deletes what is too
+    /// much. Does nothing while nothing may be commanded; all blocks are looked at when that ends.
+    pub(crate) fn evaluate(&mut self, slot: u32) {
+        if !self.may_command() {
+            return;
+        }
+        let record = *self.arena.record(slot);
+        if record.state() != BlockState::Complete {
+            self.dequeue(slot);
+            return;
+        }
+        let (id, wanted) = (record.id(), self.wanted(slot));
+        let mut count = self.count(slot);
+        if count.live < wanted && count.excess > 0 && self.rescue_excess(slot) {
+            count = self.count(slot);
+        }
+        if count.live + self.redundancy.pending.servers(id).len() < wanted {
+            self.redundancy.queue.put(id, Priority::of(count.live, count.excess, wanted));
+            self.arena.record_mut(slot).set_queued(true);
+            return;
+        }
+        self.dequeue(slot);
+        if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
+            return;
+        }
+        if count.stale {
+            self.redundancy.undecided.insert(id);
+            return;
+        }
+        self.delete_corrupt(slot);
+        self.trim(slot, wanted, self.redundancy.delete_hint);
+    }
+
+    fn dequeue(&mut self, slot: u32) {
+        if self.arena.record(slot).is_queued() {
+            self.redundancy.queue.remove(self.arena.record(slot).id());
+            self.arena.record_mut(slot).set_queued(false);
+        }
+    }
+
+    /// There are enough good replicas: the damaged ones go.
+    fn delete_corrupt(&mut self, slot: u32) {
+        let id = self.arena.record(slot).id();
+        for replica in self.redundancy.corrupt.of(id).to_vec() {
+            self.order_deletion(replica.place, id, replica.stamp);
+            self.remove_place(slot, replica.place);
+        }
+    }
+
+    /// To be called every second or so: finds dead servers, ends safe mode's extension, gives up on copies
+    /// that did not arrive, and orders new ones.
+    pub fn tick(&mut self, now: Moment) {
+        self.latest = now;
+        self.find_dead_servers(now);
+        self.check_safe_mode(now);
+        for id in self.redundancy.pending.overdue(now) {
+            self.evaluate_id(id);
+        }
+        if self.may_command() {
+            let undecided: Vec<_> =
+                self.redundancy.undecided.iter().copied().take(UNDECIDED_PER_TICK).collect();
+            for id in undecided {
+                self.redundancy.undecided.remove(&id);
+                self.evaluate_id(id);
+            }
+        }
+        for id in self.postponed.up_to(self.last_allocated.id, POSTPONED_PER_TICK) {
+            self.take_postponed(id, now);
+        }
+        if self.may_command() {
+            self.order_copies(now);
+        }
+        if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
+            self.last_promise_roll = now;
+            self.storages.iter_mut().for_each(crate::storage::Storage::roll_promises);
+        }
+    }
+
+    pub(crate) fn evaluate_id(&mut self, id: BlockId) {
+        if let Some(slot) = self.arena.find(id) {
+            self.evaluate(slot);
+        }
+    }
+
+    fn order_copies(&mut self, now: Moment) {
+        let budget = self.servers.live().len() * self.config.transfers_per_live_server;
+        for id in self.redundancy.queue.next(budget) {
+            self.order_copy(id, now);
+        }
+    }
+
+    /// Leaves the block in the queue if no server can send or take it now.
+    fn order_copy(&mut self, id: BlockId, now: Moment) {
+        let slot = self.arena.find(id).expect("a queued block is in the map");
+        let Some(source) = self.source(slot) else { return };
+        let pending = self.redundancy.pending.servers(id).to_vec();
+        let missing = self.wanted(slot).saturating_sub(self.count(slot).live + pending.len());
+        let held: Vec<u32> =
+            self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
+        let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
+        excluded.extend(&pending);
+        let wish = Wish {
+            count: missing,
+            block_size: self.arena.record(slot).length(),
+            writer: None,
+            excluded,
+            favoured: Vec::new(),
+            existing: self.good_places(slot),
+        };
+        let targets = self.choose(wish, now);
+        if targets.is_empty() {
+            return;
+        }
+        let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
+        self.redundancy.pending.add(id, servers, now.plus_ms(self.config.pending_timeout_ms));
+        self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
+        self.evaluate(slot);
+    }
+
+    /// The least busy server with a good replica, superfluous ones included, that may send another copy.
+    fn source(&mut self, slot: u32) -> Option<u32> {
+        let id = self.arena.record(slot).id();
+        let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
+        places.retain(|place| self.storages.is_live(*place) && !self.redundancy.corrupt.contains(id, *place));
+        self.random.shuffle(&mut places);
+        let busy = |server: &u32| {
+            let server = self.servers.get(*server);
+            server.orders.len() + server.face.transfers_in_progress as usize
+        };
+        let servers = places.iter().map(|place| self.storages.get(*place).server);
+        servers.filter(|server| busy(server) < self.config.max_transfers_per_server).min_by_key(busy)
+    }
+}

@@ -1,0 +1,312 @@
+//! A replica comes to be known, is judged, and goes.
+//!
+//! A record's places are its *finalized* replicas with the record's generation stamp, damaged ones
+//! included. Replicas that are being written are with the block's [`crate::construction::Construction`].
+
+use crate::{
+    map::BlockMap,
+    record::Record,
+    words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
+};
+use base::{Block, BlockId, GenerationStamp, Moment};
+use std::collections::BTreeMap;
+
+/// A replica that must not be read, and counts for nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct CorruptReplica {
+    pub place: u32,
+    pub reason: CorruptReason,
+    /// What the replica itself says, for its deletion.
+    pub stamp: GenerationStamp,
+}
+
+#[derive(Default)]
+pub struct Corrupt {
+    blocks: BTreeMap<BlockId, Vec<CorruptReplica>>,
+}
+
+impl Corrupt {
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    pub fn of(&self, id: BlockId) -> &[CorruptReplica] {
+        self.blocks.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn contains(&self, id: BlockId, place: u32) -> bool {
+        !self.blocks.is_empty() && self.of(id).iter().any(|replica| replica.place == place)
+    }
+
+    fn insert(&mut self, id: BlockId, replica: CorruptReplica) {
+        let replicas = self.blocks.entry(id).or_default();
+        replicas.retain(|held| held.place != replica.place);
+        replicas.push(replica);
+    }
+
+    pub fn remove(&mut self, id: BlockId, place: u32) {
+        if let Some(replicas) = self.blocks.get_mut(&id) {
+            replicas.retain(|held| held.place != place);
+            if replicas.is_empty() {
+                self.blocks.remove(&id);
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (BlockId, &[CorruptReplica])> {
+        self.blocks.iter().map(|(id, replicas)| (*id, replicas.as_slice()))
+    }
+}
+
+/// What was made of a row of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is now, or was, one of the block's replicas.
+    Taken,
+    /// The namespace has no such block.
+    Unknown,
+    Corrupt,
+    /// Nothing follows from it.
+    Ignored,
+    Postponed,
+}
+
+enum Judgement {
+    Good,
+    BeingWritten,
+    Irrelevant,
+    Corrupt(CorruptReason),
+}
+
+/// How a reported replica fits its block. The rules are HDFS's.
+fn judge(record: &Record, replica: &ReportedReplica) -> Judgement {
+    let complete = record.state() == BlockState::Complete;
+    let under_construction = record.state() == BlockState::UnderConstruction;
+    let (stamp, stored) = (replica.block.generation_stamp, record.stamp());
+    match replica.state {
+        ReplicaState::Rur | ReplicaState::Temporary => Judgement::Irrelevant,
+        _ if !complete && stamp < stored => Judgement::Irrelevant,
+        ReplicaState::Finalized if under_construction => Judgement::BeingWritten,
+        ReplicaState::Rbw | ReplicaState::Rwr if !complete => Judgement::BeingWritten,
+        _ if stamp != stored => Judgement::Corrupt(CorruptReason::GenerationStampMismatch),
+        ReplicaState::Finalized if replica.block.length != record.length() => {
+            Judgement::Corrupt(CorruptReason::SizeMismatch)
+        }
+        ReplicaState::Finalized => Judgement::Good,
+        // The report was made before its writer had finished; the next one will say so.
+        ReplicaState::Rbw => Judgement::Irrelevant,
+        ReplicaState::Rwr => Judgement::Corrupt(CorruptReason::InvalidState),
+    }
+}
+
+impl BlockMap {
+    pub(crate) fn take_replica(&mut self, place: u32, replica: &ReportedReplica, now: Moment) -> Verdict {
+        match self.arena.find(replica.block.id) {
+            Some(slot) => self.take_known(slot, place, replica, now),
+            None => self.take_unknown(place, replica),
+        }
+    }
+
+    pub(crate) fn take_known(
+        &mut self,
+        slot: u32,
+        place: u32,
+        replica: &ReportedReplica,
+        now: Moment,
+    ) -> Verdict {
+        let record = *self.arena.record(slot);
+        if self.is_being_deleted(place, replica.block) {
+            return Verdict::Ignored;
+        }
+        if replica.block.generation_stamp > self.last_allocated.stamp {
+            return self.postpone(place, replica);
+        }
+        let judgement = judge(&record, replica);
+        if record.state() != BlockState::Complete && !matches!(judgement, Judgement::Irrelevant) {
+            self.constructions.entry(record.id()).note(place, replica);
+        }
+        match judgement {
+            Judgement::Irrelevant => Verdict::Ignored,
+            Judgement::Corrupt(reason) => {
+                self.mark_corrupt(slot, place, replica.block.generation_stamp, reason);
+                Verdict::Corrupt
+            }
+            Judgement::Good => {
+                self.add_finalized(slot, place, now);
+                Verdict::Taken
+            }
+            Judgement::BeingWritten => {
+                if replica.block.generation_stamp == record.stamp()
+                    && replica.state == ReplicaState::Finalized
+                {
+                    self.add_finalized(slot, place, now);
+                } else if replica.block.generation_stamp > record.stamp() {
+                    self.remove_place(slot, place);
+                }
+                Verdict::Taken
+            }
+        }
+    }
+
+    fn take_unknown(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
+        if replica.block.id > self.last_allocated.id {
+            let in_future = replica.block.generation_stamp > self.last_allocated.stamp;
+            if in_future && self.last_allocated.is_exact && self.commanding && self.is_starting() {
+                self.counts.future_bytes = self.counts.future_bytes.saturating_add(replica.block.length);
+            }
+            return self.postpone(place, replica);
+        }
+        if self.may_command() {
+            self.order_deletion(place, replica.block.id, replica.block.generation_stamp);
+        }
+        Verdict::Unknown
+    }
+
+    fn is_starting(&self) -> bool {
+        self.safe_mode.stage() != crate::safe_mode::Stage::Off
+    }
+
+    fn postpone(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
+        if !self.postponed.add(place, *replica) {
+            self.counts.dropped_rows += 1;
+        }
+        Verdict::Postponed
+    }
+
+    /// Takes what was reported about a block before the namespace told of it.
+    pub(crate) fn take_postponed(&mut self, id: BlockId, now: Moment) {
+        for (place, replica) in self.postponed.take(id) {
+            self.take_replica(place, &replica, now);
+        }
+    }
+
+    pub(crate) fn is_being_deleted(&self, place: u32, block: Block) -> bool {
+        let deletions = &self.servers.get(self.storages.get(place).server).deletions;
+        !deletions.is_empty() && deletions.get(&block.id) == Some(&block.generation_stamp)
+    }
+
+    pub(crate) fn order_deletion(&mut self, place: u32, id: BlockId, stamp: GenerationStamp) {
+        if self.storages.is_live(place) {
+            let server = self.storages.get(place).server;
+            self.servers.get_mut(server).deletions.insert(id, stamp);
+        }
+    }
+
+    /// A finalized replica that fits its block.
+    pub(crate) fn add_finalized(&mut self, slot: u32, place: u32, now: Moment) {
+        let id = self.arena.record(slot).id();
+        let added = self.add_place(slot, place);
+        // A replica that was outdated and has been made anew is good again; one with rotten bytes stays bad.
+        let marked = self.redundancy.corrupt.of(id).iter().find(|replica| replica.place == place);
+        if marked.is_some_and(|replica| replica.reason != CorruptReason::CorruptionReported) {
+            self.unmark_corrupt(slot, place);
+        }
+        self.redundancy.pending.arrived(id, self.storages.get(place).server);
+        match self.arena.record(slot).state() {
+            BlockState::Complete => self.evaluate(slot),
+            _ if !added => {}
+            state => {
+                let reached = self.count(slot).live >= self.min_replication();
+                if reached && self.commanding {
+                    self.events.newly_safe.push(id);
+                }
+                if reached && state == BlockState::Committed {
+                    self.promote(slot, now);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn mark_corrupt(
+        &mut self,
+        slot: u32,
+        place: u32,
+        stamp: GenerationStamp,
+        reason: CorruptReason,
+    ) {
+        let id = self.arena.record(slot).id();
+        self.keeping_count(slot, |map| {
+            map.redundancy.corrupt.insert(id, CorruptReplica { place, reason, stamp })
+        });
+        self.add_place(slot, place);
+        self.redundancy.excess.remove(id, place);
+        self.evaluate(slot);
+    }
+
+    fn unmark_corrupt(&mut self, slot: u32, place: u32) {
+        let id = self.arena.record(slot).id();
+        self.keeping_count(slot, |map| map.redundancy.corrupt.remove(id, place));
+    }
+
+    /// Records a place; one on another storage of the same server gives way, for a server holds a block
+    /// once. False if it was there.
+    pub(crate) fn add_place(&mut self, slot: u32, place: u32) -> bool {
+        if self.arena.holds(slot, place) {
+            self.note_seen(slot, place);
+            return false;
+        }
+        let server = self.storages.get(place).server;
+        let elsewhere = |other: &u32| {
+            let storage = self.storages.get(*other);
+            storage.is_live() && storage.server == server
+        };
+        let moved = self.arena.places(slot).iter().find(elsewhere);
+        if let Some(other) = moved {
+            self.remove_place(slot, other);
+        }
+        self.keeping_count(slot, |map| map.arena.add_place(slot, place));
+        self.storages.get_mut(place).blocks += 1;
+        self.note_seen(slot, place);
+        true
+    }
+
+    fn note_seen(&mut self, slot: u32, place: u32) {
+        if let Some(report) = &mut self.storages.get_mut(place).full_report {
+            report.seen.insert(slot);
+        }
+    }
+
+    /// False if it was not there.
+    pub(crate) fn remove_place(&mut self, slot: u32, place: u32) -> bool {
+        if !self.arena.holds(slot, place) {
+            return false;
+        }
+        let id = self.arena.record(slot).id();
+        self.keeping_count(slot, |map| {
+            map.arena.remove_place(slot, place);
+            map.redundancy.corrupt.remove(id, place);
+        });
+        self.redundancy.excess.remove(id, place);
+        let storage = self.storages.get_mut(place);
+        storage.blocks -= 1;
+        if let Some(report) = &mut storage.full_report {
+            report.seen.remove(slot);
+        }
+        true
+    }
+
+    /// Changes something about a block and keeps the count of safe blocks right.
+    pub(crate) fn keeping_count<T>(&mut self, slot: u32, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.is_safe(slot);
+        let result = change(self);
+        let after = self.is_safe(slot);
+        self.counts.safe = self.counts.safe + u64::from(after) - u64::from(before);
+        result
+    }
+
+    /// Complete, and enough undamaged replicas are recorded. Places on a storage just lost count until the
+    /// sweep has passed.
+    pub(crate) fn is_safe(&self, slot: u32) -> bool {
+        let record = self.arena.record(slot);
+        record.state() == BlockState::Complete && self.recorded(slot) >= self.min_replication()
+    }
+
+    fn recorded(&self, slot: u32) -> usize {
+        let places = self.arena.place_count(slot);
+        if self.redundancy.corrupt.is_empty() {
+            return places;
+        }
+        let id = self.arena.record(slot).id();
+        self.arena.places(slot).iter().filter(|place| !self.redundancy.corrupt.contains(id, *place)).count()
+    }
+}

@@ -1,0 +1,163 @@
+//! The state in which a server that has just started changes nothing, because it does not yet know which
+//! replicas exist.
+
+use crate::config::SafeModeConfig;
+use base::Moment;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Image and journal are being read; nothing is counted yet.
+    Loading,
+    /// Too few blocks or servers are reported.
+    Waiting,
+    /// Enough is reported; a little longer for the rest.
+    Extension {
+        since: Moment,
+    },
+    Off,
+}
+
+/// What the stage depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reported {
+    pub total: u64,
+    pub safe: u64,
+    pub live_servers: usize,
+    /// Bytes of replicas with generation stamps that the namespace has never given out. While there are
+    /// any, safe mode ends by force only.
+    pub future_bytes: u64,
+}
+
+pub struct SafeMode {
+    config: SafeModeConfig,
+    stage: Stage,
+    /// Turned on by an operator, until turned off.
+    manual: bool,
+}
+
+impl SafeMode {
+    pub fn new(config: SafeModeConfig) -> Self {
+        Self { config, stage: Stage::Loading, manual: false }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.manual || self.stage != Stage::Off
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// True if safe mode ended.
+    pub fn activate(&mut self, reported: Reported) -> bool {
+        if self.stage == Stage::Loading {
+            self.stage = if self.is_reached(reported) { Stage::Off } else { Stage::Waiting };
+        }
+        self.stage == Stage::Off
+    }
+
+    /// Looks whether it is time for the next stage. True if safe mode has just ended.
+    pub fn check(&mut self, reported: Reported, now: Moment) -> bool {
+        match self.stage {
+            _ if reported.future_bytes > 0 => return false,
+            Stage::Loading | Stage::Off => return false,
+            Stage::Waiting if !self.is_reached(reported) => return false,
+            Stage::Waiting if reported.total > 0 && self.config.extension_ms > 0 => {
+                self.stage = Stage::Extension { since: now };
+                return false;
+            }
+            Stage::Extension { since } if now.ms_since(since) < self.config.extension_ms => return false,
+            Stage::Extension { .. } if !self.is_reached(reported) => return false,
+            Stage::Waiting | Stage::Extension { .. } => {}
+        }
+        self.stage = Stage::Off;
+        !self.manual
+    }
+
+    pub fn enter(&mut self) {
+        self.manual = true;
+    }
+
+    pub fn leave(&mut self) {
+        self.manual = false;
+        self.stage = Stage::Off;
+    }
+
+    fn is_reached(&self, reported: Reported) -> bool {
+        reported.safe >= self.needed(reported.total)
+            && (self.config.min_servers == 0 || reported.live_servers >= self.config.min_servers)
+    }
+
+    /// HDFS multiplies in single precision, and so says the same number of blocks.
+    fn needed(&self, total: u64) -> u64 {
+        (total as f32 * self.config.threshold) as u64
+    }
+
+    /// The sentences of HDFS, which people and scripts know.
+    pub fn message(&self, reported: Reported, now: Moment) -> String {
+        if self.manual {
+            return "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off."
+                .into();
+        }
+        let mut message = self.about_blocks(reported) + &self.about_servers(reported);
+        if reported.future_bytes > 0 {
+            message += &about_future(reported.future_bytes);
+            return message;
+        }
+        let automatically = "Safe mode will be turned off automatically ";
+        match self.stage {
+            Stage::Loading | Stage::Waiting => {
+                message + automatically + "once the thresholds have been reached."
+            }
+            Stage::Extension { since } => {
+                let left_ms = match reported.total {
+                    0 => 0,
+                    _ => self.config.extension_ms.saturating_sub(now.ms_since(since)),
+                };
+                format!("{message}In safe mode extension. {automatically}in {} seconds.", left_ms / 1000)
+            }
+            Stage::Off => message + automatically + "soon.",
+        }
+    }
+
+    fn about_blocks(&self, Reported { total, safe, .. }: Reported) -> String {
+        let (needed, threshold) = (self.needed(total), self.config.threshold);
+        if safe < needed {
+            format!(
+                "The reported blocks {safe} needs additional {} blocks to reach the threshold {threshold:.4} of \
+                 total blocks {total}.\n",
+                needed - safe
+            )
+        } else {
+            format!(
+                "The reported blocks {safe} has reached the threshold {threshold:.4} of total blocks {total}. "
+            )
+        }
+    }
+
+    fn about_servers(&self, Reported { total, safe, live_servers, .. }: Reported) -> String {
+        let wanted = self.config.min_servers;
+        if wanted == 0 {
+            "The minimum number of live datanodes is not required. ".into()
+        } else if safe < self.needed(total) {
+            "The number of live datanodes is not calculated since reported blocks hasn't reached the threshold. "
+                .into()
+        } else if live_servers < wanted {
+            format!(
+                "The number of live datanodes {live_servers} needs an additional {} live datanodes to reach the \
+                 minimum number {wanted}.\n",
+                wanted - live_servers
+            )
+        } else {
+            format!("The number of live datanodes {live_servers} has reached the minimum number {wanted}. ")
+        }
+    }
+}
+
+fn about_future(bytes: u64) -> String {
+    format!(
+        "Name node detected blocks with generation stamps in future: {bytes} byte(s) belong to blocks that this \
+         namespace has never made, as if older metadata had been put in place of newer. Leaving safe mode will \
+         delete them. Restart with the right metadata, or use \"hdfs dfsadmin -safemode forceExit\"."
+    )
+}

@@ -1,0 +1,201 @@
+//! The table of data servers, and the ways to find one.
+
+use crate::{
+    server::{DataServer, Registration},
+    words::ServerId,
+};
+use base::{BlockId, GenerationStamp, Moment};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// A copy that was decided on and waits for the source's next heartbeat.
+pub struct Order {
+    pub block: BlockId,
+    /// Indices of storages.
+    pub targets: Vec<u32>,
+}
+
+pub struct Server {
+    pub face: Arc<DataServer>,
+    /// Indices of its storages that are not retired.
+    pub storages: Vec<u32>,
+    /// Replicas to delete, told to it with the next heartbeats. A report that still names them is no news.
+    pub deletions: BTreeMap<BlockId, GenerationStamp>,
+    pub orders: VecDeque<Order>,
+    /// A permission to send a full report, and until when.
+    pub lease: Option<(u64, Moment)>,
+}
+
+/// Indices of servers on a rack.
+type Rack = Vec<u32>;
+
+#[derive(Default)]
+pub struct Servers {
+    slots: Vec<Option<Server>>,
+    free: Vec<u32>,
+    by_uuid: BTreeMap<Arc<str>, u32>,
+    by_address: BTreeMap<(Arc<str>, u16), u32>,
+    /// By host name and by address; several servers may share a host.
+    by_host: BTreeMap<Arc<str>, Vec<u32>>,
+    /// Those alive, in no meaningful order.
+    live: Vec<u32>,
+    live_by_rack: BTreeMap<Arc<str>, Rack>,
+}
+
+impl Servers {
+    pub fn len(&self) -> usize {
+        self.by_uuid.len()
+    }
+
+    pub fn get(&self, index: u32) -> &Server {
+        self.slots[index as usize].as_ref().expect("a known index names a server")
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> &mut Server {
+        self.slots[index as usize].as_mut().expect("a known index names a server")
+    }
+
+    pub fn face_mut(&mut self, index: u32) -> &mut DataServer {
+        Arc::make_mut(&mut self.get_mut(index).face)
+    }
+
+    pub fn find(&self, uuid: &str) -> Option<u32> {
+        self.by_uuid.get(uuid).copied()
+    }
+
+    pub fn find_address(&self, ip: &Arc<str>, port: u16) -> Option<u32> {
+        self.by_address.get(&(ip.clone(), port)).copied()
+    }
+
+    /// Those on a host, by name or address.
+    pub fn on_host(&self, host: &str) -> &[u32] {
+        self.by_host.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn live(&self) -> &[u32] {
+        &self.live
+    }
+
+    pub fn live_on_rack(&self, rack: &str) -> &[u32] {
+        self.live_by_rack.get(rack).map_or(&[], Vec::as_slice)
+    }
+
+    /// Racks with a live server.
+    pub fn rack_count(&self) -> usize {
+        self.live_by_rack.len()
+    }
+
+    /// In order of uuid.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Server)> {
+        self.by_uuid.values().map(|index| (*index, self.get(*index)))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Server> {
+        self.slots.iter_mut().flatten()
+    }
+
+    pub fn add(&mut self, face: DataServer) -> u32 {
+        let server = Server {
+            face: Arc::new(face),
+            storages: Vec::new(),
+            deletions: BTreeMap::new(),
+            orders: VecDeque::new(),
+            lease: None,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = Some(server);
+                index
+            }
+            None => {
+                self.slots.push(Some(server));
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.enter(index);
+        index
+    }
+
+    /// The server has a new address, name or rack.
+    pub fn rename(&mut self, index: u32, registration: Registration, rack: Arc<str>) {
+        let alive = self.get(index).face.alive;
+        self.set_alive(index, false);
+        self.leave(index);
+        let face = self.face_mut(index);
+        face.registration = Arc::new(registration);
+        face.rack = rack;
+        self.enter(index);
+        self.set_alive(index, alive);
+    }
+
+    /// Forgets it. Nothing else may name the index any more.
+    pub fn remove(&mut self, index: u32) {
+        self.set_alive(index, false);
+        self.leave(index);
+        self.slots[index as usize] = None;
+        self.free.push(index);
+    }
+
+    pub fn set_alive(&mut self, index: u32, alive: bool) {
+        if self.get(index).face.alive == alive {
+            return;
+        }
+        self.face_mut(index).alive = alive;
+        let rack = self.get(index).face.rack.clone();
+        if alive {
+            self.live.push(index);
+            self.live_by_rack.entry(rack).or_default().push(index);
+            return;
+        }
+        self.live.retain(|held| *held != index);
+        if let Some(members) = self.live_by_rack.get_mut(&rack) {
+            members.retain(|held| *held != index);
+            if members.is_empty() {
+                self.live_by_rack.remove(&rack);
+            }
+        }
+    }
+
+    fn enter(&mut self, index: u32) {
+        let registration = self.get(index).face.registration.clone();
+        self.by_uuid.insert(registration.uuid.clone(), index);
+        self.by_address.insert((registration.ip.clone(), registration.transfer_port), index);
+        for host in hosts(&registration) {
+            self.by_host.entry(host).or_default().push(index);
+        }
+    }
+
+    fn leave(&mut self, index: u32) {
+        let registration = self.get(index).face.registration.clone();
+        self.by_uuid.remove(&registration.uuid);
+        let address = (registration.ip.clone(), registration.transfer_port);
+        if self.by_address.get(&address) == Some(&index) {
+            self.by_address.remove(&address);
+        }
+        for host in hosts(&registration) {
+            if let Some(held) = self.by_host.get_mut(&host) {
+                held.retain(|held| *held != index);
+                if held.is_empty() {
+                    self.by_host.remove(&host);
+                }
+            }
+        }
+    }
+}
+
+fn hosts(registration: &Registration) -> Vec<Arc<str>> {
+    let mut hosts = vec![registration.ip.clone()];
+    if registration.host_name != registration.ip {
+        hosts.push(registration.host_name.clone());
+    }
+    hosts
+}
+
+impl Server {
+    pub fn is_spoken_for_by(&self, id: ServerId) -> bool {
+        let registration = &self.face.registration;
+        &*registration.ip == id.ip && registration.transfer_port == id.transfer_port
+    }
+}

@@ -1,0 +1,134 @@
+//! Numbers for getFsStats, getDatanodeReport and metrics.
+
+use crate::{
+    map::BlockMap,
+    server::{DataServer, StorageReport},
+};
+use base::BlockId;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerFilter {
+    All,
+    Live,
+    Dead,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageStats {
+    pub report: StorageReport,
+    pub blocks: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub capacity: u64,
+    pub dfs_used: u64,
+    pub non_dfs_used: u64,
+    pub remaining: u64,
+    pub block_pool_used: u64,
+    pub blocks: u64,
+    pub under_construction: u64,
+    /// Blocks that should have more replicas, the lost ones included.
+    pub under_replicated: u64,
+    /// Blocks with a damaged replica.
+    pub corrupt: u64,
+    /// Blocks without any good replica on a live server.
+    pub missing: u64,
+    pub missing_with_replication_one: u64,
+    /// Blocks with replicas on their way.
+    pub pending_transfers: u64,
+    pub pending_deletions: u64,
+    pub excess: u64,
+    /// Rows that wait for the namespace.
+    pub postponed: u64,
+    pub live_servers: u64,
+    pub dead_servers: u64,
+    pub stale_servers: u64,
+    pub xceivers: u64,
+    /// Rows of reports dropped since the start: duplicates, unknown blocks, and what the decoder dropped.
+    pub dropped_rows: u64,
+    pub future_bytes: u64,
+}
+
+impl BlockMap {
+    /// In order of uuid.
+    pub fn servers(&self, filter: ServerFilter) -> Vec<Arc<DataServer>> {
+        let is_wanted = |face: &Arc<DataServer>| match filter {
+            ServerFilter::All => true,
+            ServerFilter::Live => face.alive,
+            ServerFilter::Dead => !face.alive,
+        };
+        self.servers.iter().map(|(_, server)| &server.face).filter(|face| is_wanted(face)).cloned().collect()
+    }
+
+    /// Of one server.
+    pub fn storages(&self, uuid: &str) -> Vec<StorageStats> {
+        let Some(index) = self.servers.find(uuid) else { return Vec::new() };
+        let storages = self.servers.get(index).storages.iter().map(|place| self.storages.get(*place));
+        storages.map(|it| StorageStats { report: it.report.clone(), blocks: u64::from(it.blocks) }).collect()
+    }
+
+    /// Whether a server is stale is told as of the latest call that brought the time.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            blocks: self.arena.len() as u64,
+            under_construction: self.constructions.len() as u64,
+            under_replicated: self.redundancy.queue.len() as u64,
+            corrupt: self.redundancy.corrupt.iter().count() as u64,
+            missing: self.redundancy.queue.lost_count() as u64,
+            missing_with_replication_one: self.lost_with_replication_one(),
+            pending_transfers: self.redundancy.pending.len() as u64,
+            excess: self.redundancy.excess.len() as u64,
+            postponed: self.postponed.len() as u64,
+            dropped_rows: self.counts.dropped_rows,
+            future_bytes: self.counts.future_bytes,
+            ..Stats::default()
+        };
+        for (_, server) in self.servers.iter() {
+            stats.pending_deletions += server.deletions.len() as u64;
+            self.add_server(&mut stats, &server.face);
+        }
+        stats
+    }
+
+    fn add_server(&self, stats: &mut Stats, face: &DataServer) {
+        if !face.alive {
+            stats.dead_servers += 1;
+            return;
+        }
+        stats.live_servers += 1;
+        stats.stale_servers += u64::from(self.is_stale(face, self.latest));
+        stats.xceivers += u64::from(face.xceivers);
+        let sums = [
+            (&mut stats.capacity, face.capacity),
+            (&mut stats.dfs_used, face.dfs_used),
+            (&mut stats.non_dfs_used, face.non_dfs_used),
+            (&mut stats.remaining, face.remaining),
+            (&mut stats.block_pool_used, face.block_pool_used),
+        ];
+        for (sum, value) in sums {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    fn lost_with_replication_one(&self) -> u64 {
+        let wants_one = |id: &BlockId| self.arena.find(*id).is_some_and(|slot| self.wanted(slot) == 1);
+        self.redundancy.queue.lost().filter(wants_one).count() as u64
+    }
+
+    /// Rows that whoever decodes reports could not even hand over.
+    pub fn note_dropped_rows(&mut self, rows: u64) {
+        self.counts.dropped_rows += rows;
+    }
+
+    pub fn has_block(&self, id: BlockId) -> bool {
+        self.arena.find(id).is_some()
+    }
+
+    /// Memory held for blocks and storages; small tables that do not grow with the number of blocks are
+    /// left out.
+    pub fn bytes_allocated(&self) -> usize {
+        self.arena.bytes_allocated() + self.storages.bytes_allocated()
+    }
+}

@@ -1,0 +1,146 @@
+//! The table of storages. A storage's index is what a block's record holds for each replica.
+//!
+//! When a storage is lost (its server died, its volume failed) it is *retired* at once: replicas there no
+//! longer count. The records that still name it are cleaned by a sweep, and only then is the index given
+//! to another storage.
+
+use crate::{
+    full_report::Report,
+    server::{StorageReport, StorageState},
+    sweep::Lap,
+};
+use std::sync::Arc;
+
+/// Blocks are promised to a storage when targets are chosen; what never arrives is forgotten after between
+/// one and two of these. HDFS uses the same ten minutes.
+pub const PROMISE_ROLL_MS: u64 = 600_000;
+
+pub enum Life {
+    Live,
+    /// Free to be used again once the sweeper has come as far as this.
+    Retired(Lap),
+    Free,
+}
+
+pub struct Storage {
+    /// Index of the server that it belongs to.
+    pub server: u32,
+    pub report: StorageReport,
+    pub life: Life,
+    /// Records that name this storage.
+    pub blocks: u32,
+    /// What it holds is not surely known: no full report since it appeared, or since this server began to
+    /// command. While one of a block's replicas is on such a storage, none is deleted as superfluous.
+    pub stale: bool,
+    /// A full report under way, or done and waiting for the sweep that forgets what it did not name.
+    pub full_report: Option<Box<Report>>,
+    /// Blocks promised to it and not yet reported, in the current period and the one before.
+    promised: [u32; 2],
+}
+
+impl Storage {
+    pub fn is_live(&self) -> bool {
+        matches!(self.life, Life::Live)
+    }
+
+    pub fn promise(&mut self) {
+        self.promised[0] += 1;
+    }
+
+    pub fn promise_kept(&mut self) {
+        let [now, before] = &mut self.promised;
+        if *before > 0 {
+            *before -= 1;
+        } else {
+            *now = now.saturating_sub(1);
+        }
+    }
+
+    pub fn roll_promises(&mut self) {
+        self.promised = [0, self.promised[0]];
+    }
+
+    /// Room left after what was promised, if blocks have this size.
+    pub fn room(&self, block_size: u64) -> u64 {
+        let promised = u64::from(self.promised[0]) + u64::from(self.promised[1]);
+        self.report.remaining.saturating_sub(promised.saturating_mul(block_size))
+    }
+
+    pub fn can_take(&self, block_size: u64) -> bool {
+        self.is_live() && self.report.state == StorageState::Normal && self.room(block_size) >= block_size
+    }
+}
+
+#[derive(Default)]
+pub struct Storages {
+    slots: Vec<Storage>,
+    free: Vec<u32>,
+}
+
+impl Storages {
+    pub fn get(&self, index: u32) -> &Storage {
+        &self.slots[index as usize]
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> &mut Storage {
+        &mut self.slots[index as usize]
+    }
+
+    pub fn is_live(&self, index: u32) -> bool {
+        self.get(index).is_live()
+    }
+
+    pub fn add(&mut self, server: u32, report: StorageReport) -> u32 {
+        let storage = Storage {
+            server,
+            report,
+            life: Life::Live,
+            blocks: 0,
+            stale: true,
+            full_report: None,
+            promised: [0; 2],
+        };
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = storage;
+                index
+            }
+            None => {
+                self.slots.push(storage);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn retire(&mut self, index: u32, until: Lap) {
+        let storage = self.get_mut(index);
+        storage.life = Life::Retired(until);
+        storage.full_report = None;
+    }
+
+    /// Frees what the sweeper, now at `lap`, has cleaned of.
+    pub fn reclaim(&mut self, lap: Lap) {
+        for (index, storage) in self.slots.iter_mut().enumerate() {
+            if let Life::Retired(until) = storage.life
+                && until <= lap
+            {
+                assert_eq!(storage.blocks, 0, "a swept storage is named by no record");
+                storage.life = Life::Free;
+                storage.report.id = Arc::default();
+                self.free.push(index as u32);
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Storage)> {
+        (0..).zip(&self.slots)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Storage> {
+        self.slots.iter_mut()
+    }
+
+    pub fn bytes_allocated(&self) -> usize {
+        self.slots.capacity() * size_of::<Storage>()
+    }
+}

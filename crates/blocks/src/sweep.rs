@@ -1,0 +1,102 @@
+//! The broom: goes round and round over all records, a slice at a time, when there is something to clean.
+//!
+//! Records name storages; storages do not list their blocks. So when a storage is lost, or a full report
+//! lacked replicas that were known, or every block's redundancy must be looked at anew, one more lap over
+//! the records is asked for. Whoever asked during a lap is served when the broom is back at that very
+//! place; several requests share a lap.
+
+use crate::{map::BlockMap, storage::Life};
+use base::Moment;
+
+/// How far the broom has come in all its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lap {
+    lap: u64,
+    position: u32,
+}
+
+#[derive(Default)]
+pub struct Sweeper {
+    at: Lap,
+    /// Sweeping goes on until here.
+    until: Lap,
+    /// Until here each block's redundancy is looked at too.
+    redundancy_until: Lap,
+}
+
+impl Sweeper {
+    /// Asks for one whole lap from here; returns where it ends.
+    pub fn request(&mut self) -> Lap {
+        self.until = self.until.max(self.one_lap_on());
+        self.one_lap_on()
+    }
+
+    pub fn request_redundancy(&mut self) {
+        self.redundancy_until = self.request();
+    }
+
+    fn one_lap_on(&self) -> Lap {
+        Lap { lap: self.at.lap + 1, ..self.at }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.at >= self.until
+    }
+}
+
+impl BlockMap {
+    /// Looks at up to `budget` blocks; true while more are waiting to be looked at. Nothing else depends on
+    /// when it is called, so a driver calls it between its other work.
+    pub fn sweep(&mut self, budget: usize, now: Moment) -> bool {
+        self.latest = now;
+        for _ in 0..budget {
+            if self.sweeper.is_idle() {
+                break;
+            }
+            if self.sweeper.at.position >= self.arena.slots() {
+                self.sweeper.at = Lap { lap: self.sweeper.at.lap + 1, position: 0 };
+                continue;
+            }
+            self.sweep_slot(self.sweeper.at.position);
+            self.sweeper.at.position += 1;
+        }
+        self.end_what_was_swept();
+        !self.sweeper.is_idle()
+    }
+
+    fn sweep_slot(&mut self, slot: u32) {
+        if self.arena.record(slot).is_free() {
+            return;
+        }
+        let gone = |place: &u32| {
+            let storage = self.storages.get(*place);
+            matches!(storage.life, Life::Retired(_))
+                || storage.full_report.as_ref().is_some_and(|report| report.is_missing(slot))
+        };
+        let gone: Vec<u32> = self.arena.places(slot).iter().filter(gone).collect();
+        for place in &gone {
+            self.remove_place(slot, *place);
+        }
+        if !gone.is_empty() || self.sweeper.at < self.sweeper.redundancy_until {
+            self.evaluate(slot);
+        }
+    }
+
+    fn end_what_was_swept(&mut self) {
+        let at = self.sweeper.at;
+        if !self.sweep_is_awaited {
+            return;
+        }
+        self.storages.reclaim(at);
+        for storage in self.storages.iter_mut() {
+            storage.full_report.take_if(|report| report.swept_by(at));
+        }
+        self.sweep_is_awaited = !self.sweeper.is_idle();
+    }
+
+    /// Asks for a lap of the broom on behalf of a storage.
+    pub(crate) fn request_sweep(&mut self) -> Lap {
+        self.sweep_is_awaited = true;
+        self.sweeper.request()
+    }
+}

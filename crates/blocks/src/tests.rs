@@ -1,0 +1,10 @@
+//! The block map as its driver sees it.
+
+mod cluster;
+mod copying;
+mod hostile_reports;
+mod knowing;
+mod placing;
+mod random;
+mod starting;
+mod writing;

@@ -1,0 +1,197 @@
+//! A block map and a few data servers to talk to it.
+
+use crate::*;
+use base::{Block, BlockId, GenerationStamp, InodeId, Moment};
+
+pub const GIB: u64 = 1 << 30;
+
+pub struct Cluster {
+    pub map: BlockMap,
+    pub now: Moment,
+}
+
+pub fn block(id: u64, length: u64) -> Block {
+    Block { id: BlockId(id), generation_stamp: GenerationStamp(1001), length }
+}
+
+pub fn finalized(block: Block) -> ReportedReplica {
+    ReportedReplica { block, state: ReplicaState::Finalized }
+}
+
+pub fn received(block: Block) -> Increment {
+    Increment::Received { block, delete_hint: None }
+}
+
+pub fn uuid(server: u16) -> String {
+    format!("uuid-{server}")
+}
+
+pub fn storage(server: u16) -> String {
+    format!("DS-{server}")
+}
+
+pub fn ip(server: u16) -> String {
+    format!("10.0.0.{server}")
+}
+
+pub fn config() -> Config {
+    let mut config = Config { heartbeat_interval_ms: 100, recheck_interval_ms: 500, ..Config::default() };
+    config.stale_interval_ms = 1_000;
+    config.safe_mode.extension_ms = 0;
+    config
+}
+
+/// Servers 1 to `servers`, two to a rack if `racks`.
+pub fn racks(servers: u16) -> Config {
+    let table = (1..=servers).map(|server| (ip(server), format!("/rack{}", server.div_ceil(2)))).collect();
+    Config { racks: table, ..config() }
+}
+
+impl Cluster {
+    pub fn empty(config: Config) -> Self {
+        let now = Moment::from_ms(1_000_000);
+        Self { map: BlockMap::new(config, 7, now), now }
+    }
+
+    /// Out of safe mode, with servers that have reported nothing.
+    pub fn with_servers(config: Config, servers: u16) -> Self {
+        let mut cluster = Self::empty(config);
+        cluster.map.activate(cluster.now);
+        for server in 1..=servers {
+            cluster.start(server);
+            cluster.report(server, &[]);
+        }
+        cluster.map.take_events();
+        cluster
+    }
+
+    pub fn start(&mut self, server: u16) {
+        let registration = Registration {
+            uuid: uuid(server).as_str().into(),
+            ip: ip(server).as_str().into(),
+            host_name: format!("host{server}").as_str().into(),
+            transfer_port: 9866,
+            ..Registration::default()
+        };
+        self.map.register(registration, self.now).unwrap();
+        assert!(self.heartbeat(server).is_empty());
+    }
+
+    pub fn heartbeat(&mut self, server: u16) -> Vec<Command> {
+        let report = StorageReport {
+            id: storage(server).as_str().into(),
+            capacity: 100 * GIB,
+            remaining: 90 * GIB - u64::from(server) * GIB,
+            ..StorageReport::default()
+        };
+        let heartbeat = Heartbeat { storages: vec![report], xceivers: 1, ..Heartbeat::default() };
+        self.speak(server, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap()
+    }
+
+    pub fn report(&mut self, server: u16, replicas: &[ReportedReplica]) -> ReportDone {
+        let done = self.speak(server, |map, id, now| {
+            let report = map.begin_report(id, &storage(server), StorageType::Disk, now)?;
+            for slice in replicas.chunks(3) {
+                map.report_slice(report, slice, now)?;
+            }
+            map.finish_report(report, now)
+        });
+        self.check();
+        done.unwrap()
+    }
+
+    pub fn tell(&mut self, server: u16, increments: &[Increment]) {
+        self.speak(server, |map, id, now| {
+            map.incremental_report(id, &storage(server), StorageType::Disk, increments, now)
+        })
+        .unwrap();
+        self.check();
+    }
+
+    pub fn speak<T>(&mut self, server: u16, say: impl FnOnce(&mut BlockMap, ServerId, Moment) -> T) -> T {
+        let (uuid, ip) = (uuid(server), ip(server));
+        say(&mut self.map, ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866 }, self.now)
+    }
+
+    pub fn add_complete(&mut self, block: Block, replication: u16) {
+        self.map.add_block(block, InodeId(16_386), replication, BlockState::Complete, &[], self.now);
+    }
+
+    /// A complete block whose replicas are on these servers.
+    pub fn add_stored(&mut self, block: Block, replication: u16, servers: &[u16]) {
+        let targets: Vec<Location> = servers.iter().map(|server| self.place(*server)).collect();
+        let open = Block { length: 0, ..block };
+        self.map.add_block(
+            open,
+            InodeId(16_386),
+            replication,
+            BlockState::UnderConstruction,
+            &targets,
+            self.now,
+        );
+        for server in servers {
+            self.tell(*server, &[received(block)]);
+        }
+        self.map.commit(block, self.now);
+        self.check();
+    }
+
+    pub fn place(&self, server: u16) -> Location {
+        self.map.location(&uuid(server), &storage(server)).unwrap()
+    }
+
+    /// Time passes, and these servers send their heartbeats; returns the last answers.
+    pub fn pass(&mut self, ms: u64, servers: &[u16]) -> Vec<(u16, Command)> {
+        let end = self.now.plus_ms(ms);
+        let mut commands = Vec::new();
+        while self.now < end {
+            self.now = self.now.plus_ms(100);
+            for server in servers {
+                commands.extend(self.heartbeat(*server).into_iter().map(|command| (*server, command)));
+            }
+            self.map.tick(self.now);
+            while self.map.sweep(10, self.now) {}
+            self.check();
+        }
+        commands
+    }
+
+    pub fn holders(&self, id: u64) -> Vec<u16> {
+        let located = self.map.locations(BlockId(id), Reader::default(), 0, self.now).unwrap();
+        let number = |at: &Location| at.server.uuid().trim_start_matches("uuid-").parse().unwrap();
+        let mut holders: Vec<u16> = located.locations.iter().map(number).collect();
+        holders.sort_unstable();
+        holders
+    }
+
+    pub fn check(&self) {
+        if let Err(broken) = self.map.is_consistent() {
+            panic!("{broken}");
+        }
+    }
+}
+
+/// `(source, block, targets)` of all transfers ordered.
+pub fn transfers(commands: &[(u16, Command)]) -> Vec<(u16, u64, Vec<String>)> {
+    let mut found = Vec::new();
+    for (server, command) in commands {
+        if let Command::Transfer(transfers) = command {
+            for transfer in transfers {
+                let targets = transfer.targets.iter().map(|at| at.server.uuid().to_string()).collect();
+                found.push((*server, transfer.block.id.0, targets));
+            }
+        }
+    }
+    found
+}
+
+/// `(server, block)` of all deletions ordered.
+pub fn deletions(commands: &[(u16, Command)]) -> Vec<(u16, u64)> {
+    let mut found = Vec::new();
+    for (server, command) in commands {
+        if let Command::Invalidate(blocks) = command {
+            found.extend(blocks.iter().map(|block| (*server, block.id.0)));
+        }
+    }
+    found
+}

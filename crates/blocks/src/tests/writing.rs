@@ -1,0 +1,122 @@
+//! A block from its allocation to its removal.
+
+use super::cluster::*;
+use crate::*;
+use base::{Block, BlockId, GenerationStamp, InodeId};
+
+fn allocate(cluster: &mut Cluster, id: u64) -> Vec<Location> {
+    let placement = Placement { replication: 3, block_size: 1 << 20, ..Placement::default() };
+    let targets = cluster.map.choose_targets(&placement, cluster.now);
+    let state = BlockState::UnderConstruction;
+    cluster.map.add_block(block(id, 0), InodeId(16_386), 3, state, &targets, cluster.now);
+    targets
+}
+
+#[test]
+fn a_block_is_read_from_its_pipeline_while_it_is_written() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    assert_eq!(allocate(&mut cluster, 1).len(), 3);
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    let facts = cluster.map.facts(BlockId(1)).unwrap();
+    assert_eq!((facts.live, facts.state, facts.inode), (0, BlockState::UnderConstruction, InodeId(16_386)));
+}
+
+#[test]
+fn the_first_report_wakes_whoever_waits_to_close_the_file() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    cluster.tell(2, &[Increment::Receiving(block(1, 0))]);
+    assert!(cluster.map.take_events().is_empty());
+    cluster.tell(2, &[received(block(1, 77))]);
+    assert_eq!(cluster.map.take_events().newly_safe, [BlockId(1)]);
+    let facts = cluster.map.facts(BlockId(1)).unwrap();
+    assert_eq!((facts.finalized_as(block(1, 77)), facts.finalized_as(block(1, 78))), (1, 0));
+    cluster.map.commit(block(1, 77), cluster.now);
+    let facts = cluster.map.facts(BlockId(1)).unwrap();
+    assert_eq!((facts.state, facts.live, facts.finalized_as(block(1, 77))), (BlockState::Complete, 1, 1));
+    cluster.check();
+}
+
+#[test]
+fn a_committed_block_is_complete_once_reported() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    cluster.map.commit(block(1, 77), cluster.now);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().state, BlockState::Committed);
+    cluster.tell(1, &[received(block(1, 77))]);
+    assert_eq!(cluster.map.take_events().newly_safe, [BlockId(1)]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().state, BlockState::Complete);
+}
+
+#[test]
+fn nobody_copies_a_block_whose_pipeline_has_just_finished() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    allocate(&mut cluster, 1);
+    let first: u16 = cluster.holders(1)[0];
+    cluster.tell(first, &[received(block(1, 77))]);
+    cluster.map.commit(block(1, 77), cluster.now);
+    assert_eq!(cluster.map.stats().under_replicated, 0);
+    assert!(transfers(&cluster.pass(1_000, &[1, 2, 3, 4])).is_empty());
+}
+
+#[test]
+fn a_replica_of_another_length_is_damaged_at_commit() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    cluster.tell(1, &[received(block(1, 70))]);
+    cluster.tell(2, &[received(block(1, 77))]);
+    cluster.map.commit(block(1, 77), cluster.now);
+    cluster.check();
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
+    assert_eq!(cluster.holders(1), [2]);
+    assert_eq!(cluster.map.stats().corrupt, 1);
+}
+
+#[test]
+fn a_new_pipeline_leaves_older_replicas_behind() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    let newer = Block { generation_stamp: GenerationStamp(1002), ..block(1, 50) };
+    cluster.map.set_last_allocated(BlockId(1), newer.generation_stamp);
+    // A server finalizes the new one before the namespace tells of it.
+    cluster.tell(1, &[received(newer)]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 0);
+    let targets = [cluster.place(1), cluster.place(2)];
+    cluster.map.set_pipeline(Block { length: 0, ..newer }, &targets);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
+    assert_eq!(cluster.holders(1), [1, 2]);
+    cluster.tell(3, &[received(block(1, 50))]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1, "the old stamp does not count");
+    cluster.map.commit(newer, cluster.now);
+    cluster.check();
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().state, BlockState::Complete);
+}
+
+#[test]
+fn an_appended_block_is_written_where_it_is() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.reopen(block(1, 50), &[]);
+    cluster.check();
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 50)), 3);
+    let newer = Block { generation_stamp: GenerationStamp(1002), ..block(1, 60) };
+    cluster.map.set_pipeline(newer, &[cluster.place(1), cluster.place(2)]);
+    cluster.tell(1, &[received(newer)]);
+    cluster.map.commit(newer, cluster.now);
+    cluster.check();
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
+}
+
+#[test]
+fn a_removed_block_is_deleted_everywhere_and_stays_unknown() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.remove(&[BlockId(1), BlockId(99)]);
+    cluster.check();
+    assert!(cluster.map.facts(BlockId(1)).is_none());
+    assert_eq!(deletions(&cluster.pass(100, &[1, 2, 3])), [(1, 1), (2, 1), (3, 1)]);
+    // One of them had not done it yet when it reported.
+    assert_eq!(cluster.report(2, &[finalized(block(1, 50))]).unknown, 1);
+    assert_eq!(deletions(&cluster.pass(100, &[1, 2, 3])), [(2, 1)]);
+}
