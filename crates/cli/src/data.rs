@@ -1,10 +1,43 @@
 //! Runs a data server.
 
-use std::process::ExitCode;
+use crate::{
+    config::{self, loopback, settings::Settings},
+    runtime, user,
+};
+use anyhow::Context;
+use datad::DataServer;
+use env::Env;
+use std::{path::PathBuf, process::ExitCode};
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The TOML file with this server's settings; `clover config data` prints all keys.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a key of the file, by our name or Hadoop's.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
 
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`clover data` is not built yet")
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut settings = Settings::defaults(&[config::data::KEYS]);
+    if let Some(file) = &args.config {
+        settings.read_file(file)?;
+    }
+    for assignment in &args.set {
+        settings.set(assignment)?;
+    }
+    let config = config::data::config(&settings, &user::of_this_process()?)?;
+    loopback::warn(&settings);
+    runtime::block_on(async move {
+        let server = DataServer::start(Env::production(), config).await.context("starting the data server")?;
+        println!("serving blocks on {}", server.transfer_addr());
+        tokio::select! {
+            biased;
+            reason = server.wait_ended() => anyhow::bail!("the data server has ended: {reason}"),
+            signal = runtime::stop_signal() => signal?,
+        }
+        server.shutdown().await;
+        Ok(ExitCode::SUCCESS)
+    })
 }

@@ -14,3 +14,13 @@ pub fn block_on(future: impl Future<Output = anyhow::Result<ExitCode>>) -> anyho
     runtime.shutdown_background();
     outcome
 }
+
+/// Resolves when the process is asked to end: ^C, or SIGTERM.
+pub async fn stop_signal() -> anyhow::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .context("listening for SIGTERM")?;
+    tokio::select! {
+        interrupt = tokio::signal::ctrl_c() => interrupt.context("listening for ^C"),
+        _ = terminate.recv() => Ok(()),
+    }
+}

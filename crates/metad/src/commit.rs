@@ -4,12 +4,17 @@
 
 use base::Sn;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
 #[derive(Default)]
 pub struct CommitWatch {
+    /// `state.committed`, for readers that only want to know whether they have to wait.
+    committed: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -24,11 +29,14 @@ struct State {
 
 impl CommitWatch {
     pub fn new(committed: Sn) -> Self {
-        Self { state: Mutex::new(State { committed, ..State::default() }) }
+        Self {
+            committed: AtomicU64::new(committed.0),
+            state: Mutex::new(State { committed, ..State::default() }),
+        }
     }
 
     pub fn committed(&self) -> Sn {
-        self.state.lock().committed
+        Sn(self.committed.load(Ordering::Acquire))
     }
 
     pub fn failure(&self) -> Option<String> {
@@ -56,6 +64,7 @@ impl CommitWatch {
         let mut state = self.state.lock();
         state.committed = state.committed.max(sn);
         let sn = state.committed;
+        self.committed.store(sn.0, Ordering::Release);
         let count = state.waiting.partition_point(|(waiting, _)| *waiting <= sn);
         let released: Vec<_> = state.waiting.drain(..count).collect();
         drop(state);

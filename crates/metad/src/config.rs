@@ -21,7 +21,6 @@ pub struct MetaConfig {
     pub edits_per_image: u64,
     /// And after so long, if there was any edit.
     pub image_period_ms: u64,
-    pub lease: LeaseLimits,
     pub call_queue: CallLimits,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
@@ -48,21 +47,6 @@ impl Default for FileDefaults {
             file_buffer_size: 4096,
             trash_interval_minutes: 0,
         }
-    }
-}
-
-/// When a writer that no longer answers loses its files.
-#[derive(Clone, Copy, Debug)]
-pub struct LeaseLimits {
-    /// Another client may take the file over after so long without renewal.
-    pub soft_ms: u64,
-    /// The server closes the file itself after so long (`dfs.namenode.lease-hard-limit-sec`).
-    pub hard_ms: u64,
-}
-
-impl Default for LeaseLimits {
-    fn default() -> Self {
-        Self { soft_ms: 60_000, hard_ms: 20 * 60_000 }
     }
 }
 

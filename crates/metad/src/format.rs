@@ -52,6 +52,8 @@ pub enum FormatError {
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Journal(#[from] journal::FormatError),
+    #[error("the coordinator's directory could not be made")]
+    OpenCoordinator(#[from] coord::OpenError),
     #[error("the coordinator refused the group's first view: {0}")]
     Coordinator(#[from] coord::ChangeError),
 }
@@ -97,7 +99,7 @@ pub fn format(
     let identity =
         journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member: MEMBER };
     journal::format(env, &layout.store, &identity)?;
-    let coordinator = coord::Embedded::open(env, &layout.coordinator).map_err(io)?;
+    let coordinator = coord::Embedded::open(env, &layout.coordinator)?;
     let first = MemberStore { member: MEMBER, generation: 0 };
     let view = GroupView { epoch: Epoch(0), ..GroupView::new(&[first], 1) };
     coord::wait(|done| coordinator.create(GROUP, view, done))?;

@@ -10,7 +10,7 @@ const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
 const HEALTH_CHECK_FAILED: &str = "org.apache.hadoop.ha.HealthCheckFailedException";
 
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    match &*call.method {
+    match call.method {
         "getServiceStatus" => {
             let Some((_, reply)) = decode::<p::GetServiceStatusRequestProto>(&call, reply) else { return };
             let serving = matches!(core.replica.role(), Role::Serving { .. });
@@ -36,6 +36,6 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             SERVICE_FAILED,
             "This group has one member: nobody could take over. Add members first.",
         )),
-        method => reply.error(RpcError::no_such_method(&call.protocol, method)),
+        method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }

@@ -24,6 +24,6 @@ mod turn;
 mod uncommitted;
 
 pub use crate::core::Cluster;
-pub use config::{CallLimits, FileDefaults, LeaseLimits, MetaConfig};
+pub use config::{CallLimits, FileDefaults, MetaConfig};
 pub use format::{ClusterError, FormatError, format, read_cluster};
 pub use server::{MetaServer, StartError};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// What balancers and secondary servers ask.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    match &*call.method {
+    match call.method {
         "versionRequest" => {
             let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
             reply.ok(&hdfs::VersionResponseProto { info: wire::namespace_info(&core.cluster) });
@@ -52,7 +52,7 @@ pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
 /// `dfsadmin -refreshUserToGroupsMappings`, `-refreshSuperUserGroupsConfiguration`.
 pub fn call_refresh_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
     core.groups.refresh();
-    match &*call.method {
+    match call.method {
         "refreshUserToGroupsMappings" => {
             reply.ok(&common::RefreshUserToGroupsMappingsResponseProto {});
         }

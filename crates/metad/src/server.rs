@@ -39,8 +39,8 @@ pub enum StartError {
     Recover(#[from] journal::RecoverError),
     #[error("the store in {directory} belongs to cluster {found}, the directory to {expected}")]
     AnotherCluster { directory: String, found: String, expected: String },
-    #[error("the coordinator's directory could not be opened: {0}")]
-    Coordinator(io::Error),
+    #[error("the coordinator's directory could not be opened")]
+    Coordinator(#[from] coord::OpenError),
     #[error(transparent)]
     Claim(#[from] ClaimError),
     #[error("the RPC address {address} could not be bound: {source}")]
@@ -85,7 +85,7 @@ impl MetaServer {
             }),
         ];
 
-        let datanodes = datanode_side(&core);
+        let datanodes = datanodes::DatanodeSide::start(&core);
         let web = match core.config.http_address {
             None => None,
             Some(address) => Some(
@@ -98,13 +98,13 @@ impl MetaServer {
         let service = Arc::new(Protocols { core: core.clone(), datanodes: datanodes.clone() });
         let resolver = core.clone();
         let mut rpc_config = rpc::ServerConfig::new(address, service);
-        rpc_config.frame_bytes_max = core.config.call_queue.frame_bytes_max;
-        rpc_config.caller_resolver = Arc::new(move |user: &str, real_user: Option<&str>| {
-            resolver.groups.caller(user, real_user, resolver.moment())
-        });
-        let rpc = rpc::Server::bind(rpc_config)
-            .await
-            .map_err(|source| StartError::Rpc { address, source })?;
+        rpc_config.limits.frame_bytes_max = core.config.call_queue.frame_bytes_max;
+        rpc_config.http_hint = web.as_ref().map(|web| web.local_addr().to_string());
+        rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>| {
+            // May run a command, once for a user and a while: the connection's task may wait for it.
+            Ok(tokio::task::block_in_place(|| resolver.groups.caller(user, real_user, resolver.moment())))
+        }));
+        let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
         tracing::info!(rpc = %rpc.local_addr(), cluster = core.cluster.cluster_id, "metadata server serves");
         Ok(Self { core, datanodes, rpc, web, stop, threads, writer })
     }
@@ -188,7 +188,7 @@ fn recover(env: Env, config: MetaConfig) -> Result<Arc<Core>, StartError> {
 
     let seed = env.random.next_u64();
     let image = recovery.load_image(|reader| {
-        let size = reader.length();
+        let size = reader.file_bytes();
         checkpoint::read(seed, reader, size)
     })?;
     let mut namespace = match image {
@@ -208,8 +208,7 @@ fn recover(env: Env, config: MetaConfig) -> Result<Arc<Core>, StartError> {
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }
 
-    let coordinator =
-        coord::Embedded::open(&env, &layout.coordinator).map_err(StartError::Coordinator)?;
+    let coordinator = coord::Embedded::open(&env, &layout.coordinator)?;
     // Alone in its group, a member has committed whatever is durable on it.
     let commit = Arc::new(crate::commit::CommitWatch::new(recovered.end.id.sn));
     let replica = Replica::new(
@@ -303,7 +302,7 @@ impl Service for Protocols {
     }
 
     fn call(&self, call: Call, reply: Replier) {
-        match &*call.protocol {
+        match call.protocol {
             proto::protocol::CLIENT_NAMENODE => client_protocol::call(&self.core, call, reply),
             proto::protocol::DATANODE | proto::protocol::DATANODE_LIFELINE => {
                 self.datanodes.call(call, reply);
@@ -316,7 +315,7 @@ impl Service for Protocols {
             proto::protocol::REFRESH_USER_MAPPINGS => {
                 namenode_protocol::call_refresh_user_mappings(&self.core, call, reply);
             }
-            protocol => reply.error(rpc::RpcError::no_such_protocol(protocol)),
+            protocol => unreachable!("{protocol} is not among the protocols served"),
         }
     }
 }

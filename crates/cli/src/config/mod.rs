@@ -1,10 +1,89 @@
-//! The configuration of each role: one typed tree, parsed once, passed down as plain structs.
+//! The configuration of each role: typed keys, parsed and checked once, passed down as plain structs.
+//!
+//! A key is one row of a table ([`meta::KEYS`], [`data::KEYS`]): its name, Hadoop's name where the meaning is
+//! the same, its kind and range, its default and a sentence. Everything else follows from the row.
 
+pub mod data;
+pub mod key;
+pub mod loopback;
+pub mod meta;
+pub mod settings;
+
+use clap::ValueEnum;
+use key::{Key, Kind, Value};
 use std::process::ExitCode;
 
-#[derive(Debug, clap::Args)]
-pub struct Args {}
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Role {
+    Meta,
+    Data,
+}
 
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`clover config` is not built yet")
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only the keys of this role.
+    role: Option<Role>,
+    /// As JSON, one object a key.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let roles: &[(&str, &[Key])] = match args.role {
+        Some(Role::Meta) => &[("meta", meta::KEYS)],
+        Some(Role::Data) => &[("data", data::KEYS)],
+        None => &[("meta", meta::KEYS), ("data", data::KEYS)],
+    };
+    if args.json {
+        let keys: Vec<_> = roles.iter().flat_map(|(role, keys)| keys.iter().map(|key| as_json(role, key))).collect();
+        println!("{}", serde_json::to_string_pretty(&keys)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (role, keys) in roles {
+        println!("# clover {role} --config FILE: every key with its default.\n");
+        for key in *keys {
+            print!("{}", as_toml(key));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(role: &str, key: &Key) -> serde_json::Value {
+    serde_json::json!({
+        "role": role,
+        "key": key.name,
+        "hadoop": key.hadoop.map(|(name, _)| name),
+        "default": key.default,
+        "range": key.kind.to_string(),
+        "help": key.help,
+    })
+}
+
+/// The key as it would stand in a file. Tables come last in a TOML file, so they are shown as a comment.
+fn as_toml(key: &Key) -> String {
+    let value = key.kind.parse(key.default, key::HadoopUnit::Same).expect("a default is a value of its kind");
+    let shown = match (&value, key.kind) {
+        (_, Kind::Table) => return format!("# {}\n# [{}]\n# \"host\" = \"/rack\"\n\n", key.help, key.name),
+        (Value::Text(text), _) => format!("{text:?}"),
+        (Value::Texts(texts), _) => format!("{texts:?}"),
+        (Value::Bool(flag), _) => flag.to_string(),
+        (Value::Number(number), _) => number.to_string(),
+        (Value::Fraction(fraction), _) => fraction.to_string(),
+        (Value::Table(_), _) => unreachable!("only a table has a table's value"),
+    };
+    let hadoop = key.hadoop.map(|(name, _)| format!("; Hadoop: {name}")).unwrap_or_default();
+    format!("# {} ({}{hadoop})\n{} = {shown}\n\n", key.help, key.kind, key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_can_be_read_back() {
+        for keys in [meta::KEYS, data::KEYS] {
+            let text: String = keys.iter().map(as_toml).collect();
+            settings::Settings::defaults(&[keys]).read_toml(&text, "printed").unwrap();
+        }
+    }
 }

@@ -40,7 +40,8 @@ pub fn read<M: Message + Send + 'static>(
         let tree = core.tree();
         let context = core.context(&call.caller, Some(call.origin));
         let answer = look(&tree, &context);
-        (answer, (!tree.uncommitted.is_empty()).then(|| tree.namespace.applied().sn))
+        let applied = tree.namespace.applied().sn;
+        (answer, (applied > core.commit.committed()).then_some(applied))
     };
     match wait_for {
         None => send(reply, answer),
@@ -111,7 +112,7 @@ pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
 }
 
 pub fn fingerprint(call: &Call) -> u64 {
-    namespace::fingerprint(&call.method, &call.request)
+    namespace::fingerprint(call.method, &call.request)
 }
 
 /// Retry cache, safe mode, plan, apply.

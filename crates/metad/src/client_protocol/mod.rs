@@ -23,8 +23,7 @@ use std::sync::Arc;
 
 /// Answers one call.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    let method = call.method.clone();
-    match &*method {
+    match call.method {
         "getFileInfo" => reads::get_file_info(core, call, reply),
         "getFileLinkInfo" => reads::get_file_link_info(core, call, reply),
         "getLocatedFileInfo" => reads::get_located_file_info(core, call, reply),
@@ -78,7 +77,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getStoragePolicies" => service::get_storage_policies(core, call, reply),
         "getSlowDatanodeReport" => service::get_slow_datanode_report(core, call, reply),
 
-        _ => reply.fs_error(&FsError::Unsupported(format!(
+        method => reply.fs_error(&FsError::Unsupported(format!(
             "{method} is not built yet in this version of Clover."
         ))),
     }

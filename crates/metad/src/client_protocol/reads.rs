@@ -35,12 +35,10 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetLocatedFileInfoRequestProto>(&call, reply) else { return };
     let host = host(&call);
     calls::read(core, &call, reply, |tree, context| {
-        let found = reads::get_block_locations::get_located_file_info(&tree.namespace, context, &request.src)?;
+        let found = reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
         let fs = found.map(|(fs, blocks)| {
             let mut proto = status::to_proto(&fs, Name::Empty);
-            if request.need_block_token.unwrap_or(true) || blocks.is_some() {
-                proto.locations = blocks.map(|blocks| located_blocks(core, &blocks, &host));
-            }
+            proto.locations = blocks.map(|blocks| located_blocks(core, &blocks, &host));
             proto
         });
         Ok(p::GetLocatedFileInfoResponseProto { fs })

@@ -1,0 +1,82 @@
+//! The keys of a data server, and the plain structs that they become.
+
+use super::{
+    key::{HadoopUnit::*, Key, Kind::*},
+    loopback,
+    settings::Settings,
+};
+use anyhow::bail;
+use blockstore::VolumeConfig;
+use datad::DataConfig;
+
+const ANY: u64 = i64::MAX as u64;
+
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    Key { name: "data_dirs", hadoop: Some(("dfs.datanode.data.dir", Same)), kind: Texts, default: "",
+        help: "Directories for blocks, one a disk; `[SSD]/path` names the medium." },
+    Key { name: "metadata_servers", hadoop: None, kind: Texts, default: "127.0.0.1:8020",
+        help: "host:port of each metadata server." },
+    Key { name: "transfer_address", hadoop: Some(("dfs.datanode.address", Same)), kind: Address, default: "127.0.0.1:9866",
+        help: "Where blocks are sent and fetched." },
+    Key { name: "ipc_address", hadoop: Some(("dfs.datanode.ipc.address", Same)), kind: Address, default: "127.0.0.1:9867",
+        help: "Where data servers answer calls." },
+    Key { name: "data_http_address", hadoop: Some(("dfs.datanode.http.address", Same)), kind: Address, default: "127.0.0.1:9864",
+        help: "Where /health and /metrics of a data server are." },
+    Key { name: "hostname", hadoop: Some(("dfs.datanode.hostname", Same)), kind: Text, default: "",
+        help: "The name that clients are given; empty for the transfer address." },
+    Key { name: "heartbeat_interval_ms", hadoop: Some(("dfs.heartbeat.interval", Seconds)), kind: Milliseconds { min: 10, max: 3_600_000 }, default: "3s",
+        help: "How often data servers say that they live." },
+    Key { name: "block_report_interval_ms", hadoop: Some(("dfs.blockreport.intervalMsec", Same)), kind: Milliseconds { min: 1_000, max: ANY }, default: "6h",
+        help: "How often a data server reports all its replicas anew." },
+    Key { name: "sync_on_close", hadoop: Some(("dfs.datanode.synconclose", Same)), kind: Bool, default: "false",
+        help: "Whether closing a block makes it durable before the client hears of it." },
+    Key { name: "reserved_bytes", hadoop: Some(("dfs.datanode.du.reserved", Same)), kind: Bytes { min: 0, max: ANY }, default: "0",
+        help: "Bytes of each disk that are never used for blocks." },
+    Key { name: "failed_volumes_tolerated", hadoop: Some(("dfs.datanode.failed.volumes.tolerated", Same)), kind: Integer { min: 0, max: 1_000 }, default: "0",
+        help: "Disks that may be missing at the start." },
+    Key { name: "max_transfers", hadoop: Some(("dfs.datanode.max.transfer.threads", Same)), kind: Integer { min: 1, max: 1_000_000 }, default: "4096",
+        help: "Connections served at once on the transfer port." },
+    Key { name: "transfer_timeout_ms", hadoop: None, kind: Milliseconds { min: 100, max: ANY }, default: "1m",
+        help: "A transfer connection without progress ends after this." },
+    Key { name: "insecure_simple_auth", hadoop: None, kind: Bool, default: "false",
+        help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only." },
+];
+
+/// What a data server is started with.
+pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
+    let directories = settings.texts("data_dirs");
+    if directories.is_empty() {
+        bail!("data_dirs is not set: name at least one directory for blocks");
+    }
+    let volumes = directories
+        .iter()
+        .map(|text| text.parse::<VolumeConfig>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| anyhow::anyhow!("data_dirs: {error}"))?;
+    let servers = settings.texts("metadata_servers");
+    if servers.is_empty() {
+        bail!("metadata_servers is empty: name the metadata server as host:port");
+    }
+    let mut config = DataConfig::new(volumes, servers.to_vec());
+    config.transfer_addr = settings.required_address("transfer_address")?;
+    config.ipc_addr = settings.required_address("ipc_address")?;
+    config.http_addr = settings.required_address("data_http_address")?;
+    for (key, address) in [
+        ("transfer_address", config.transfer_addr),
+        ("ipc_address", config.ipc_addr),
+        ("data_http_address", config.http_addr),
+    ] {
+        loopback::check(settings, key, Some(address))?;
+    }
+    config.hostname = settings.text("hostname").to_owned();
+    config.heartbeat_interval_ms = settings.number("heartbeat_interval_ms");
+    config.block_report_interval_ms = settings.number("block_report_interval_ms");
+    config.sync_on_close = settings.flag("sync_on_close");
+    config.transfer_count_max = settings.number("max_transfers") as usize;
+    config.transfer_timeout_ms = settings.number("transfer_timeout_ms");
+    config.store.reserved_bytes = settings.number("reserved_bytes");
+    config.store.failed_volumes_tolerated = settings.number("failed_volumes_tolerated") as usize;
+    config.user = user.to_owned();
+    Ok(config)
+}

@@ -1,0 +1,193 @@
+//! One configuration key: its name here, its name in Hadoop, what it may hold, what it is for.
+
+use std::fmt;
+
+/// A key of a role's configuration.
+pub struct Key {
+    pub name: &'static str,
+    /// The same setting under Hadoop's name, and the unit that a bare number there has.
+    pub hadoop: Option<(&'static str, HadoopUnit)>,
+    pub kind: Kind,
+    /// As one would write it. Empty text, path or list: nothing.
+    pub default: &'static str,
+    pub help: &'static str,
+}
+
+/// What a bare number means under Hadoop's name, where that differs from ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HadoopUnit {
+    Same,
+    Seconds,
+    Minutes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Text,
+    /// Several, in a TOML array or parted by commas.
+    Texts,
+    /// `ip:port`.
+    Address,
+    Bool,
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    /// Also as `64k`, `128m`, `2g`.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    /// Milliseconds; also as `500ms`, `3s`, `10m`, `6h`.
+    Milliseconds {
+        min: u64,
+        max: u64,
+    },
+    /// From 0 to 1.
+    Fraction,
+    /// A TOML table of texts.
+    Table,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Text(String),
+    Texts(Vec<String>),
+    Bool(bool),
+    Number(u64),
+    Fraction(f64),
+    Table(Vec<(String, String)>),
+}
+
+impl Kind {
+    /// Reads a value as it stands in `--set KEY=VALUE`, in Hadoop's XML, or in quotes in TOML. The error says
+    /// what would be right.
+    pub fn parse(self, text: &str, unit: HadoopUnit) -> Result<Value, String> {
+        let text = text.trim();
+        match self {
+            Self::Text => Ok(Value::Text(text.to_owned())),
+            Self::Texts => Ok(Value::Texts(
+                text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+            )),
+            Self::Address if text.is_empty() => Ok(Value::Text(String::new())),
+            Self::Address => match text.parse::<std::net::SocketAddr>() {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(_) => Err(format!("`{text}` is not an address; write it as 127.0.0.1:8020")),
+            },
+            Self::Bool => match text {
+                "true" => Ok(Value::Bool(true)),
+                "false" => Ok(Value::Bool(false)),
+                _ => Err(format!("`{text}` is neither true nor false")),
+            },
+            Self::Integer { .. } => {
+                let number = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
+                self.check(number)
+            }
+            Self::Bytes { .. } => self.check(parse_bytes(text)?),
+            Self::Milliseconds { .. } => self.check(parse_milliseconds(text, unit)?),
+            Self::Fraction => match text.parse::<f64>() {
+                Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(Value::Fraction(fraction)),
+                _ => Err(format!("`{text}` is not a number from 0 to 1")),
+            },
+            Self::Table => Ok(Value::Table(
+                text.split(',')
+                    .filter(|part| !part.trim().is_empty())
+                    .map(|part| {
+                        part.split_once('=')
+                            .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+                            .ok_or_else(|| format!("`{part}` is not NAME=VALUE"))
+                    })
+                    .collect::<Result<_, _>>()?,
+            )),
+        }
+    }
+
+    /// A number against the range.
+    pub fn check(self, number: u64) -> Result<Value, String> {
+        match self {
+            Self::Integer { min, max } | Self::Bytes { min, max } | Self::Milliseconds { min, max }
+                if !(min..=max).contains(&number) =>
+            {
+                Err(format!("{number} is out of range: {min} to {max}"))
+            }
+            _ => Ok(Value::Number(number)),
+        }
+    }
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, shift) = match lower.chars().last() {
+        Some('k') => (&lower[..lower.len() - 1], 10),
+        Some('m') => (&lower[..lower.len() - 1], 20),
+        Some('g') => (&lower[..lower.len() - 1], 30),
+        Some('t') => (&lower[..lower.len() - 1], 40),
+        _ => (&*lower, 0),
+    };
+    digits
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| format!("`{text}` is not a size; write it as 1048576 or 128m"))
+}
+
+fn parse_milliseconds(text: &str, unit: HadoopUnit) -> Result<u64, String> {
+    let bare = match unit {
+        HadoopUnit::Same => 1,
+        HadoopUnit::Seconds => 1_000,
+        HadoopUnit::Minutes => 60_000,
+    };
+    let suffixes = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let (digits, factor) = suffixes
+        .iter()
+        .find_map(|(suffix, factor)| text.strip_suffix(suffix).map(|digits| (digits, *factor)))
+        .unwrap_or((text, bare));
+    digits
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| format!("`{text}` is not a time; write it as 3000, 3s or 10m"))
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("text"),
+            Self::Texts => f.write_str("list of texts"),
+            Self::Address => f.write_str("ip:port"),
+            Self::Bool => f.write_str("true or false"),
+            Self::Integer { min, max } => write!(f, "{min} to {}", Bound(*max)),
+            Self::Bytes { min, max } => write!(f, "bytes, {min} to {}", Bound(*max)),
+            Self::Milliseconds { min, max } => write!(f, "milliseconds, {min} to {}", Bound(*max)),
+            Self::Fraction => f.write_str("0 to 1"),
+            Self::Table => f.write_str("table of texts"),
+        }
+    }
+}
+
+/// The largest number that TOML can hold stands for "no bound".
+struct Bound(u64);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 >= i64::MAX as u64 { f.write_str("any") } else { self.0.fmt(f) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_have_the_usual_endings() {
+        let bytes = Kind::Bytes { min: 0, max: u64::MAX };
+        assert_eq!(bytes.parse("128m", HadoopUnit::Same), Ok(Value::Number(128 << 20)));
+        assert!(bytes.parse("18446744073709551615g", HadoopUnit::Same).is_err());
+        let time = Kind::Milliseconds { min: 1, max: 10_000 };
+        assert_eq!(time.parse("3", HadoopUnit::Seconds), Ok(Value::Number(3_000)));
+        assert_eq!(time.parse("250ms", HadoopUnit::Seconds), Ok(Value::Number(250)));
+        assert_eq!(time.parse("11s", HadoopUnit::Same).unwrap_err(), "11000 is out of range: 1 to 10000");
+    }
+}

@@ -1,0 +1,161 @@
+//! The keys of a metadata server, and the plain structs that they become.
+
+use super::{
+    key::{HadoopUnit::*, Key, Kind::*},
+    loopback,
+    settings::Settings,
+};
+use anyhow::bail;
+use metad::{CallLimits, FileDefaults, MetaConfig};
+use namespace::{AccessPolicy, Limits};
+use std::path::PathBuf;
+
+const ANY: u64 = i64::MAX as u64;
+
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    Key { name: "name_dir", hadoop: Some(("dfs.namenode.name.dir", Same)), kind: Text, default: "",
+        help: "Where journal, images and the member's state live. Made by `clover meta format`." },
+    Key { name: "rpc_address", hadoop: Some(("dfs.namenode.rpc-address", Same)), kind: Address, default: "127.0.0.1:8020",
+        help: "Where clients and data servers call." },
+    Key { name: "http_address", hadoop: Some(("dfs.namenode.http-address", Same)), kind: Address, default: "127.0.0.1:9870",
+        help: "Where /health and /metrics are; empty for nowhere." },
+    Key { name: "insecure_simple_auth", hadoop: None, kind: Bool, default: "false",
+        help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only." },
+    Key { name: "superuser", hadoop: None, kind: Text, default: "",
+        help: "The user above all permissions; empty for the one who runs the server." },
+    Key { name: "supergroup", hadoop: Some(("dfs.permissions.superusergroup", Same)), kind: Text, default: "supergroup",
+        help: "Members of this group are above all permissions as well." },
+    Key { name: "permissions_enabled", hadoop: Some(("dfs.permissions.enabled", Same)), kind: Bool, default: "true",
+        help: "Whether permissions are checked." },
+    Key { name: "default_block_size", hadoop: Some(("dfs.blocksize", Same)), kind: Bytes { min: 512, max: 1 << 46 }, default: "128m",
+        help: "Told to clients that do not choose a block size." },
+    Key { name: "default_replication", hadoop: Some(("dfs.replication", Same)), kind: Integer { min: 1, max: 512 }, default: "3",
+        help: "Told to clients that do not choose a replication." },
+    Key { name: "bytes_per_checksum", hadoop: Some(("dfs.bytes-per-checksum", Same)), kind: Integer { min: 1, max: 1 << 20 }, default: "512",
+        help: "Told to clients; block sizes are multiples of it." },
+    Key { name: "trash_interval_minutes", hadoop: Some(("fs.trash.interval", Same)), kind: Integer { min: 0, max: 1 << 31 }, default: "0",
+        help: "How long clients keep deleted files in the trash; 0 for not at all." },
+    Key { name: "min_block_size", hadoop: Some(("dfs.namenode.fs-limits.min-block-size", Same)), kind: Bytes { min: 1, max: 1 << 46 }, default: "1m",
+        help: "Smaller block sizes are refused." },
+    Key { name: "max_blocks_per_file", hadoop: Some(("dfs.namenode.fs-limits.max-blocks-per-file", Same)), kind: Integer { min: 1, max: 1 << 30 }, default: "10000",
+        help: "A file with more blocks is refused." },
+    Key { name: "max_component_length", hadoop: Some(("dfs.namenode.fs-limits.max-component-length", Same)), kind: Integer { min: 1, max: 255 }, default: "255",
+        help: "Bytes of one name in a path." },
+    Key { name: "max_directory_items", hadoop: Some(("dfs.namenode.fs-limits.max-directory-items", Same)), kind: Integer { min: 1, max: 6_400_000 }, default: "1048576",
+        help: "Children of one directory." },
+    Key { name: "min_replication", hadoop: Some(("dfs.namenode.replication.min", Same)), kind: Integer { min: 1, max: 512 }, default: "1",
+        help: "Finished replicas that a block needs before its file can be closed." },
+    Key { name: "max_replication", hadoop: Some(("dfs.replication.max", Same)), kind: Integer { min: 1, max: 512 }, default: "512",
+        help: "The highest replication that a file may ask for." },
+    Key { name: "listing_limit", hadoop: Some(("dfs.ls.limit", Same)), kind: Integer { min: 1, max: 100_000 }, default: "1000",
+        help: "Entries of one page of a listing." },
+    Key { name: "access_time_precision_ms", hadoop: Some(("dfs.namenode.accesstime.precision", Same)), kind: Milliseconds { min: 0, max: ANY }, default: "1h",
+        help: "How stale an access time may be; 0 keeps none." },
+    Key { name: "safe_mode_threshold", hadoop: Some(("dfs.namenode.safemode.threshold-pct", Same)), kind: Fraction, default: "0.999",
+        help: "The share of blocks that must be reported before a starting server changes anything." },
+    Key { name: "safe_mode_extension_ms", hadoop: Some(("dfs.namenode.safemode.extension", Same)), kind: Milliseconds { min: 0, max: ANY }, default: "30s",
+        help: "How long safe mode goes on after that." },
+    Key { name: "safe_mode_min_data_servers", hadoop: Some(("dfs.namenode.safemode.min.datanodes", Same)), kind: Integer { min: 0, max: 100_000 }, default: "0",
+        help: "Data servers that must be there as well." },
+    Key { name: "heartbeat_interval_ms", hadoop: Some(("dfs.heartbeat.interval", Seconds)), kind: Milliseconds { min: 10, max: 3_600_000 }, default: "3s",
+        help: "How often data servers say that they live." },
+    Key { name: "heartbeat_recheck_ms", hadoop: Some(("dfs.namenode.heartbeat.recheck-interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "5m",
+        help: "A data server is dead after two of these and ten heartbeats of silence." },
+    Key { name: "stale_after_ms", hadoop: Some(("dfs.namenode.stale.datanode.interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "30s",
+        help: "After so much silence a data server is read from last." },
+    Key { name: "transfers_per_data_server", hadoop: Some(("dfs.namenode.replication.max-streams", Same)), kind: Integer { min: 1, max: 1_000 }, default: "2",
+        help: "Copies that one data server makes at a time for re-replication." },
+    Key { name: "transfer_retry_ms", hadoop: Some(("dfs.namenode.reconstruction.pending.timeout-sec", Seconds)), kind: Milliseconds { min: 100, max: ANY }, default: "5m",
+        help: "A copy that is not reported after this is ordered again." },
+    Key { name: "complete_wait_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "1000",
+        help: "How long closing a file waits for the data servers' report before the client is told to ask again." },
+    Key { name: "edits_per_image", hadoop: Some(("dfs.namenode.checkpoint.txns", Same)), kind: Integer { min: 100, max: ANY }, default: "1000000",
+        help: "After so many edits an image is written." },
+    Key { name: "image_period_ms", hadoop: Some(("dfs.namenode.checkpoint.period", Seconds)), kind: Milliseconds { min: 1_000, max: ANY }, default: "1h",
+        help: "And after so long, if there was any edit." },
+    Key { name: "max_request_bytes", hadoop: Some(("ipc.maximum.data.length", Same)), kind: Bytes { min: 4096, max: 1 << 30 }, default: "128m",
+        help: "The longest RPC request." },
+    Key { name: "max_waiting_writes", hadoop: None, kind: Integer { min: 1, max: 10_000_000 }, default: "100000",
+        help: "Writes that may wait; further ones are told to come again." },
+    Key { name: "racks", hadoop: None, kind: Table, default: "",
+        help: "Racks of data servers by host name or address; others are in /default-rack." },
+];
+
+/// What a metadata server is started with.
+pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
+    let name_dir = settings.text("name_dir");
+    if name_dir.is_empty() {
+        bail!("name_dir is not set: name the directory that `clover meta format` made");
+    }
+    let rpc_address = settings.required_address("rpc_address")?;
+    let http_address = settings.address("http_address");
+    for (key, address) in [("rpc_address", Some(rpc_address)), ("http_address", http_address)] {
+        loopback::check(settings, key, address)?;
+    }
+    if settings.number("min_replication") > settings.number("max_replication") {
+        bail!(
+            "min_replication is {} and max_replication {}: the first cannot be larger",
+            settings.number("min_replication"),
+            settings.number("max_replication")
+        );
+    }
+    let superuser = match settings.text("superuser") {
+        "" => user,
+        named => named,
+    };
+    let limits = Limits {
+        component_length_max: settings.number("max_component_length") as usize,
+        directory_items_max: settings.number("max_directory_items") as u32,
+        block_size_min: settings.number("min_block_size"),
+        checksum_chunk: settings.number("bytes_per_checksum"),
+        blocks_per_file_max: settings.number("max_blocks_per_file") as u32,
+        replication_min: settings.number("min_replication") as u16,
+        replication_max: settings.number("max_replication") as u16,
+        listing_max: settings.number("listing_limit") as usize,
+        access_time_precision_ms: settings.number("access_time_precision_ms"),
+        access: AccessPolicy {
+            enabled: settings.flag("permissions_enabled"),
+            superuser: superuser.into(),
+            supergroup: settings.text("supergroup").into(),
+        },
+        ..Limits::default()
+    };
+    let defaults = FileDefaults {
+        block_size: settings.number("default_block_size"),
+        replication: settings.number("default_replication") as u16,
+        bytes_per_checksum: settings.number("bytes_per_checksum") as u32,
+        trash_interval_minutes: settings.number("trash_interval_minutes"),
+        ..FileDefaults::default()
+    };
+    let blocks = blocks::Config {
+        min_replication: settings.number("min_replication") as u16,
+        heartbeat_interval_ms: settings.number("heartbeat_interval_ms"),
+        recheck_interval_ms: settings.number("heartbeat_recheck_ms"),
+        stale_interval_ms: settings.number("stale_after_ms"),
+        max_transfers_per_server: settings.number("transfers_per_data_server") as usize,
+        pending_timeout_ms: settings.number("transfer_retry_ms"),
+        safe_mode: blocks::SafeModeConfig {
+            threshold: settings.fraction("safe_mode_threshold") as f32,
+            min_servers: settings.number("safe_mode_min_data_servers") as usize,
+            extension_ms: settings.number("safe_mode_extension_ms"),
+        },
+        ..blocks::Config::default()
+    };
+    Ok(MetaConfig {
+        name_directory: PathBuf::from(name_dir.strip_prefix("file://").unwrap_or(name_dir)),
+        rpc_address,
+        http_address,
+        limits,
+        defaults,
+        blocks,
+        complete_wait_ms: settings.number("complete_wait_ms"),
+        edits_per_image: settings.number("edits_per_image"),
+        image_period_ms: settings.number("image_period_ms"),
+        call_queue: CallLimits {
+            write_count_max: settings.number("max_waiting_writes") as usize,
+            frame_bytes_max: settings.number("max_request_bytes") as usize,
+        },
+        racks: settings.table("racks").to_vec(),
+    })
+}

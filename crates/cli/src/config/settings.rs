@@ -1,0 +1,236 @@
+//! A role's settings: the defaults, then a file, then what the command line sets.
+
+use super::key::{HadoopUnit, Key, Kind, Value};
+use anyhow::{Context, bail};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path};
+
+/// Configuration files are small; anything larger is not one.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The values of every key of one or more roles, each checked.
+pub struct Settings {
+    keys: Vec<&'static Key>,
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl Settings {
+    pub fn defaults(tables: &[&'static [Key]]) -> Self {
+        let mut keys: Vec<&'static Key> = Vec::new();
+        for key in tables.iter().copied().flatten() {
+            if !keys.iter().any(|known| known.name == key.name) {
+                keys.push(key);
+            }
+        }
+        let values = keys
+            .iter()
+            .map(|key| {
+                let value = key.kind.parse(key.default, HadoopUnit::Same);
+                (key.name, value.expect("a default is a value of its key's kind"))
+            })
+            .collect();
+        Self { keys, values }
+    }
+
+    /// Takes over what a TOML file says. Unknown keys and wrong values are refused with file and line.
+    pub fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let name = path.display();
+        let length = std::fs::metadata(path).with_context(|| format!("{name}"))?.len();
+        if length > FILE_BYTES_MAX {
+            bail!("{name} has {length} bytes; a configuration file has at most {FILE_BYTES_MAX}");
+        }
+        let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
+        self.read_toml(&text, &name.to_string())
+    }
+
+    pub fn read_toml(&mut self, text: &str, name: &str) -> anyhow::Result<()> {
+        let line_of = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+        let table = match toml::de::DeTable::parse(text) {
+            Ok(table) => table,
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(span.start));
+                bail!("{name}:{line}: {}", error.message());
+            }
+        };
+        for (key, value) in table.get_ref() {
+            let line = line_of(key.span().start);
+            let key_name = key.get_ref().as_ref();
+            let (known, unit) = self.find(key_name).map_err(|error| anyhow::anyhow!("{name}:{line}: {error}"))?;
+            let parsed = from_toml(known.kind, value.get_ref(), unit)
+                .map_err(|error| anyhow::anyhow!("{name}:{line}: {key_name}: {error}"))?;
+            self.values.insert(known.name, parsed);
+        }
+        Ok(())
+    }
+
+    /// `KEY=VALUE`, with our name of the key or Hadoop's.
+    pub fn set(&mut self, assignment: &str) -> anyhow::Result<()> {
+        let Some((name, text)) = assignment.split_once('=') else {
+            bail!("--set {assignment}: write it as KEY=VALUE");
+        };
+        let (key, unit) = self.find(name.trim()).map_err(|error| anyhow::anyhow!("--set: {error}"))?;
+        let value = key
+            .kind
+            .parse(text, unit)
+            .map_err(|error| anyhow::anyhow!("--set {}: {error} ({})", key.name, key.kind))?;
+        self.values.insert(key.name, value);
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<(&'static Key, HadoopUnit), String> {
+        for key in &self.keys {
+            if key.name == name {
+                return Ok((key, HadoopUnit::Same));
+            }
+            if let Some((hadoop, unit)) = key.hadoop
+                && hadoop == name
+            {
+                return Ok((key, unit));
+            }
+        }
+        let near = self.keys.iter().find(|key| key.name.contains(name) || name.contains(key.name));
+        let hint = match near {
+            Some(key) => format!("did you mean `{}`? ", key.name),
+            None => String::new(),
+        };
+        Err(format!("`{name}` is not a key of this configuration; {hint}`clover config` lists them all"))
+    }
+
+    fn value(&self, name: &str) -> &Value {
+        self.values.get(name).unwrap_or_else(|| panic!("{name} is a key of this role"))
+    }
+
+    pub fn text(&self, name: &str) -> &str {
+        match self.value(name) {
+            Value::Text(text) => text,
+            other => panic!("{name} is a text, not {other:?}"),
+        }
+    }
+
+    pub fn texts(&self, name: &str) -> &[String] {
+        match self.value(name) {
+            Value::Texts(texts) => texts,
+            other => panic!("{name} is a list, not {other:?}"),
+        }
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.value(name), Value::Bool(true))
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        match self.value(name) {
+            Value::Number(number) => *number,
+            other => panic!("{name} is a number, not {other:?}"),
+        }
+    }
+
+    pub fn fraction(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Fraction(fraction) => *fraction,
+            other => panic!("{name} is a fraction, not {other:?}"),
+        }
+    }
+
+    pub fn table(&self, name: &str) -> &[(String, String)] {
+        match self.value(name) {
+            Value::Table(table) => table,
+            other => panic!("{name} is a table, not {other:?}"),
+        }
+    }
+
+    /// `None` where the address is empty.
+    pub fn address(&self, name: &str) -> Option<SocketAddr> {
+        let text = self.text(name);
+        (!text.is_empty()).then(|| text.parse().expect("addresses were checked when they were set"))
+    }
+
+    /// An address that must be there.
+    pub fn required_address(&self, name: &str) -> anyhow::Result<SocketAddr> {
+        self.address(name).with_context(|| format!("{name} is empty; write it as 127.0.0.1:8020"))
+    }
+}
+
+fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Result<Value, String> {
+    use toml::de::DeValue;
+    match (kind, value) {
+        (Kind::Texts, DeValue::Array(items)) => items
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::String(text) => Ok(text.to_string()),
+                other => Err(format!("a list of texts has no {}", other.type_str())),
+            })
+            .collect::<Result<_, _>>()
+            .map(Value::Texts),
+        (Kind::Table, DeValue::Table(table)) => table
+            .iter()
+            .map(|(key, value)| match value.get_ref() {
+                DeValue::String(text) => Ok((key.get_ref().to_string(), text.to_string())),
+                other => Err(format!("{} is a {}, not a text", key.get_ref(), other.type_str())),
+            })
+            .collect::<Result<_, _>>()
+            .map(Value::Table),
+        (Kind::Bool, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag)),
+        (Kind::Integer { .. } | Kind::Bytes { .. } | Kind::Milliseconds { .. } | Kind::Fraction, DeValue::Integer(number)) => {
+            kind.parse(&number.to_string(), unit)
+        }
+        (Kind::Fraction, DeValue::Float(number)) => kind.parse(&number.to_string(), unit),
+        (Kind::Integer { .. } | Kind::Fraction | Kind::Bool | Kind::Table, DeValue::String(_)) => {
+            Err(format!("is a text; it should be {kind}, without quotes"))
+        }
+        (_, DeValue::String(text)) => kind.parse(text, unit),
+        (_, other) => Err(format!("is a {}; it should be {kind}", other.type_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{data, meta};
+
+    fn settings() -> Settings {
+        Settings::defaults(&[meta::KEYS])
+    }
+
+    #[test]
+    fn every_default_is_valid_and_every_hadoop_name_is_used_once() {
+        let all = Settings::defaults(&[meta::KEYS, data::KEYS]);
+        for table in [meta::KEYS, data::KEYS] {
+            let mut names: Vec<_> = table.iter().filter_map(|key| key.hadoop).map(|(name, _)| name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count);
+        }
+        assert!(all.keys.len() > 20);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_file_and_line() {
+        let error = settings().read_toml("# first\nname_dirs = \"/x\"\n", "meta.toml").unwrap_err();
+        assert!(error.to_string().starts_with("meta.toml:2: `name_dirs` is not a key"), "{error}");
+        assert!(error.to_string().contains("did you mean `name_dir`"), "{error}");
+    }
+
+    #[test]
+    fn a_value_out_of_range_names_key_line_and_range() {
+        let error = settings().read_toml("default_replication = 0\n", "m").unwrap_err();
+        assert_eq!(error.to_string(), "m:1: default_replication: 0 is out of range: 1 to 512");
+        let error = settings().read_toml("default_replication = \"3\"\n", "m").unwrap_err();
+        assert!(error.to_string().contains("without quotes"), "{error}");
+        let error = settings().read_toml("default_replication = \n", "m").unwrap_err();
+        assert!(error.to_string().starts_with("m:1: "), "{error}");
+    }
+
+    #[test]
+    fn hadoop_names_set_the_same_key() {
+        let mut settings = settings();
+        settings.set("dfs.namenode.fs-limits.min-block-size=512").unwrap();
+        assert_eq!(settings.number("min_block_size"), 512);
+        settings.set("dfs.heartbeat.interval=1").unwrap();
+        assert_eq!(settings.number("heartbeat_interval_ms"), 1_000);
+        settings.set("default_block_size=64m").unwrap();
+        assert_eq!(settings.number("default_block_size"), 64 << 20);
+        assert!(settings.set("dfs.nonsense=1").is_err());
+        assert!(settings.set("dfs.blocksize").is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! Blocks, places and data servers as Hadoop's messages spell them.
+
+use crate::core::Cluster;
+use ::blocks::{DataServer, Located, Location, StorageState, StorageStats, StorageType};
+use base::{Block, Moment, Timestamp};
+use proto::{common, hdfs as p};
+
+/// The namespace layout of Hadoop 3.5: what a data server and a balancer compare with their own.
+pub const NAMESPACE_LAYOUT_VERSION: i32 = -67;
+/// The release whose protocols are spoken; data servers refuse to talk to a much older one.
+pub const SOFTWARE_VERSION: &str = "3.5.0";
+/// `STORAGE_BLOCK_REPORT_BUFFERS`: block reports may come as encoded buffers.
+const CAPABILITIES: u64 = 1;
+
+pub fn namespace_info(cluster: &Cluster) -> p::NamespaceInfoProto {
+    p::NamespaceInfoProto {
+        build_version: concat!("clover-", env!("CARGO_PKG_VERSION")).to_owned(),
+        unused: 0,
+        block_pool_id: cluster.block_pool.to_string(),
+        storage_info: storage_info(cluster),
+        software_version: SOFTWARE_VERSION.to_owned(),
+        capabilities: Some(CAPABILITIES),
+        state: Some(p::nnha_status_heartbeat_proto::State::Active as i32),
+    }
+}
+
+pub fn storage_info(cluster: &Cluster) -> p::StorageInfoProto {
+    p::StorageInfoProto {
+        // Negative numbers travel in an unsigned field.
+        layout_version: NAMESPACE_LAYOUT_VERSION as u32,
+        namespce_id: cluster.namespace_id,
+        cluster_id: cluster.cluster_id.clone(),
+        c_time: cluster.created_ms,
+    }
+}
+
+pub fn extended_block(pool: &str, block: Block) -> p::ExtendedBlockProto {
+    p::ExtendedBlockProto {
+        pool_id: pool.to_owned(),
+        block_id: block.id.0,
+        generation_stamp: block.generation_stamp.0,
+        num_bytes: Some(block.length),
+    }
+}
+
+/// Block tokens are not in use: an empty one, as Hadoop sends without security.
+pub fn no_token() -> common::TokenProto {
+    common::TokenProto::default()
+}
+
+/// A block with the places that were chosen for it.
+pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) -> p::LocatedBlockProto {
+    p::LocatedBlockProto {
+        b: extended_block(pool, block),
+        offset,
+        // Readers and writers take addresses from here; the numbers of the server are nobody's business now.
+        locs: places.iter().map(|place| place_info(&place.server)).collect(),
+        corrupt: false,
+        block_token: no_token(),
+        is_cached: vec![false; places.len()],
+        storage_types: places.iter().map(|place| storage_type(place.storage_type) as i32).collect(),
+        storage_i_ds: places.iter().map(|place| place.storage.to_string()).collect(),
+        block_indices: None,
+        block_tokens: Vec::new(),
+    }
+}
+
+/// A block of a file and where it can be read. `located` is `None` when the block map does not know it.
+pub fn located_block(pool: &str, block: Block, offset: u64, located: Option<&Located>) -> p::LocatedBlockProto {
+    let places = located.map_or(&[][..], |located| &located.locations);
+    let corrupt = located.is_some_and(|located| located.corrupt);
+    p::LocatedBlockProto { corrupt, ..located_at(pool, block, offset, places) }
+}
+
+fn datanode_id(server: &DataServer) -> p::DatanodeIdProto {
+    let registration = &server.registration;
+    p::DatanodeIdProto {
+        ip_addr: registration.ip.to_string(),
+        host_name: registration.host_name.to_string(),
+        datanode_uuid: registration.uuid.to_string(),
+        xfer_port: registration.transfer_port.into(),
+        info_port: registration.info_port.into(),
+        ipc_port: registration.ipc_port.into(),
+        info_secure_port: Some(registration.info_secure_port.into()),
+    }
+}
+
+fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
+    p::DatanodeInfoProto {
+        id: datanode_id(server),
+        capacity: Some(server.capacity),
+        dfs_used: Some(server.dfs_used),
+        remaining: Some(server.remaining),
+        block_pool_used: Some(server.block_pool_used),
+        last_update: None,
+        xceiver_count: Some(server.xceivers),
+        location: Some(server.rack.to_string()),
+        non_dfs_used: Some(server.non_dfs_used),
+        admin_state: Some(p::datanode_info_proto::AdminState::Normal as i32),
+        cache_capacity: Some(server.cache_capacity),
+        cache_used: Some(server.cache_used),
+        last_update_monotonic: None,
+        upgrade_domain: None,
+        last_block_report_time: None,
+        last_block_report_monotonic: None,
+        num_blocks: Some(server.blocks as u32),
+        software_version: Some(server.registration.software_version.to_string()),
+    }
+}
+
+/// Everything about a server, for reports to people. `now` and `moment` are the same time on both clocks.
+pub fn datanode_info(server: &DataServer, now: Timestamp, moment: Moment) -> p::DatanodeInfoProto {
+    let wall = |at: Moment| (at != Moment::default()).then(|| now.ms.saturating_sub(moment.ms_since(at)));
+    p::DatanodeInfoProto {
+        last_update: wall(server.last_heartbeat),
+        last_update_monotonic: Some(server.last_heartbeat.ms()),
+        last_block_report_time: wall(server.last_report),
+        last_block_report_monotonic: Some(server.last_report.ms()),
+        ..place_info(server)
+    }
+}
+
+pub fn storage_type(medium: StorageType) -> p::StorageTypeProto {
+    match medium {
+        StorageType::Disk => p::StorageTypeProto::Disk,
+        StorageType::Ssd => p::StorageTypeProto::Ssd,
+        StorageType::Archive => p::StorageTypeProto::Archive,
+        StorageType::RamDisk => p::StorageTypeProto::RamDisk,
+        StorageType::Provided => p::StorageTypeProto::Provided,
+        StorageType::Nvdimm => p::StorageTypeProto::Nvdimm,
+    }
+}
+
+#[allow(deprecated, reason = "storageUuid is required on the wire, though clients read storage.storageUuid")]
+pub fn storage_report(stats: &StorageStats) -> p::StorageReportProto {
+    let report = &stats.report;
+    let state = match report.state {
+        StorageState::ReadOnlyShared => p::datanode_storage_proto::StorageState::ReadOnlyShared,
+        StorageState::Normal | StorageState::Failed => p::datanode_storage_proto::StorageState::Normal,
+    };
+    p::StorageReportProto {
+        storage_uuid: report.id.to_string(),
+        failed: Some(report.state == StorageState::Failed),
+        capacity: Some(report.capacity),
+        dfs_used: Some(report.dfs_used),
+        remaining: Some(report.remaining),
+        block_pool_used: Some(report.block_pool_used),
+        storage: Some(p::DatanodeStorageProto {
+            storage_uuid: report.id.to_string(),
+            state: Some(state as i32),
+            storage_type: Some(storage_type(report.storage_type) as i32),
+        }),
+        non_dfs_used: Some(report.non_dfs_used),
+        mount: None,
+    }
+}
