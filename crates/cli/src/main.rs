@@ -15,6 +15,7 @@ mod inspect;
 mod log;
 mod meta;
 mod runtime;
+mod user;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

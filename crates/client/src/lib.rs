@@ -1,1 +1,31 @@
-//! The native client library.
+//! The native client library: a file system over Hadoop's client protocols.
+//!
+//! It reads Hadoop's configuration files, speaks to whichever metadata server is active, and moves blocks to
+//! and from data servers. It is the public face: command line, balancer and benches use it and nothing deeper.
+//! It must never know how a server keeps anything.
+//!
+//! Start with [`FileSystem`], then [`FileWriter`] and [`FileReader`]; [`Config`] says where things come from.
+
+pub mod block;
+pub mod checksum;
+pub mod config;
+pub mod error;
+pub mod file_system;
+mod lease;
+pub mod listing;
+pub mod location;
+pub mod namenodes;
+pub mod reader;
+pub mod status;
+mod visible_length;
+pub mod writer;
+
+pub use checksum::FileChecksum;
+pub use config::{Config, ConfigError, Settings};
+pub use error::{Error, Result};
+pub use file_system::{CreateOptions, FileSystem};
+pub use listing::Listing;
+pub use location::Location;
+pub use reader::FileReader;
+pub use status::{ContentSummary, FileKind, FileStatus, FsStats, ServerDefaults};
+pub use writer::FileWriter;

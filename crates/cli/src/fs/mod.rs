@@ -1,13 +1,196 @@
-//! Hadoop's file-system shell. One file a command.
+//! Hadoop's file-system shell: the same commands, flags, output and exit codes. One file a command.
+//!
+//! Start with [`shell::Shell`], which all commands share, and [`item::Item`], which they work on.
 
+mod cat;
+mod checksum;
+mod chmod;
+mod chown;
+mod count;
+mod cp;
+mod destination;
+mod du;
+mod failure;
+mod format;
+mod get;
+mod glob;
+mod item;
+mod json;
+mod local;
+mod ls;
+mod mkdir;
+mod mv;
+mod path;
+mod put;
+mod rm;
+mod setrep;
+mod shell;
 pub mod spelling;
+mod stat;
+mod test;
+mod touch;
+mod transfer;
 pub mod usage;
+mod walk;
 
-use std::process::ExitCode;
+use crate::runtime;
+use client::Config;
+use failure::Outcome;
+use shell::Shell;
+use std::{path::PathBuf, process::ExitCode};
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The file system, as hdfs://127.0.0.1:8020 or a name service; else fs.defaultFS of the configuration.
+    #[arg(long, global = true, value_name = "URI")]
+    fs: Option<String>,
+    /// A directory with core-site.xml and hdfs-site.xml, or one such file; else HADOOP_CONF_DIR.
+    #[arg(long, global = true, value_name = "PATH")]
+    conf: Vec<PathBuf>,
+    /// Set a Hadoop property, as dfs.replication=2.
+    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
+    define: Vec<String>,
+    /// Print one JSON object a line where a command prints facts.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`clover fs` is not built yet")
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Ls(ls::Args),
+    Mkdir(mkdir::Args),
+    #[command(visible_alias = "copyFromLocal")]
+    Put(put::Args),
+    #[command(visible_alias = "copyToLocal")]
+    Get(get::Args),
+    /// Copy files of this machine into the file system, then delete them here.
+    #[command(name = "moveFromLocal")]
+    MoveFromLocal(put::Args),
+    Cat(cat::Cat),
+    /// Print files of text; says what it is where it is not text.
+    Text(cat::Cat),
+    Head(cat::Head),
+    Tail(cat::Tail),
+    Rm(rm::Rm),
+    Rmdir(rm::Rmdir),
+    Mv(mv::Args),
+    Cp(cp::Args),
+    Du(du::Du),
+    Df(du::Df),
+    Stat(stat::Args),
+    Touchz(touch::Touchz),
+    Touch(touch::Touch),
+    Chmod(chmod::Args),
+    Chown(chown::Chown),
+    Chgrp(chown::Chgrp),
+    Setrep(setrep::Args),
+    Count(count::Args),
+    Test(test::Args),
+    Checksum(checksum::Args),
+}
+
+impl Command {
+    /// The name that complaints begin with.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Ls(_) => "ls",
+            Self::Mkdir(_) => "mkdir",
+            Self::Put(_) => "put",
+            Self::Get(_) => "get",
+            Self::MoveFromLocal(_) => "moveFromLocal",
+            Self::Cat(_) => "cat",
+            Self::Text(_) => "text",
+            Self::Head(_) => "head",
+            Self::Tail(_) => "tail",
+            Self::Rm(_) => "rm",
+            Self::Rmdir(_) => "rmdir",
+            Self::Mv(_) => "mv",
+            Self::Cp(_) => "cp",
+            Self::Du(_) => "du",
+            Self::Df(_) => "df",
+            Self::Stat(_) => "stat",
+            Self::Touchz(_) => "touchz",
+            Self::Touch(_) => "touch",
+            Self::Chmod(_) => "chmod",
+            Self::Chown(_) => "chown",
+            Self::Chgrp(_) => "chgrp",
+            Self::Setrep(_) => "setrep",
+            Self::Count(_) => "count",
+            Self::Test(_) => "test",
+            Self::Checksum(_) => "checksum",
+        }
+    }
+
+    async fn run(self, shell: &mut Shell) -> Outcome {
+        match self {
+            Self::Ls(args) => ls::run(shell, args).await,
+            Self::Mkdir(args) => mkdir::run(shell, args).await,
+            Self::Put(args) => put::put(shell, args).await,
+            Self::Get(args) => get::run(shell, args).await,
+            Self::MoveFromLocal(args) => put::move_from_local(shell, args).await,
+            Self::Cat(args) => cat::cat(shell, args).await,
+            Self::Text(args) => cat::text(shell, args).await,
+            Self::Head(args) => cat::head(shell, args).await,
+            Self::Tail(args) => cat::tail(shell, args).await,
+            Self::Rm(args) => rm::rm(shell, args).await,
+            Self::Rmdir(args) => rm::rmdir(shell, args).await,
+            Self::Mv(args) => mv::run(shell, args).await,
+            Self::Cp(args) => cp::run(shell, args).await,
+            Self::Du(args) => du::du(shell, args).await,
+            Self::Df(args) => du::df(shell, args).await,
+            Self::Stat(args) => stat::run(shell, args).await,
+            Self::Touchz(args) => touch::touchz(shell, args).await,
+            Self::Touch(args) => touch::touch(shell, args).await,
+            Self::Chmod(args) => chmod::run(shell, args).await,
+            Self::Chown(args) => chown::chown(shell, args).await,
+            Self::Chgrp(args) => chown::chgrp(shell, args).await,
+            Self::Setrep(args) => setrep::run(shell, args).await,
+            Self::Count(args) => count::run(shell, args).await,
+            Self::Test(args) => test::run(shell, args).await,
+            Self::Checksum(args) => checksum::run(shell, args).await,
+        }
+    }
+}
+
+/// Exit code of a command that was interrupted: 128 + SIGINT.
+const EXIT_INTERRUPTED: u8 = 130;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let config = configuration(&args.conf, &args.define)?;
+    let mut shell = Shell::new(args.command.name(), config, args.fs, args.json);
+    runtime::block_on(async move {
+        tokio::select! {
+            biased;
+            _ = tokio::signal::ctrl_c() => {
+                transfer::clean_up().await;
+                eprintln!("Interrupted");
+                Ok(ExitCode::from(EXIT_INTERRUPTED))
+            }
+            outcome = args.command.run(&mut shell) => {
+                shell.check(outcome);
+                Ok(shell.finish())
+            }
+        }
+    })
+}
+
+/// The files named, or those of the environment, and then what `-D` sets.
+fn configuration(paths: &[PathBuf], definitions: &[String]) -> anyhow::Result<Config> {
+    let mut config = match paths {
+        [] => Config::from_environment()?,
+        [dir] if dir.is_dir() => Config::from_dir(dir)?,
+        _ => Config::new(),
+    };
+    for file in paths.iter().filter(|path| !path.is_dir()) {
+        config.read_file(file)?;
+    }
+    for definition in definitions {
+        let Some((key, value)) = definition.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            anyhow::bail!("-D {definition}: is not KEY=VALUE, as in -D dfs.replication=2");
+        };
+        config.set(key, value);
+    }
+    Ok(config)
 }

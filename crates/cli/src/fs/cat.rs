@@ -1,0 +1,114 @@
+//! `cat`, `text`, `head` and `tail`: what is in a file, to the standard output.
+
+use super::{
+    failure::{Failure, Outcome},
+    item::Item,
+    shell::Shell,
+};
+use client::FileReader;
+use std::time::Duration;
+
+/// Bytes that `head` and `tail` show.
+const PART_BYTES: u64 = 1024;
+
+/// Bytes that are handed to the output at once, at most.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The first bytes of files that `text` cannot turn into text here, and what they are.
+const CONTAINERS: [(&[u8], &str); 3] =
+    [(b"\x1f\x8b", "compressed by gzip"), (b"SEQ", "a sequence file"), (b"Obj\x01", "an Avro file")];
+
+/// Print files.
+#[derive(Debug, clap::Args)]
+pub struct Cat {
+    /// Accepted for scripts; what is read is always verified.
+    #[arg(long)]
+    ignore_crc: bool,
+    #[arg(required = true)]
+    paths: Vec<String>,
+}
+
+/// Print the first KiB of a file.
+#[derive(Debug, clap::Args)]
+pub struct Head {
+    path: String,
+}
+
+/// Print the last KiB of a file.
+#[derive(Debug, clap::Args)]
+pub struct Tail {
+    /// Go on printing what is added, until interrupted.
+    #[arg(short)]
+    follow: bool,
+    /// With -f: look for more after so many milliseconds.
+    #[arg(short, default_value_t = 5_000, value_name = "MILLISECONDS")]
+    sleep_ms: u64,
+    path: String,
+}
+
+pub async fn cat(shell: &mut Shell, args: Cat) -> Outcome {
+    for item in shell.expand_all(&args.paths).await {
+        let outcome = print(shell, &item, false).await;
+        shell.check(outcome);
+    }
+    Ok(())
+}
+
+pub async fn text(shell: &mut Shell, args: Cat) -> Outcome {
+    for item in shell.expand_all(&args.paths).await {
+        let outcome = print(shell, &item, true).await;
+        shell.check(outcome);
+    }
+    Ok(())
+}
+
+async fn print(shell: &mut Shell, item: &Item, only_text: bool) -> Outcome {
+    item.file()?;
+    let mut reader = item.fs.open(&item.path).await?;
+    if only_text {
+        let first = reader.read_at(0, 4).await?;
+        if let Some((_, what)) = CONTAINERS.iter().find(|(magic, _)| first.starts_with(magic)) {
+            let reason = format!("is {what}, which `text' does not read yet; `cat' prints it as it is");
+            return Err(Failure::path(&item.shown, &reason));
+        }
+    }
+    pour(shell, &mut reader, u64::MAX).await
+}
+
+pub async fn head(shell: &mut Shell, args: Head) -> Outcome {
+    let item = shell.look_up(&args.path).await?;
+    item.file()?;
+    let mut reader = item.fs.open(&item.path).await?;
+    pour(shell, &mut reader, PART_BYTES).await
+}
+
+pub async fn tail(shell: &mut Shell, args: Tail) -> Outcome {
+    let item = shell.look_up(&args.path).await?;
+    item.file()?;
+    let mut position = None;
+    loop {
+        let mut reader = item.fs.open(&item.path).await?;
+        let from = position.unwrap_or(reader.length().saturating_sub(PART_BYTES));
+        // A file that became shorter was written anew.
+        reader.seek(from.min(reader.length()))?;
+        pour(shell, &mut reader, u64::MAX).await?;
+        position = Some(reader.position());
+        if !args.follow {
+            return Ok(());
+        }
+        shell.flush()?;
+        tokio::time::sleep(Duration::from_millis(args.sleep_ms.max(1))).await;
+    }
+}
+
+/// Prints at most `count_max` bytes from where the reader is.
+async fn pour(shell: &mut Shell, reader: &mut FileReader, mut count_max: u64) -> Outcome {
+    while count_max > 0
+        && let Some(bytes) =
+            reader.read(CHUNK_BYTES.min(usize::try_from(count_max).unwrap_or(CHUNK_BYTES))).await?
+    {
+        count_max -= bytes.len() as u64;
+        shell.write(&bytes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Facts about files of this machine, as the file system wants them.
+
+use super::failure::{Failure, Outcome};
+use client::{FileStatus, FileSystem};
+use std::{
+    fs::{FileTimes, Metadata},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// The local path that an argument means: `file:///a`, `file:/a` or simply `a`.
+pub fn path_of(argument: &str) -> Outcome<PathBuf> {
+    match super::path::Written::parse(argument)?.scheme.as_deref() {
+        None => Ok(PathBuf::from(argument)),
+        Some("file") => Ok(PathBuf::from(super::path::Written::parse(argument)?.path)),
+        Some(_) => Err(Failure::path(argument, "is not a path of this machine")),
+    }
+}
+
+pub fn metadata(path: &Path) -> Outcome<Metadata> {
+    std::fs::metadata(path).map_err(|error| Failure::local(path, error))
+}
+
+/// Entries of a directory in the order of names.
+pub fn entries(directory: &Path) -> Outcome<Vec<PathBuf>> {
+    let wrong = |error| Failure::local(directory, error);
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(wrong)? {
+        entries.push(entry.map_err(wrong)?.path());
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// The last name of a path, as it becomes a name of the file system.
+pub fn name_of(path: &Path) -> Outcome<String> {
+    // `.` and `..` have names, too, behind what they stand for.
+    let whole = match path.file_name() {
+        Some(_) => path.to_owned(),
+        None => path.canonicalize().map_err(|error| Failure::local(path, error))?,
+    };
+    let name = whole.file_name().unwrap_or_default();
+    name.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::path(&path.display().to_string(), "is not UTF-8, and cannot be the name of a file here")
+    })
+}
+
+/// Gives a file of the file system the times, the owner and the mode of a local one.
+pub async fn preserve_remotely(fs: &FileSystem, target: &str, metadata: &Metadata) -> Outcome {
+    let modified = ms(metadata.modified().ok());
+    let accessed = ms(metadata.accessed().ok());
+    fs.set_times(target, modified, accessed).await?;
+    let user = name_by_id("/etc/passwd", metadata.uid());
+    let group = name_by_id("/etc/group", metadata.gid());
+    fs.set_owner(target, Some(&user), Some(&group)).await?;
+    fs.set_permission(target, (metadata.permissions().mode() & 0o1777) as u16).await?;
+    Ok(())
+}
+
+/// Gives a local file the times, the owner and the mode of one of the file system.
+pub fn preserve_locally(target: &Path, status: &FileStatus) -> Outcome {
+    let wrong = |error| Failure::local(target, error);
+    let user = id_by_name("/etc/passwd", &status.owner);
+    let group = id_by_name("/etc/group", &status.group);
+    // Users that this machine does not know stay as they are.
+    if user.is_some() || group.is_some() {
+        std::os::unix::fs::chown(target, user, group).map_err(wrong)?;
+    }
+    let mode = std::fs::Permissions::from_mode(u32::from(status.mode));
+    std::fs::set_permissions(target, mode).map_err(wrong)?;
+    let time = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+    let mut times = FileTimes::new().set_modified(time(status.modified_ms));
+    if status.accessed_ms > 0 {
+        times = times.set_accessed(time(status.accessed_ms));
+    }
+    let file = std::fs::File::open(target).map_err(wrong)?;
+    file.set_times(times).map_err(wrong)
+}
+
+fn ms(time: Option<SystemTime>) -> Option<u64> {
+    time?.duration_since(UNIX_EPOCH).ok().map(|since| since.as_millis() as u64)
+}
+
+/// The name of a number in a file such as /etc/passwd; the number itself where it has none.
+fn name_by_id(table: &str, id: u32) -> String {
+    entry(table, |_, own| own == id).map_or_else(|| id.to_string(), |(name, _)| name)
+}
+
+fn id_by_name(table: &str, name: &str) -> Option<u32> {
+    entry(table, |own, _| own == name).map(|(_, id)| id)
+}
+
+fn entry(table: &str, is_it: impl Fn(&str, u32) -> bool) -> Option<(String, u32)> {
+    let text = std::fs::read_to_string(table).ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let id = fields.nth(1)?.parse().ok()?;
+        is_it(name, id).then(|| (name.to_owned(), id))
+    })
+}

@@ -1,0 +1,263 @@
+//! What all commands share: connections, the meaning of paths, the output, and the count of failures.
+
+use super::{
+    failure::{Failure, Outcome},
+    glob::{self, Pattern},
+    item::Item,
+    path::{self, Written},
+};
+use client::{Config, FileSystem};
+use std::{
+    collections::BTreeMap,
+    io::{BufWriter, Write},
+    process::ExitCode,
+};
+
+/// Where nothing else says which file system is meant.
+const DEFAULT_FS: &str = "hdfs://127.0.0.1:8020";
+
+/// Exit code of a command line that makes no sense, as Hadoop's shell has it (-1).
+pub const EXIT_USAGE: u8 = 255;
+
+pub struct Shell {
+    /// The command's name, which begins each complaint.
+    command: &'static str,
+    config: Config,
+    default_fs: String,
+    /// By authority.
+    connections: BTreeMap<String, FileSystem>,
+    pub is_json: bool,
+    out: BufWriter<std::io::Stdout>,
+    exit_code: u8,
+}
+
+impl Shell {
+    /// `fs` is the file system that `--fs` names, over the configuration's.
+    pub fn new(command: &'static str, config: Config, fs: Option<String>, is_json: bool) -> Self {
+        let configured = config.get("fs.defaultFS").or_else(|| config.get("fs.default.name"));
+        Self {
+            command,
+            default_fs: fs.or(configured).unwrap_or_else(|| DEFAULT_FS.to_owned()),
+            config,
+            connections: BTreeMap::new(),
+            is_json,
+            out: BufWriter::with_capacity(64 * 1024, std::io::stdout()),
+            exit_code: 0,
+        }
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Prints a line.
+    pub fn say(&mut self, line: impl AsRef<str>) -> Outcome {
+        self.write(line.as_ref().as_bytes())?;
+        self.write(b"\n")
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Outcome {
+        self.out.write_all(bytes).map_err(Failure::Output)
+    }
+
+    pub fn flush(&mut self) -> Outcome {
+        self.out.flush().map_err(Failure::Output)
+    }
+
+    /// Prints a complaint without counting it.
+    pub fn warn(&mut self, text: impl std::fmt::Display) {
+        // What was printed before must not appear after it.
+        let _ = self.out.flush();
+        eprintln!("{}: {text}", self.command);
+    }
+
+    /// Takes the outcome for one argument: a failure is told, and the command goes on.
+    pub fn check<T>(&mut self, outcome: Outcome<T>) -> Option<T> {
+        match outcome {
+            Ok(value) => Some(value),
+            Err(failure) => {
+                self.fail(&failure);
+                None
+            }
+        }
+    }
+
+    pub fn fail(&mut self, failure: &Failure) {
+        if let Failure::Output(error) = failure
+            && error.kind() == std::io::ErrorKind::BrokenPipe
+        {
+            // Whoever was reading has had enough; 128 + SIGPIPE is what other programs end with.
+            std::process::exit(141);
+        }
+        self.warn(failure);
+        match failure {
+            Failure::Usage(_) => {
+                self.exit_code = EXIT_USAGE;
+                super::usage::of_command(self.command);
+            }
+            _ => self.exit_code = self.exit_code.max(1),
+        }
+    }
+
+    /// Says "no" by the exit code alone, as `test` does.
+    pub fn answer_no(&mut self) {
+        self.exit_code = self.exit_code.max(1);
+    }
+
+    /// Ends the command.
+    pub fn finish(mut self) -> ExitCode {
+        let flushed = self.flush();
+        self.check(flushed);
+        ExitCode::from(self.exit_code)
+    }
+
+    /// The file system that an authority names; an empty one means the default.
+    fn connect(&mut self, authority: &str) -> Outcome<FileSystem> {
+        let uri = match authority {
+            "" => self.default_fs.clone(),
+            authority => format!("hdfs://{authority}"),
+        };
+        if let Some(fs) = self.connections.get(&uri) {
+            return Ok(fs.clone());
+        }
+        let fs = FileSystem::connect(&uri, &self.config)?;
+        self.connections.insert(uri, fs.clone());
+        Ok(fs)
+    }
+
+    /// The path that `text` means, without asking whether anything is there.
+    pub fn locate(&mut self, text: &str) -> Outcome<Item> {
+        let written = Written::parse(text)?;
+        let fs = match written.scheme.as_deref() {
+            None | Some("hdfs") => self.connect(&written.authority)?,
+            Some("file") => {
+                let reason = "is a path of this machine; only put and get take those";
+                return Err(Failure::path(text, reason));
+            }
+            Some(scheme) => return Err(Failure::Other(format!("No FileSystem for scheme \"{scheme}\""))),
+        };
+        let path = match written.is_absolute() {
+            true => written.path.clone(),
+            false => path::resolve(&format!("{}/{}", home(&fs), written.path)),
+        };
+        Ok(Item {
+            fs,
+            path,
+            shown: text.to_owned(),
+            is_directory_like: written.is_directory_like,
+            status: None,
+        })
+    }
+
+    /// The path that `text` means, without wildcards, with its status.
+    pub async fn look_up(&mut self, text: &str) -> Outcome<Item> {
+        let mut item = self.locate(text)?;
+        item.refresh().await?;
+        Ok(item)
+    }
+
+    /// All that the arguments mean, wildcards included. What cannot be found out is told at once.
+    pub async fn expand_all(&mut self, arguments: &[String]) -> Vec<Item> {
+        let mut items = Vec::new();
+        for argument in arguments {
+            let expanded = self.expand(argument).await;
+            items.extend(self.check(expanded).unwrap_or_default());
+        }
+        items
+    }
+
+    /// What one argument means: a path without wildcards always means itself, one with wildcards whatever
+    /// matches, and an error where nothing does.
+    pub async fn expand(&mut self, argument: &str) -> Outcome<Vec<Item>> {
+        let items = self.expand_glob(argument).await?;
+        match items.is_empty() {
+            true => Err(Failure::not_found(argument)),
+            false => Ok(items),
+        }
+    }
+
+    pub async fn expand_glob(&mut self, argument: &str) -> Outcome<Vec<Item>> {
+        if !glob::has_wildcards(argument) {
+            return Ok(vec![self.look_up(&glob::unescape(argument)).await?]);
+        }
+        let written = Written::parse(argument)?;
+        let mut items: Vec<Item> = Vec::new();
+        for expanded in glob::expand_braces(argument)? {
+            let pattern = self.locate(&expanded)?;
+            for path in matching(&pattern.fs, &pattern.path).await? {
+                let shown = match (&written.scheme, written.is_absolute()) {
+                    (Some(scheme), _) => format!("{scheme}://{}{}", written.authority, path.path),
+                    (None, true) => path.path.clone(),
+                    (None, false) => path::relative_to(&home(&pattern.fs), &path.path),
+                };
+                items.push(Item {
+                    fs: pattern.fs.clone(),
+                    path: path.path.clone(),
+                    shown,
+                    is_directory_like: false,
+                    status: Some(path),
+                });
+            }
+        }
+        items.sort_by(|a, b| a.path.cmp(&b.path));
+        items.dedup_by(|a, b| a.path == b.path);
+        Ok(items)
+    }
+}
+
+/// Where relative paths begin.
+pub fn home(fs: &FileSystem) -> String {
+    format!("/user/{}", fs.user())
+}
+
+/// Everything that a path with wildcards, but without braces, matches.
+async fn matching(fs: &FileSystem, pattern: &str) -> Outcome<Vec<client::FileStatus>> {
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
+    let Some((last, above)) = parts.split_last() else { return Ok(vec![fs.status("/").await?]) };
+    let mut directories = vec!["/".to_owned()];
+    for part in above {
+        let pattern = Pattern::parse(part)?;
+        let mut below = Vec::new();
+        for directory in directories {
+            match pattern.literal() {
+                // That it is there shows when the last part is looked for.
+                Some(name) => below.push(path::join(&directory, &name)),
+                None => {
+                    let found = matching_in(fs, &directory, &pattern).await?;
+                    below.extend(found.into_iter().filter(|found| !found.is_file()).map(|found| found.path));
+                }
+            }
+        }
+        directories = below;
+    }
+    let pattern = Pattern::parse(last)?;
+    let mut found = Vec::new();
+    for directory in directories {
+        match pattern.literal() {
+            Some(name) => found.extend(fs.find(&path::join(&directory, &name)).await?),
+            None => found.extend(matching_in(fs, &directory, &pattern).await?),
+        }
+    }
+    Ok(found)
+}
+
+async fn matching_in(
+    fs: &FileSystem,
+    directory: &str,
+    pattern: &Pattern,
+) -> Outcome<Vec<client::FileStatus>> {
+    let mut found = Vec::new();
+    let mut listing = fs.list(directory);
+    loop {
+        match listing.next().await {
+            // The listing of a file is the file itself, which is not in itself.
+            Ok(Some(status)) if status.path.trim_end_matches('/') == directory => {}
+            Ok(Some(status)) if pattern.matches(status.name()) => found.push(status),
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(found),
+            // What was deleted a moment ago does not match.
+            Err(error) if error.is_not_found() => return Ok(found),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Walks through a tree, each directory before what is in it.
+
+use super::{failure::Outcome, item::Item};
+use client::Listing;
+
+/// Yields an item and, if it is a directory, everything below. One page a level is in memory.
+pub struct Walk {
+    /// What comes next, before the listings go on.
+    next: Option<Item>,
+    open: Vec<(Item, Listing)>,
+}
+
+impl Walk {
+    pub fn new(item: Item) -> Self {
+        Self { next: Some(item), open: Vec::new() }
+    }
+
+    /// The next item, or nothing at the end. After a failure the walk goes on beside what failed.
+    pub async fn next(&mut self) -> Option<Outcome<Item>> {
+        if let Some(item) = self.next.take() {
+            self.enter(&item);
+            return Some(Ok(item));
+        }
+        while let Some((directory, listing)) = self.open.last_mut() {
+            match listing.next().await {
+                Ok(Some(status)) => {
+                    let item = directory.child(status);
+                    self.enter(&item);
+                    return Some(Ok(item));
+                }
+                Ok(None) => drop(self.open.pop()),
+                Err(error) => {
+                    self.open.pop();
+                    return Some(Err(error.into()));
+                }
+            }
+        }
+        None
+    }
+
+    fn enter(&mut self, item: &Item) {
+        if item.is_dir() {
+            self.open.push((item.clone(), item.fs.list(&item.path)));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The settings of one client, parsed and checked.
+
+use super::{Config, ConfigError, quantity, user};
+use crate::block::Checksums;
+use std::{ops::RangeInclusive, time::Duration};
+
+/// What the library works with. Where a value is `None`, the server's own default holds.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub user: String,
+    /// `fs.defaultFS`, with which paths without a scheme are completed.
+    pub default_fs: Option<String>,
+    /// Copies of each block of a new file (`dfs.replication`).
+    pub replication: Option<u16>,
+    /// Bytes of a block of a new file (`dfs.blocksize`).
+    pub block_size: Option<u64>,
+    /// `dfs.bytes-per-checksum`.
+    pub bytes_per_checksum: Option<u32>,
+    /// `dfs.checksum.type`.
+    pub checksums: Option<Checksums>,
+    /// `dfs.client-write-packet-size`.
+    pub packet_bytes: Option<u32>,
+    /// Taken away from the mode of what is created (`fs.permissions.umask-mode`).
+    pub umask: u16,
+    /// `ipc.client.connect.timeout`.
+    pub connect_timeout: Duration,
+    /// `dfs.client.socket-timeout`.
+    pub io_timeout: Duration,
+    /// `dfs.client.use.datanode.hostname`.
+    pub by_host_name: bool,
+    pub retries: Retries,
+}
+
+/// How long the client goes on trying.
+#[derive(Clone, Debug)]
+pub struct Retries {
+    /// Attempts over all metadata servers (`dfs.client.failover.max.attempts`).
+    pub failovers_max: u32,
+    /// The pause after the first attempt; it doubles (`dfs.client.failover.sleep.base.millis`).
+    pub failover_pause: Duration,
+    /// Where doubling ends (`dfs.client.failover.sleep.max.millis`).
+    pub failover_pause_max: Duration,
+    /// New pipelines for one block (`dfs.client.block.write.retries`).
+    pub pipelines_max: u32,
+    /// Further tries of `addBlock` and `complete` while blocks are not yet reported
+    /// (`dfs.client.block.write.locateFollowingBlock.retries`).
+    pub report_waits_max: u32,
+    /// The first pause between those; it doubles.
+    /// Hadoop's is 400 ms; its servers answer before a report is in, Clover's wait for it.
+    pub report_pause: Duration,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+impl Settings {
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        let read = Read { config };
+        Ok(Self {
+            user: user::of_environment()?,
+            default_fs: config.get("fs.defaultFS").or_else(|| config.get("fs.default.name")),
+            replication: read.number("dfs.replication", 1..=512)?.map(|count| count as u16),
+            block_size: read.size("dfs.blocksize", 1..=1 << 50)?,
+            bytes_per_checksum: read.size("dfs.bytes-per-checksum", 1..=1 << 24)?.map(|size| size as u32),
+            checksums: read.checksums()?,
+            packet_bytes: read
+                .size("dfs.client-write-packet-size", 1 << 10..=16 << 20)?
+                .map(|size| size as u32),
+            umask: read.umask()?,
+            connect_timeout: read.time("ipc.client.connect.timeout", MILLISECOND)?.unwrap_or(20 * SECOND),
+            io_timeout: read.time("dfs.client.socket-timeout", MILLISECOND)?.unwrap_or(60 * SECOND),
+            by_host_name: read.flag("dfs.client.use.datanode.hostname", false)?,
+            retries: read.retries()?,
+        })
+    }
+}
+
+/// Reads single properties and names them when they make no sense.
+struct Read<'a> {
+    config: &'a Config,
+}
+
+impl Read<'_> {
+    fn number(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
+        self.parse(key, range, "a number", |text| text.trim().parse().ok())
+    }
+
+    fn size(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
+        self.parse(key, range, "a size as 134217728 or 128m", quantity::bytes)
+    }
+
+    fn parse(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        kind: &str,
+        parse: impl Fn(&str) -> Option<u64>,
+    ) -> Result<Option<u64>, ConfigError> {
+        let Some(text) = self.config.get(key) else { return Ok(None) };
+        let value = parse(&text).ok_or_else(|| self.config.refuse(key, &format!("is not {kind}")))?;
+        if !range.contains(&value) {
+            let reason = format!("is not between {} and {}", range.start(), range.end());
+            return Err(self.config.refuse(key, &reason));
+        }
+        Ok(Some(value))
+    }
+
+    fn time(&self, key: &str, plain_unit: Duration) -> Result<Option<Duration>, ConfigError> {
+        let Some(text) = self.config.get(key) else { return Ok(None) };
+        match quantity::time(&text, plain_unit) {
+            Some(time) if time > Duration::ZERO => Ok(Some(time)),
+            _ => Err(self.config.refuse(key, "is not a time above 0, as 60000 or 60s")),
+        }
+    }
+
+    fn flag(&self, key: &str, default: bool) -> Result<bool, ConfigError> {
+        match self.config.get(key).as_deref().map(str::trim) {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(_) => Err(self.config.refuse(key, "is neither true nor false")),
+        }
+    }
+
+    fn checksums(&self) -> Result<Option<Checksums>, ConfigError> {
+        let key = "dfs.checksum.type";
+        match self.config.get(key).as_deref() {
+            None => Ok(None),
+            Some("CRC32C") => Ok(Some(Checksums::Crc32c)),
+            Some("CRC32") => Ok(Some(Checksums::Crc32)),
+            Some("NULL") => Ok(Some(Checksums::None)),
+            Some(_) => Err(self.config.refuse(key, "is none of CRC32C, CRC32 and NULL")),
+        }
+    }
+
+    fn umask(&self) -> Result<u16, ConfigError> {
+        let key = "fs.permissions.umask-mode";
+        let Some(text) = self.config.get(key) else { return Ok(0o022) };
+        match u16::from_str_radix(text.trim(), 8) {
+            Ok(mask) if mask <= 0o777 => Ok(mask),
+            _ => Err(self.config.refuse(key, "is not an octal mask between 000 and 777")),
+        }
+    }
+
+    fn retries(&self) -> Result<Retries, ConfigError> {
+        let count =
+            |key, default| Ok::<_, ConfigError>(self.number(key, 0..=1_000)?.map_or(default, |n| n as u32));
+        let time = |key| self.time(key, MILLISECOND);
+        Ok(Retries {
+            failovers_max: count("dfs.client.failover.max.attempts", 15)?,
+            failover_pause: time("dfs.client.failover.sleep.base.millis")?.unwrap_or(500 * MILLISECOND),
+            failover_pause_max: time("dfs.client.failover.sleep.max.millis")?.unwrap_or(15 * SECOND),
+            pipelines_max: count("dfs.client.block.write.retries", 3)?,
+            report_waits_max: count("dfs.client.block.write.locateFollowingBlock.retries", 5)?,
+            report_pause: time("dfs.client.block.write.locateFollowingBlock.initial.delay.ms")?
+                .unwrap_or(400 * MILLISECOND),
+        })
+    }
+}

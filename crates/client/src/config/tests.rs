@@ -1,0 +1,178 @@
+use super::{hadoop_xml::Properties, *};
+use std::{path::PathBuf, time::Duration};
+
+fn read(text: &str) -> Result<Properties, String> {
+    let mut properties = Properties::default();
+    properties.read_text(Path::new("core-site.xml"), text).map_err(|error| error.to_string())?;
+    Ok(properties)
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("clover-config-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn property(name: &str, value: &str) -> String {
+    format!("<property><name>{name}</name><value>{value}</value></property>")
+}
+
+#[test]
+fn names_and_values_are_read_from_elements_and_attributes() {
+    let text = "<?xml version='1.0'?>\n<?xml-stylesheet href='configuration.xsl'?>\n<configuration>\
+                <property><name> a </name><value> 1 <!-- one --> </value><description>x</description></property>\
+                <property name='b' value='2'/><property><name>none</name></property>\
+                <configuration><property><name>c</name><value/></property></configuration></configuration>";
+    let properties = read(text).unwrap();
+    assert_eq!(properties.get("a").as_deref(), Some("1"));
+    assert_eq!(properties.get("b").as_deref(), Some("2"));
+    assert_eq!(properties.get("c").as_deref(), Some(""));
+    assert_eq!(properties.get("none"), None);
+}
+
+#[test]
+fn a_final_property_is_not_overridden_by_later_files_but_by_the_command_line() {
+    let mut properties =
+        read("<configuration><property><name>a</name><value>1</value><final>true</final></property></configuration>")
+            .unwrap();
+    let later = format!("<configuration>{}</configuration>", property("a", "2"));
+    properties.read_text(Path::new("hdfs-site.xml"), &later).unwrap();
+    assert_eq!(properties.get("a").as_deref(), Some("1"));
+    properties.set("a", "3");
+    assert_eq!(properties.get("a").as_deref(), Some("3"));
+}
+
+#[test]
+fn variables_are_filled_in_and_unknown_ones_stay() {
+    let text = format!(
+        "<configuration>{}{}{}{}{}</configuration>",
+        property("host", "h"),
+        property("address", "${host}:${port}"),
+        property("loop", "${loop}x"),
+        property("growing", "${growing2}${growing2}"),
+        property("env", "${env.CLOVER_NOT_SET:-fallback}")
+    );
+    let mut properties = read(&text).unwrap();
+    assert_eq!(properties.get("address").as_deref(), Some("h:${port}"));
+    assert_eq!(properties.get("loop").as_deref(), Some("${loop}x"));
+    assert_eq!(properties.get("env").as_deref(), Some("fallback"));
+    properties.set("growing2", "${growing}${growing}");
+    assert!(properties.get("growing").unwrap().len() < 2 << 20);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_file_and_line() {
+    let cases = [
+        ("", "core-site.xml:1: is not well-formed"),
+        ("<configuration>\n<property>\n</configuration>", "core-site.xml:3: is not well-formed"),
+        ("<settings/>", "core-site.xml:1: begins with <settings>"),
+        ("<configuration>\n<proprety/></configuration>", "core-site.xml:2: <proprety> where"),
+        (
+            "<configuration>\n\n<property><value>1</value></property></configuration>",
+            "core-site.xml:3: a <property>",
+        ),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><configuration/>", "is not well-formed"),
+        (
+            "<configuration><xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='http://x/y'/></configuration>",
+            "only files can be included",
+        ),
+    ];
+    for (text, expected) in cases {
+        let message = read(text).err().unwrap_or_default();
+        assert!(message.contains(expected), "{text}: {message}");
+    }
+}
+
+#[test]
+fn deep_nesting_costs_no_stack() {
+    let deep = "<configuration>".repeat(20_000);
+    assert!(read(&deep).is_err());
+    let closed = format!("{}{}", "<configuration>".repeat(500), "</configuration>".repeat(500));
+    assert!(read(&closed).is_ok());
+}
+
+#[test]
+fn includes_are_followed_and_loops_are_refused() {
+    let dir = scratch("includes");
+    let include = |href: &str| {
+        format!(
+            "<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='{href}'><xi:fallback>{}</xi:fallback></xi:include>",
+            property("fallback", "yes")
+        )
+    };
+    std::fs::write(
+        dir.join("core-site.xml"),
+        format!("<configuration>{}{}</configuration>", include("more.xml"), include("absent.xml")),
+    )
+    .unwrap();
+    std::fs::write(dir.join("more.xml"), format!("<configuration>{}</configuration>", property("more", "1")))
+        .unwrap();
+    let config = Config::from_dir(&dir).unwrap();
+    assert_eq!(config.get("more").as_deref(), Some("1"));
+    assert_eq!(config.get("fallback").as_deref(), Some("yes"));
+
+    std::fs::write(
+        dir.join("more.xml"),
+        format!("<configuration>{}</configuration>", include("core-site.xml")),
+    )
+    .unwrap();
+    let message = Config::from_dir(&dir).unwrap_err().to_string();
+    assert!(message.contains("includes itself"), "{message}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_file_that_is_too_large_or_not_text_is_refused_before_it_is_read() {
+    let dir = scratch("large");
+    let file = dir.join("core-site.xml");
+    std::fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
+    let message = Config::from_dir(&dir).unwrap_err().to_string();
+    assert!(message.contains("core-site.xml: has 1099511627776 bytes"), "{message}");
+    std::fs::write(&file, b"<configuration>\n\xff</configuration>").unwrap();
+    let message = Config::from_dir(&dir).unwrap_err().to_string();
+    assert!(message.contains("core-site.xml:2: is not UTF-8"), "{message}");
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert!(Config::from_dir(&dir).is_err());
+}
+
+#[test]
+fn settings_are_parsed_and_ranges_named() {
+    let mut config = Config::new();
+    config.set("dfs.blocksize", "64m");
+    config.set("dfs.replication", "2");
+    config.set("dfs.client.socket-timeout", "90s");
+    let settings = Settings::new(&config).unwrap();
+    assert_eq!(settings.block_size, Some(64 << 20));
+    assert_eq!(settings.replication, Some(2));
+    assert_eq!(settings.io_timeout, Duration::from_secs(90));
+
+    for (key, value, expected) in [
+        ("dfs.replication", "0", "is not between 1 and 512"),
+        ("dfs.replication", "three", "is not a number"),
+        ("dfs.blocksize", "-1", "is not a size"),
+        ("dfs.blocksize", "99999999999g", "is not a size"),
+        ("dfs.client.socket-timeout", "soon", "is not a time"),
+        ("dfs.client.use.datanode.hostname", "yes", "neither true nor false"),
+        ("fs.permissions.umask-mode", "999", "is not an octal mask"),
+        ("dfs.checksum.type", "MD5", "is none of"),
+    ] {
+        let mut config = Config::new();
+        config.set(key, value);
+        let message = Settings::new(&config).unwrap_err().to_string();
+        assert!(message.contains(key) && message.contains(value) && message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn quantities_are_read_as_hadoop_writes_them() {
+    assert_eq!(quantity::bytes("128m"), Some(128 << 20));
+    assert_eq!(quantity::bytes(" 1 GB "), Some(1 << 30));
+    assert_eq!(quantity::bytes("64KiB"), Some(64 << 10));
+    assert_eq!(quantity::bytes("17e"), None);
+    assert_eq!(quantity::bytes("16e"), None);
+    assert_eq!(quantity::bytes("m"), None);
+    assert_eq!(quantity::time("5", Duration::from_secs(1)), Some(Duration::from_secs(5)));
+    assert_eq!(quantity::time("500ms", Duration::from_secs(1)), Some(Duration::from_millis(500)));
+    assert_eq!(quantity::time("5x", Duration::from_secs(1)), None);
+}

@@ -1,0 +1,43 @@
+//! What can go wrong for a client, sorted by what the caller can do about it.
+
+use crate::block::{ReadError, WriteError};
+use crate::config::ConfigError;
+use base::FsError;
+use std::io;
+use thiserror::Error;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The file system said no: fix the request.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// No metadata server answered: start one, or correct the address.
+    #[error("cannot reach a metadata server of {target} ({tried}): {reason}")]
+    Unreachable { target: String, tried: String, reason: String },
+    /// A metadata server answered something that this client does not understand: a bug on either side.
+    #[error("{address} answered {method} with nonsense: {reason}")]
+    Nonsense { address: String, method: String, reason: String },
+    /// Fix the configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Data could not be read: try again later, or look after the data servers.
+    #[error("reading {path} at {offset}: {source}")]
+    Read { path: String, offset: u64, source: ReadError },
+    /// Data could not be written: what is acknowledged stays, the rest is to be written again.
+    #[error("writing {path}: {source}")]
+    Write { path: String, source: WriteError },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Fs(FsError::NotFound(_)))
+    }
+
+    pub fn is_access_denied(&self) -> bool {
+        matches!(self, Self::Fs(FsError::AccessDenied(_)))
+    }
+}

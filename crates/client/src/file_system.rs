@@ -1,0 +1,325 @@
+//! A connection to a file system: everything that can be asked of it.
+
+use crate::{
+    Config, ContentSummary, Error, FileReader, FileStatus, FileWriter, FsStats, Listing, Location, Result,
+    ServerDefaults, Settings,
+    block::{BlockOptions, Checksums},
+    lease::{LeaseGuard, Leases},
+    namenodes::Namenodes,
+};
+use base::FsError;
+use proto::hdfs::{self, acl_entry_proto::FsActionProto};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// The file system behind one `hdfs://` name. Cheap to clone; all clones share connections and the lease.
+///
+/// Paths are absolute and without a scheme; how relative ones and URIs are meant is the caller's business.
+#[derive(Clone)]
+pub struct FileSystem {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    location: Location,
+    settings: Settings,
+    /// By this name the servers know whose lease a file is under.
+    client_name: Arc<str>,
+    namenodes: Arc<Namenodes>,
+    leases: Arc<Leases>,
+    defaults: OnceCell<ServerDefaults>,
+}
+
+/// How a new file is made. What is `None` comes from the configuration, else from the server.
+#[derive(Clone, Debug, Default)]
+pub struct CreateOptions {
+    /// Replace a file that is there.
+    pub overwrite: bool,
+    /// Refuse when the directory is missing, instead of making it.
+    pub parent_must_exist: bool,
+    /// The mode before the umask is taken away; 0666 if not given.
+    pub mode: Option<u16>,
+    pub replication: Option<u16>,
+    pub block_size: Option<u64>,
+    pub bytes_per_checksum: Option<u32>,
+    pub checksums: Option<Checksums>,
+}
+
+/// Bits of `createFlag`.
+const CREATE: u32 = 1;
+const OVERWRITE: u32 = 2;
+
+/// The largest time that crosses the wire as "leave it as it is": Hadoop's -1.
+const TIME_UNCHANGED: u64 = u64::MAX;
+
+impl FileSystem {
+    /// Prepares to talk to `uri` (`hdfs://host:port`, or a name service of the configuration). Servers are
+    /// connected to when they are first needed.
+    pub fn connect(uri: &str, config: &Config) -> Result<Self> {
+        let settings = Settings::new(config)?;
+        let location = Location::resolve(uri, config)?;
+        // Hadoop's clients name themselves alike; people look for it in server logs.
+        let client_name: Arc<str> = format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into();
+        let namenodes = Arc::new(Namenodes::new(location.clone(), &settings));
+        let leases = Leases::new(namenodes.clone(), client_name.clone());
+        let shared = Shared { location, settings, client_name, namenodes, leases, defaults: OnceCell::new() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// `hdfs://` and the authority, without a path.
+    pub fn uri(&self) -> String {
+        self.shared.location.uri()
+    }
+
+    /// The user on whose behalf everything is asked.
+    pub fn user(&self) -> &str {
+        &self.shared.settings.user
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    pub fn client_name(&self) -> &str {
+        &self.shared.client_name
+    }
+
+    /// Sends one call of Hadoop's client protocol to the active metadata server.
+    pub async fn call<Q, A>(&self, method: &str, request: &Q) -> Result<A>
+    where
+        Q: prost::Message + prost::Name,
+        A: prost::Message + Default + prost::Name,
+    {
+        self.shared.namenodes.call(method, request).await
+    }
+
+    /// The status of a path, or nothing where nothing is.
+    pub async fn find(&self, path: &str) -> Result<Option<FileStatus>> {
+        let request = hdfs::GetFileInfoRequestProto { src: path.to_owned() };
+        let response: hdfs::GetFileInfoResponseProto = self.call("getFileInfo", &request).await?;
+        Ok(response.fs.map(|status| FileStatus::from_wire(path, status)))
+    }
+
+    /// The status of a path; an error where nothing is.
+    pub async fn status(&self, path: &str) -> Result<FileStatus> {
+        self.find(path).await?.ok_or_else(|| missing(path))
+    }
+
+    pub async fn exists(&self, path: &str) -> Result<bool> {
+        Ok(self.find(path).await?.is_some())
+    }
+
+    /// The entries of a directory in the order of names, fetched page by page; a file is its own only entry.
+    pub fn list(&self, path: &str) -> Listing {
+        Listing::new(self.clone(), path)
+    }
+
+    /// Makes a directory and those above it; it may be there already.
+    pub async fn mkdirs(&self, path: &str) -> Result<()> {
+        self.make_directory(path, true, 0o777).await
+    }
+
+    /// Makes a directory; `mode` is what is left of it after the umask.
+    pub async fn make_directory(&self, path: &str, parents: bool, mode: u16) -> Result<()> {
+        let request = hdfs::MkdirsRequestProto {
+            src: path.to_owned(),
+            masked: permission(mode & !self.shared.settings.umask),
+            create_parent: parents,
+            unmasked: Some(permission(mode)),
+        };
+        let response: hdfs::MkdirsResponseProto = self.call("mkdirs", &request).await?;
+        match response.result {
+            true => Ok(()),
+            false => Err(refused(format!("directory {path} could not be made"))),
+        }
+    }
+
+    /// Makes a file and opens it for writing.
+    pub async fn create(&self, path: &str, options: &CreateOptions) -> Result<FileWriter> {
+        let settings = &self.shared.settings;
+        let defaults = self.defaults().await?;
+        let mode = options.mode.unwrap_or(0o666);
+        let replication = options.replication.or(settings.replication).unwrap_or(defaults.replication);
+        let block_size = options.block_size.or(settings.block_size).unwrap_or(defaults.block_size);
+        let block_options = self.block_options(options).await?;
+        let request = hdfs::CreateRequestProto {
+            src: path.to_owned(),
+            masked: permission(mode & !settings.umask),
+            client_name: self.client_name().to_owned(),
+            create_flag: if options.overwrite { CREATE | OVERWRITE } else { CREATE },
+            create_parent: !options.parent_must_exist,
+            replication: u32::from(replication),
+            block_size,
+            unmasked: Some(permission(mode)),
+            ..Default::default()
+        };
+        let lease = self.lease();
+        let response: hdfs::CreateResponseProto = self.call("create", &request).await?;
+        let status = response
+            .fs
+            .map(|status| FileStatus::from_wire(path, status))
+            .ok_or_else(|| self.nonsense("create", "no file status"))?;
+        Ok(FileWriter::new(self.clone(), status, block_options, lease))
+    }
+
+    /// Opens a file for reading.
+    pub async fn open(&self, path: &str) -> Result<FileReader> {
+        FileReader::open(self.clone(), path).await
+    }
+
+    /// Renames; refuses when `to` is there, unless `overwrite` allows to replace a file or an empty directory.
+    pub async fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
+        let request = hdfs::Rename2RequestProto {
+            src: from.to_owned(),
+            dst: to.to_owned(),
+            overwrite_dest: overwrite,
+            move_to_trash: None,
+        };
+        let _: hdfs::Rename2ResponseProto = self.call("rename2", &request).await?;
+        Ok(())
+    }
+
+    /// Hadoop's older rename: moves into `to` where that is a directory, and answers false instead of saying
+    /// why nothing was renamed.
+    pub async fn rename_or_move_into(&self, from: &str, to: &str) -> Result<bool> {
+        let request = hdfs::RenameRequestProto { src: from.to_owned(), dst: to.to_owned() };
+        let response: hdfs::RenameResponseProto = self.call("rename", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Deletes a path; answers whether anything was there.
+    pub async fn delete(&self, path: &str, recursive: bool) -> Result<bool> {
+        let request = hdfs::DeleteRequestProto { src: path.to_owned(), recursive };
+        let response: hdfs::DeleteResponseProto = self.call("delete", &request).await?;
+        Ok(response.result)
+    }
+
+    pub async fn set_permission(&self, path: &str, mode: u16) -> Result<()> {
+        let request = hdfs::SetPermissionRequestProto { src: path.to_owned(), permission: permission(mode) };
+        let _: hdfs::SetPermissionResponseProto = self.call("setPermission", &request).await?;
+        Ok(())
+    }
+
+    /// Changes the owner, the group, or both.
+    pub async fn set_owner(&self, path: &str, owner: Option<&str>, group: Option<&str>) -> Result<()> {
+        let request = hdfs::SetOwnerRequestProto {
+            src: path.to_owned(),
+            username: owner.map(str::to_owned),
+            groupname: group.map(str::to_owned),
+        };
+        let _: hdfs::SetOwnerResponseProto = self.call("setOwner", &request).await?;
+        Ok(())
+    }
+
+    /// Changes the time of modification, of access, or both; milliseconds since 1970.
+    pub async fn set_times(&self, path: &str, modified: Option<u64>, accessed: Option<u64>) -> Result<()> {
+        let request = hdfs::SetTimesRequestProto {
+            src: path.to_owned(),
+            mtime: modified.unwrap_or(TIME_UNCHANGED),
+            atime: accessed.unwrap_or(TIME_UNCHANGED),
+        };
+        let _: hdfs::SetTimesResponseProto = self.call("setTimes", &request).await?;
+        Ok(())
+    }
+
+    /// Changes how many copies of a file there are; answers false for a directory.
+    pub async fn set_replication(&self, path: &str, replication: u16) -> Result<bool> {
+        let request =
+            hdfs::SetReplicationRequestProto { src: path.to_owned(), replication: u32::from(replication) };
+        let response: hdfs::SetReplicationResponseProto = self.call("setReplication", &request).await?;
+        Ok(response.result)
+    }
+
+    pub async fn content_summary(&self, path: &str) -> Result<ContentSummary> {
+        let request = hdfs::GetContentSummaryRequestProto { path: path.to_owned() };
+        let response: hdfs::GetContentSummaryResponseProto = self.call("getContentSummary", &request).await?;
+        Ok(response.summary.into())
+    }
+
+    /// Refuses when this user may not read, write or execute `path`.
+    pub async fn check_access(&self, path: &str, action: FsActionProto) -> Result<()> {
+        let request = hdfs::CheckAccessRequestProto { path: path.to_owned(), mode: action as i32 };
+        let _: hdfs::CheckAccessResponseProto = self.call("checkAccess", &request).await?;
+        Ok(())
+    }
+
+    /// Capacity and use of the whole file system.
+    pub async fn stats(&self) -> Result<FsStats> {
+        let response: hdfs::GetFsStatsResponseProto =
+            self.call("getFsStats", &hdfs::GetFsStatusRequestProto {}).await?;
+        Ok(response.into())
+    }
+
+    /// What the server would choose for a new file; asked for once.
+    pub async fn defaults(&self) -> Result<ServerDefaults> {
+        let ask = || async {
+            let request = hdfs::GetServerDefaultsRequestProto {};
+            let response: hdfs::GetServerDefaultsResponseProto =
+                self.call("getServerDefaults", &request).await?;
+            Ok::<ServerDefaults, Error>(response.server_defaults.into())
+        };
+        self.shared.defaults.get_or_try_init(ask).await.copied()
+    }
+
+    /// Hadoop's checksum of a whole file.
+    pub async fn checksum(&self, path: &str) -> Result<crate::FileChecksum> {
+        crate::checksum::of_file(self, path).await
+    }
+
+    /// Where the blocks of a range are.
+    pub async fn block_locations(
+        &self,
+        path: &str,
+        offset: u64,
+        length: u64,
+    ) -> Result<hdfs::LocatedBlocksProto> {
+        let request = hdfs::GetBlockLocationsRequestProto { src: path.to_owned(), offset, length };
+        let response: hdfs::GetBlockLocationsResponseProto = self.call("getBlockLocations", &request).await?;
+        response.locations.ok_or_else(|| missing(path))
+    }
+
+    pub(crate) fn lease(&self) -> LeaseGuard {
+        self.shared.leases.open()
+    }
+
+    /// How blocks are written and read, before anything that a single file says.
+    pub(crate) async fn block_options(&self, options: &CreateOptions) -> Result<BlockOptions> {
+        let settings = &self.shared.settings;
+        let defaults = self.defaults().await?;
+        Ok(BlockOptions {
+            checksums: options.checksums.or(settings.checksums).unwrap_or(defaults.checksums),
+            bytes_per_checksum: options
+                .bytes_per_checksum
+                .or(settings.bytes_per_checksum)
+                .unwrap_or(defaults.bytes_per_checksum),
+            packet_bytes: settings.packet_bytes.unwrap_or(defaults.packet_bytes),
+            ..self.read_options()
+        })
+    }
+
+    pub(crate) fn read_options(&self) -> BlockOptions {
+        let settings = &self.shared.settings;
+        BlockOptions {
+            connect_timeout: settings.connect_timeout,
+            io_timeout: settings.io_timeout,
+            by_host_name: settings.by_host_name,
+            ..BlockOptions::new(self.client_name())
+        }
+    }
+
+    pub(crate) fn nonsense(&self, method: &str, reason: &str) -> Error {
+        Error::Nonsense { address: self.uri(), method: method.to_owned(), reason: reason.to_owned() }
+    }
+}
+
+fn permission(mode: u16) -> hdfs::FsPermissionProto {
+    hdfs::FsPermissionProto { perm: u32::from(mode) }
+}
+
+fn missing(path: &str) -> Error {
+    Error::Fs(FsError::NotFound(format!("File does not exist: {path}")))
+}
+
+fn refused(message: String) -> Error {
+    Error::Fs(FsError::Io(message))
+}

@@ -1,0 +1,67 @@
+//! The entries of a directory, fetched page by page.
+
+use crate::{Error, FileStatus, FileSystem, Result};
+use base::FsError;
+use bytes::Bytes;
+use proto::hdfs;
+use std::collections::VecDeque;
+
+/// Walks through a directory in the order of names. A directory of millions costs the memory of one page.
+pub struct Listing {
+    fs: FileSystem,
+    path: String,
+    page: VecDeque<FileStatus>,
+    /// The last name seen, after which the next page begins; nothing when there is no further page.
+    after: Option<Bytes>,
+}
+
+impl Listing {
+    pub(crate) fn new(fs: FileSystem, path: &str) -> Self {
+        Self { fs, path: path.to_owned(), page: VecDeque::new(), after: Some(Bytes::new()) }
+    }
+
+    /// The next entry, or nothing at the end. A file is its own only entry.
+    pub async fn next(&mut self) -> Result<Option<FileStatus>> {
+        while self.page.is_empty() {
+            let Some(after) = self.after.take() else { return Ok(None) };
+            self.fetch(after).await?;
+        }
+        Ok(self.page.pop_front())
+    }
+
+    /// All that is left.
+    pub async fn collect(mut self) -> Result<Vec<FileStatus>> {
+        let mut entries = Vec::new();
+        while let Some(entry) = self.next().await? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    async fn fetch(&mut self, after: Bytes) -> Result<()> {
+        let request = hdfs::GetListingRequestProto {
+            src: self.path.clone(),
+            start_after: after.clone(),
+            need_location: false,
+        };
+        let response: hdfs::GetListingResponseProto = self.fs.call("getListing", &request).await?;
+        let Some(listing) = response.dir_list else {
+            let message = format!("File {} does not exist.", self.path);
+            return Err(Error::Fs(FsError::NotFound(message)));
+        };
+        if listing.remaining_entries > 0 {
+            // A page that does not move on would be asked for over and over.
+            let last = listing.partial_listing.last().map(|entry| entry.path.clone());
+            let last = last.filter(|last| *last > after).ok_or_else(|| {
+                self.fs.nonsense("getListing", "a page with no further name, and more to come")
+            })?;
+            self.after = Some(last);
+        }
+        self.page = listing
+            .partial_listing
+            .into_iter()
+            .map(|entry| FileStatus::from_wire(&self.path, entry))
+            .collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Calls to whichever metadata server of a file system is active.
+//!
+//! A call goes to the server that answered last. One that is not active sends the call on to the next; one that
+//! cannot be reached likewise; one that asks for patience is asked again. Where a connection broke after a
+//! call went out, nobody knows whether it was carried out, and the very same call (client id and call id) goes
+//! out again: the servers remember what they answered.
+
+use crate::{Error, Location, Result, config::Settings};
+use base::{ClientId, FsError};
+use prost::{Message, Name};
+use proto::{exception, protocol};
+use rpc::{CallError, CallIdentity, Client, ClientOptions};
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::Duration,
+};
+
+/// Attempts when no server has answered yet: a wrong address should be told soon.
+const FIRST_ATTEMPTS_MAX: u32 = 4;
+/// The pause after such an attempt; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// All metadata servers of one file system.
+pub struct Namenodes {
+    location: Location,
+    /// In the order of [`Location::servers`].
+    clients: Vec<Client>,
+    /// Which one is asked first: the one that last answered.
+    current: AtomicUsize,
+    /// A server has answered at least once, so that the address is right.
+    is_known: AtomicBool,
+    failovers_max: u32,
+    pause: Duration,
+    pause_max: Duration,
+}
+
+/// What to do after an attempt that brought no answer.
+enum Next {
+    /// Ask another server.
+    Elsewhere(Error),
+    /// Ask the same one again.
+    Again(Error),
+}
+
+impl Namenodes {
+    pub fn new(location: Location, settings: &Settings) -> Self {
+        // One name for all servers: a call that moves on to another is still the same call there.
+        let client_id = Some(ClientId(*uuid::Uuid::new_v4().as_bytes()));
+        let options = ClientOptions { client_id, ..options(settings.connect_timeout) };
+        let client = |address: &String| {
+            Client::connect(address.as_str(), protocol::CLIENT_NAMENODE, &settings.user, options.clone())
+        };
+        Self {
+            clients: location.servers.iter().map(client).collect(),
+            location,
+            current: AtomicUsize::new(0),
+            is_known: AtomicBool::new(false),
+            failovers_max: settings.retries.failovers_max,
+            pause: settings.retries.failover_pause,
+            pause_max: settings.retries.failover_pause_max,
+        }
+    }
+
+    /// Calls a method until a server answers it, or until there is no more hope.
+    pub async fn call<Q, A>(&self, method: &str, request: &Q) -> Result<A>
+    where
+        Q: Message + Name,
+        A: Message + Default + Name,
+    {
+        let first = self.clients[0].new_call();
+        let mut attempts: u32 = 0;
+        loop {
+            let index = self.current.load(Ordering::Relaxed) % self.clients.len();
+            let identity = CallIdentity { retry_count: attempts as i32, ..first };
+            let error = match self.clients[index].call_as::<Q, A>(identity, method, request).await {
+                Ok(answer) => {
+                    self.is_known.store(true, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Err(error) => error,
+            };
+            let next = self.judge(index, method, error)?;
+            attempts += 1;
+            let (pause, attempts_max) = match self.is_known.load(Ordering::Relaxed) {
+                true => (self.pause, self.failovers_max),
+                // Each of several servers gets its turn.
+                false => (FIRST_PAUSE, FIRST_ATTEMPTS_MAX.max(self.clients.len() as u32 + 1)),
+            };
+            let (error, elsewhere) = match next {
+                Next::Elsewhere(error) => (error, true),
+                Next::Again(error) => (error, false),
+            };
+            if attempts > attempts_max.max(u32::from(matches!(error, Error::Fs(_))) * self.failovers_max) {
+                return Err(error);
+            }
+            tracing::info!("{method}: {error}; trying again");
+            if elsewhere {
+                let next = (index + 1) % self.clients.len();
+                let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            // The others are asked at once; pauses begin when all have said no.
+            let rounds = attempts / self.clients.len() as u32;
+            if rounds > 0 || !elsewhere {
+                let doubled = pause.saturating_mul(1 << rounds.saturating_sub(1).min(10));
+                tokio::time::sleep(doubled.min(self.pause_max)).await;
+            }
+        }
+    }
+
+    fn judge(&self, index: usize, method: &str, error: CallError) -> Result<Next> {
+        match error {
+            CallError::Remote { class, message, .. } => {
+                match exception::from_remote(&class, &message) {
+                    // That it is not active is an answer, too: the address is right.
+                    error @ FsError::NotActive(_) => Ok(Next::Elsewhere(Error::Fs(error))),
+                    error @ FsError::Retry(_) => Ok(Next::Again(Error::Fs(error))),
+                    error => {
+                        self.is_known.store(true, Ordering::Relaxed);
+                        Err(Error::Fs(error))
+                    }
+                }
+            }
+            CallError::Decode(reason) => Err(Error::Nonsense {
+                address: self.location.servers[index].clone(),
+                method: method.to_owned(),
+                reason: reason.to_string(),
+            }),
+            error => Ok(Next::Elsewhere(Error::Unreachable {
+                target: self.location.uri(),
+                tried: self.location.servers.join(", "),
+                reason: match error {
+                    CallError::Connect(error) => error.to_string(),
+                    error => error.to_string(),
+                },
+            })),
+        }
+    }
+}
+
+/// A client of a data server's RPC port.
+pub(crate) fn to_data_server(address: &str, user: &str, connect_timeout: Duration) -> Client {
+    Client::connect(address, protocol::CLIENT_DATANODE, user, options(connect_timeout))
+}
+
+fn options(connect_timeout: Duration) -> ClientOptions {
+    ClientOptions { connect_timeout, ..ClientOptions::default() }
+}
