@@ -11,20 +11,31 @@
 //!
 //! Start with [`Namespace`], then `ops/mkdirs.rs`.
 
+mod access;
+mod change;
 pub mod context;
+mod digest;
 pub mod edit;
+mod entry_limits;
 pub mod file_status;
 pub mod image;
+mod lease;
 pub mod limits;
 pub mod namespace;
 pub mod ops;
+pub mod path;
 pub mod reads;
 pub mod renewals;
+mod resolve;
+mod retry;
+mod store;
+mod tree;
 
 pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
+pub use digest::fingerprint;
 pub use edit::{DecodeError, Edit};
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use image::{ImageError, Snapshot};
 pub use limits::{AccessPolicy, Limits};
-pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace, fingerprint};
+pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use renewals::Renewals;

@@ -1,10 +1,36 @@
 //! One partition of the tree.
 
-use crate::{Edit, Reply, RetryLookup, Snapshot};
+use crate::{
+    Edit, Reply, RetryLookup, Snapshot,
+    edit::Body,
+    ops,
+    retry::{Record, RetryIndex},
+    store::{
+        attributes::{AttributeIndex, AttributeValues},
+        index::InodeIndex,
+        inode::Inode,
+        strings::StringIndex,
+    },
+    tree::Tree,
+};
 use base::{Block, BlockId, CallOrigin, InodeId, Timestamp, TxId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// See the crate's documentation.
-pub struct Namespace {}
+/// See the crate's documentation. What is beside the tree is derived from it.
+pub struct Namespace {
+    pub(crate) tree: Tree,
+    pub(crate) index: InodeIndex,
+    pub(crate) strings: StringIndex,
+    pub(crate) attributes: AttributeIndex,
+    pub(crate) retry: RetryIndex,
+    /// The files that each holder has open. When holders last renewed is known to the active alone.
+    pub(crate) leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
+    /// The files of the blocks that are being written.
+    pub(crate) open_blocks: BTreeMap<BlockId, InodeId>,
+}
 
 /// What `blocks` must be told after an edit was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,104 +90,173 @@ pub struct Memory {
     pub blocks: usize,
     pub index: usize,
     pub attributes: usize,
+    /// By estimate: leases live in ordered maps.
     pub leases: usize,
     pub retry_cache: usize,
 }
 
-/// A digest of a request, to tell a repeated call from a call id used twice.
-pub fn fingerprint(method: &str, request: &[u8]) -> u64 {
-    let _ = (method, request);
-    todo!()
-}
-
 impl Namespace {
     /// An empty tree whose root belongs to `owner:group`. `seed` keys the hash tables of this process: it
-    /// reaches no edit, digest or image.
+    /// reaches no edit, digest or image. The other arguments must be the same on all members.
     pub fn new(seed: u64, owner: &str, group: &str, now: Timestamp) -> Self {
-        let _ = (seed, owner, group, now);
-        todo!()
+        let mut ns = Self::empty(seed);
+        let values =
+            AttributeValues { owner, group, mode: 0o755, replication: 0, storage_policy: 0, block_size: 0 };
+        let attributes = ns.acquire_attributes(values);
+        ns.tree.root = ns.insert_inode(Inode::directory(InodeId::ROOT, attributes, now), b"");
+        ns
     }
 
-    /// Carries out an edit that [`crate::ops`] planned, on this member or another.
+    /// Nothing, not even a root.
+    pub(crate) fn empty(seed: u64) -> Self {
+        Self {
+            tree: Tree::new(),
+            index: InodeIndex::new(seed),
+            strings: StringIndex::new(seed),
+            attributes: AttributeIndex::new(seed),
+            retry: RetryIndex::new(seed),
+            leases: BTreeMap::new(),
+            open_blocks: BTreeMap::new(),
+        }
+    }
+
+    /// Carries out an edit that [`crate::ops`] planned, on this member or another. The edit must have been
+    /// planned on this very state.
     pub fn apply(&mut self, at: TxId, edit: &Edit) -> Applied {
-        let _ = (at, edit);
-        todo!()
-    }
-
-    /// The first entry of an epoch: raises the id counters by these steps, so that an id given out in a tail
-    /// that was cut off is never used again. Needed by `metad` at every start.
-    pub fn start_epoch(&mut self, at: TxId, inodes: u64, blocks: u64, generation_stamps: u64) {
-        let _ = (at, inodes, blocks, generation_stamps);
-        todo!()
-    }
-
-    /// An entry of the log that is no edit (a checkpoint): only the place in the log moves on.
-    pub fn pass(&mut self, at: TxId) {
-        let _ = at;
-        todo!()
-    }
-
-    /// The newest block id and generation stamp given out; `blocks` is told after a start.
-    pub fn last_allocated(&self) -> (BlockId, base::GenerationStamp) {
-        todo!()
+        let time = edit.time;
+        let mut applied = Applied::default();
+        applied.reply = match &edit.body {
+            Body::Mkdirs(edit) => ops::mkdirs::apply(self, time, edit),
+            Body::Create(edit) => ops::create::apply(self, time, edit, &mut applied.block_changes),
+            Body::AddBlock(edit) => ops::add_block::apply(self, edit, &mut applied.block_changes),
+            Body::AbandonBlock(edit) => ops::abandon_block::apply(self, edit, &mut applied.block_changes),
+            Body::Complete(edit) => ops::complete::apply(self, time, edit, &mut applied.block_changes),
+            Body::Rename(edit) => ops::rename::apply(self, time, edit, &mut applied.block_changes),
+            Body::Delete(edit) => ops::delete::apply(self, time, edit, &mut applied.block_changes),
+            Body::Cleanup(edit) => ops::cleanup::apply(self, edit, &mut applied.block_changes),
+            Body::SetPermission(edit) => ops::set_permission::apply(self, edit),
+            Body::SetOwner(edit) => ops::set_owner::apply(self, edit),
+            Body::SetTimes(edit) => ops::set_times::apply(self, edit),
+            Body::SetReplication(edit) => ops::set_replication::apply(self, edit, &mut applied.block_changes),
+            Body::Fsync(edit) => ops::fsync::apply(self, edit),
+            Body::NewStamp(edit) => ops::update_block_for_pipeline::apply(self, edit),
+            Body::UpdatePipeline(edit) => ops::update_pipeline::apply(self, edit, &mut applied.block_changes),
+            Body::StartRecovery(edit) => ops::release_lease::apply(self, edit),
+            Body::FinishRecovery(edit) => {
+                ops::commit_block_synchronization::apply(self, time, edit, &mut applied.block_changes)
+            }
+        };
+        let counters = &mut self.tree.counters;
+        counters.applied = at;
+        counters.time = counters.time.max(time);
+        let time = counters.time;
+        if let Some(origin) = &edit.origin {
+            self.retry.insert(&mut self.tree.retry, Record::new(origin, applied.reply, time));
+        }
+        self.retry.evict(&mut self.tree.retry, time);
+        applied
     }
 
     /// The last edit applied; `TxId::default()` before the first.
     pub fn applied(&self) -> TxId {
-        todo!()
+        self.tree.counters.applied
+    }
+
+    /// Notes that the journal went on to `at` with an entry that was no edit.
+    pub fn skip_to(&mut self, at: TxId) {
+        self.tree.counters.applied = at;
     }
 
     /// To be asked before planning a call that changes something.
     pub fn retry_lookup(&self, origin: &CallOrigin, fingerprint: u64) -> RetryLookup {
-        let _ = (origin, fingerprint);
-        todo!()
+        self.retry.lookup(&self.tree.retry, origin.client_id, origin.call_id, fingerprint)
     }
 
     /// Equal on all members that applied the same edits.
     pub fn digest(&self) -> u64 {
-        todo!()
+        self.tree.digest()
     }
 
     /// The tree as it is now, to be written by another thread while this one goes on.
     pub fn snapshot(&self) -> Snapshot {
-        todo!()
+        Snapshot::new(self.tree.clone())
     }
 
     pub fn counts(&self) -> Counts {
-        todo!()
+        let counters = &self.tree.counters;
+        Counts {
+            files: counters.files,
+            directories: counters.directories,
+            blocks: u64::from(self.tree.blocks.live()),
+            files_under_construction: u64::from(self.tree.open_files.live()),
+            orphans: self.tree.orphans.len() as u64,
+            retry_entries: self.tree.retry.len(),
+        }
     }
 
     pub fn memory(&self) -> Memory {
-        todo!()
+        let tree = &self.tree;
+        let lease_bytes = |files: &BTreeSet<InodeId>| 96 + files.len() * 40;
+        Memory {
+            inodes: tree.inodes.bytes(),
+            names: tree.names.bytes(),
+            children: tree.children.bytes(),
+            blocks: tree.blocks.bytes(),
+            index: self.index.bytes(),
+            attributes: tree.attributes.bytes()
+                + tree.strings.bytes()
+                + self.attributes.bytes()
+                + self.strings.bytes(),
+            leases: tree.open_files.bytes() + self.leases.values().map(lease_bytes).sum::<usize>(),
+            retry_cache: tree.retry.bytes() + self.retry.bytes(),
+        }
     }
 
-    /// The holders of leases in order of their names, with the files that each has open.
+    /// The holders of leases in order of their names, with the number of files that each has open.
     pub fn leases(&self) -> impl Iterator<Item = (&str, usize)> {
-        std::iter::empty()
+        self.leases.iter().map(|(holder, files)| (&**holder, files.len()))
     }
 
     /// The files that a holder has open, in order of their ids.
     pub fn files_of(&self, holder: &str) -> Vec<InodeId> {
-        let _ = holder;
-        todo!()
+        self.leases.get(holder).map(|files| files.iter().copied().collect()).unwrap_or_default()
     }
 
-    /// All blocks of all files, to fill `blocks` after an image was read. The flag says whether the block is
-    /// committed.
+    /// All blocks of all files, to fill `blocks` after an image was read: block, file, replication, and
+    /// whether the block is committed. Blocks of a deleted subtree count until it has been taken apart.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(Block, InodeId, u16, bool)) {
-        let _ = visit;
-        todo!()
+        let orphans = self.tree.orphans.iter().filter_map(|inode| self.handle(*inode));
+        let mut stack: Vec<u32> = std::iter::once(self.tree.root).chain(orphans).collect();
+        while let Some(handle) = stack.pop() {
+            let inode = self.tree.inode(handle);
+            if inode.is_directory() {
+                stack.extend(self.tree.children_of(handle, 0));
+                continue;
+            }
+            let replication = self.tree.attributes.get(inode.attributes).replication;
+            for stored in self.tree.blocks_of(handle) {
+                visit(stored.block, inode.id(), replication, stored.committed);
+            }
+        }
     }
 
     /// The file that a block being written belongs to.
     pub fn file_of_open_block(&self, block: BlockId) -> Option<InodeId> {
-        let _ = block;
-        todo!()
+        self.open_blocks.get(&block).copied()
     }
 
     /// The path of an inode; `None` if it is not (or no longer) in the tree.
     pub fn path_of(&self, inode: InodeId) -> Option<String> {
-        let _ = inode;
-        todo!()
+        let handle = self.handle(inode)?;
+        self.tree.is_attached(handle).then(|| self.tree.path_of(handle))
+    }
+
+    pub(crate) fn handle(&self, inode: InodeId) -> Option<u32> {
+        self.index.find(&self.tree.inodes, inode)
+    }
+
+    /// The handle of an inode that an edit names. It is there, since the edit was planned on this state.
+    pub(crate) fn expect(&self, inode: InodeId) -> u32 {
+        self.handle(inode).unwrap_or_else(|| panic!("an edit names inode {inode}, which is not there"))
     }
 }

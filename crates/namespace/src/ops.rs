@@ -1,8 +1,10 @@
-//! The operations that change the tree, one file each: what it promises, `Request`, `plan`, and `apply`.
+//! The operations that change the tree, one file each: what it promises, `Request`, the edit, `plan` and
+//! `apply`.
 
 pub mod abandon_block;
 pub mod add_block;
 pub mod cleanup;
+pub mod commit_block_synchronization;
 pub mod complete;
 pub mod create;
 pub mod delete;

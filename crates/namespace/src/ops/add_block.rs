@@ -1,7 +1,16 @@
 //! Gives a file that is being written its next block.
+//!
+//! The client names the block that it believes to be the last, with its final length, which is thereby
+//! committed. A client that missed the answer asks again with the same previous block, and is given the
+//! same new one; anything else is refused.
 
-use crate::{BlockFacts, Context, Edit, Namespace, Reply};
-use base::{Block, FsResult, InodeId};
+use crate::{
+    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    edit::{Body, codec::record_fields},
+    lease,
+    store::block_list::{LENGTH_LIMIT, Stored},
+};
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -17,12 +26,128 @@ pub struct Request<'a> {
 pub enum Plan {
     /// Choose targets, then apply; the answer is [`Reply::Block`].
     New { edit: Edit, inode: InodeId, replication: u16, block_size: u64 },
-    /// The client repeats itself: answer with the last block and the targets that it already has.
-    Again(Reply),
+    /// The client repeats itself: answer with the last block and the targets that it already has. If it has
+    /// none, choose some.
+    Again { reply: Reply, replication: u16, block_size: u64 },
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddBlockEdit {
+    pub inode: InodeId,
+    /// The last block so far, with its final length, if it was not yet committed.
+    pub committed: Option<Block>,
+    pub block: Block,
+}
+
+record_fields! { AddBlockEdit { inode, committed, block } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
-    let _ = (ns, ctx, req, facts);
-    todo!()
+    let found = lease::find(ns, ctx, req.path, req.inode)?;
+    let file = lease::check(ns, &found, req.holder)?;
+    let tree = &ns.tree;
+    let attributes = tree.attributes_of(file);
+    let (replication, block_size) = (attributes.replication, attributes.block_size);
+    let inode = tree.inode(file).id();
+    let mut count = 0u32;
+    let mut offset = 0;
+    let (mut last, mut penultimate) = (None::<Stored>, None::<Stored>);
+    for stored in tree.blocks_of(file) {
+        count += 1;
+        offset += stored.block.length;
+        (penultimate, last) = (last, Some(stored));
+    }
+    if !is_same(req.previous, last) {
+        let full = last.is_some_and(|last| last.committed && last.block.length >= block_size);
+        if req.previous.is_none() && full {
+            // The client appends behind a full block, which it was not told of.
+        } else if let Some(last) = last.filter(|_| is_same(req.previous, penultimate)) {
+            if last.block.length != 0 {
+                return Err(FsError::Io(format!(
+                    "Request looked like a retry to allocate block {} but it already contains {} bytes",
+                    last.block, last.block.length
+                )));
+            }
+            let reply = Reply::Block { inode, block: last.block, offset };
+            return Ok(Plan::Again { reply, replication, block_size });
+        } else {
+            return Err(FsError::Io(format!(
+                "Cannot allocate block in {}: passed 'previous' block {} does not match actual last block \
+                 in file {}",
+                tree.path_of(file),
+                name(req.previous),
+                name(last.map(|last| last.block))
+            )));
+        }
+    }
+    if penultimate.is_some_and(|block| !facts.is_complete(&block.block)) {
+        return Err(FsError::NotReplicatedYet(format!("Not replicated yet: {}", tree.path_of(file))));
+    }
+    if count >= ctx.limits.blocks_per_file_max {
+        return Err(FsError::Io(format!(
+            "File has reached the limit on maximum number of blocks \
+             (dfs.namenode.fs-limits.max-blocks-per-file): {count} >= {}",
+            ctx.limits.blocks_per_file_max
+        )));
+    }
+    let committed = match last {
+        Some(last) => commit(tree.path_of(file).as_str(), last, req.previous)?,
+        None => None,
+    };
+    let block = Block {
+        id: BlockId(tree.counters.last_block.0 + 1),
+        generation_stamp: GenerationStamp(tree.counters.last_stamp.0 + 1),
+        length: 0,
+    };
+    let edit = Edit::new(ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }));
+    Ok(Plan::New { edit, inode, replication, block_size })
+}
+
+fn name(block: Option<Block>) -> String {
+    block.map_or_else(|| "null".into(), |block| block.to_string())
+}
+
+/// HDFS's `matchingIdAndGenStamp`.
+pub(crate) fn is_same(claimed: Option<Block>, stored: Option<Stored>) -> bool {
+    let key = |block: Block| (block.id, block.generation_stamp);
+    claimed.map(key) == stored.map(|stored| key(stored.block))
+}
+
+/// What the last block must become when its writer says that it is finished; `None` if that is known.
+pub(crate) fn commit(path: &str, last: Stored, claimed: Option<Block>) -> FsResult<Option<Block>> {
+    let Some(claimed) = claimed.filter(|_| !last.committed) else {
+        return Ok(None);
+    };
+    if !is_same(Some(claimed), Some(last)) {
+        return Err(FsError::Io(format!(
+            "Commit block with mismatching GS. NN has {}, client submits {claimed}",
+            last.block
+        )));
+    }
+    if claimed.length < last.block.length || claimed.length >= LENGTH_LIMIT {
+        return Err(FsError::Io(format!(
+            "Cannot commit block {claimed} of {path} with {} bytes: it has at least {} and at most {}",
+            claimed.length,
+            last.block.length,
+            LENGTH_LIMIT - 1
+        )));
+    }
+    Ok(Some(claimed))
+}
+
+/// Makes the length of the last block final.
+pub(crate) fn apply_commit(ns: &mut Namespace, file: u32, block: Block, changes: &mut Vec<BlockChange>) {
+    ns.set_last(file, Stored { block, committed: true });
+    changes.push(BlockChange::Committed { block });
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &AddBlockEdit, changes: &mut Vec<BlockChange>) -> Reply {
+    let file = ns.expect(edit.inode);
+    if let Some(block) = edit.committed {
+        apply_commit(ns, file, block, changes);
+    }
+    let offset = ns.tree.length_of(file);
+    ns.append_block(file, Stored { block: edit.block, committed: false });
+    let replication = ns.tree.attributes_of(file).replication;
+    changes.push(BlockChange::Allocated { block: edit.block, inode: edit.inode, replication });
+    Reply::Block { inode: edit.inode, block: edit.block, offset }
 }

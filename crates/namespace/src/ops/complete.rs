@@ -1,7 +1,16 @@
 //! Closes a file that was being written.
+//!
+//! All its blocks must have enough finished replicas. That is a fact which this module is told; while it is
+//! not so, nothing changes, and the plan is made again when a replica is reported.
 
-use crate::{BlockFacts, Context, Edit, Namespace};
-use base::{Block, FsResult, InodeId};
+use crate::{
+    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    edit::{Body, codec::record_fields},
+    lease,
+    ops::add_block,
+    store::NONE,
+};
+use base::{Block, FsResult, InodeId, Timestamp};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -23,8 +32,79 @@ pub enum Plan {
     Waiting(Block),
 }
 
-/// See the module.
+/// Closes a file, whether its writer asks for it or its lease is taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompleteEdit {
+    pub inode: InodeId,
+    /// The last block with its final length, if it was not yet committed.
+    pub committed: Option<Block>,
+    /// The last block was never written: it goes away.
+    pub drop_last: bool,
+}
+
+record_fields! { CompleteEdit { inode, committed, drop_last } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
-    let _ = (ns, ctx, req, facts);
-    todo!()
+    let found = lease::find(ns, ctx, req.path, req.inode)?;
+    let file = match lease::check(ns, &found, req.holder) {
+        Ok(file) => file,
+        Err(error) => return closed_already(ns, &found, req).then_some(Plan::Already).ok_or(error),
+    };
+    let tree = &ns.tree;
+    let last = tree.last_block(file);
+    let mut committed = None;
+    if last != NONE {
+        let stored = tree.blocks.stored(last);
+        committed = add_block::commit(&tree.path_of(file), stored, req.last)?;
+        let mut final_blocks = tree.blocks_of(file).map(|stored| stored.block);
+        let waiting = final_blocks.find(|block| {
+            if block.id == stored.block.id {
+                // A length that nobody stated is not final.
+                (committed.is_none() && !stored.committed)
+                    || !facts.is_complete(&committed.unwrap_or(stored.block))
+            } else {
+                !facts.is_complete(block)
+            }
+        });
+        if let Some(block) = waiting {
+            return Ok(Plan::Waiting(committed.filter(|last| last.id == block.id).unwrap_or(block)));
+        }
+    }
+    let edit = CompleteEdit { inode: tree.inode(file).id(), committed, drop_last: false };
+    Ok(Plan::Close(Edit::new(ctx, Body::Complete(edit))))
+}
+
+/// A client that missed the answer may ask again: the file is closed and ends with the block it names.
+fn closed_already(ns: &Namespace, found: &lease::Found, req: &Request<'_>) -> bool {
+    let Some(file) = found.handle else {
+        return false;
+    };
+    let inode = ns.tree.inode(file);
+    if inode.is_directory() || inode.is_open() || !ns.tree.is_attached(file) {
+        return false;
+    }
+    let last = ns.tree.last_block(file);
+    add_block::is_same(req.last, (last != NONE).then(|| ns.tree.blocks.stored(last)))
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &CompleteEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let file = ns.expect(edit.inode);
+    if let Some(block) = edit.committed {
+        add_block::apply_commit(ns, file, block, changes);
+    }
+    if edit.drop_last {
+        ns.remove_last_block(file, changes);
+    }
+    ns.close_file(file);
+    ns.set_modified(file, time);
+    let last = ns.tree.last_block(file);
+    if last != NONE {
+        changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+    }
+    Reply::Bool(true)
 }

@@ -1,7 +1,20 @@
 //! Creates a file and opens it for writing.
+//!
+//! Missing directories are made if the client asks, with the permission of the one they enter. An existing
+//! file is replaced if the flags say so: it is removed and the new one is another inode. Otherwise the
+//! answer depends on whether somebody is writing it, since clients wait for a dying writer's lease.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, MODE_MASK, WRITE},
+    edit::{Body, codec::record_fields},
+    ops::mkdirs::{self, NewDirectory},
+    path::Path,
+    resolve::{Purpose, Resolved, resolve},
+    store::{attributes::AttributeValues, inode::Inode},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -29,8 +42,181 @@ pub mod flag {
     pub const IGNORE_CLIENT_LOCALITY: u32 = 0x100;
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateEdit {
+    pub parent: InodeId,
+    /// Directories to be made in `parent`, from the outermost; the file enters the innermost.
+    pub missing: Vec<NewDirectory>,
+    /// The file of this name that goes away.
+    pub replaced: Option<InodeId>,
+    pub id: InodeId,
+    pub name: Box<str>,
+    pub owner: Arc<str>,
+    pub group: Arc<str>,
+    pub mode: u16,
+    pub replication: u16,
+    pub block_size: u64,
+    pub holder: Box<str>,
+    pub machine: Box<str>,
+}
+
+record_fields! { CreateEdit {
+    parent, missing, replaced, id, name, owner, group, mode, replication, block_size, holder, machine
+} }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    Path::check_length(req.path, "create", ctx.limits)?;
+    if req.flags & flag::APPEND != 0 {
+        return Err(FsError::Unsupported("Append is not supported yet: create a new file instead.".into()));
+    }
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
+    access.check_ancestor(ns, &resolved, WRITE)?;
+    let overwrite = req.flags & flag::OVERWRITE != 0;
+    match resolved.target {
+        Some(target) if ns.tree.inode(target).is_directory() => {
+            return Err(FsError::AlreadyExists(format!(
+                "{} already exists as a directory",
+                resolved.path.as_str()
+            )));
+        }
+        Some(_) if overwrite => access.check_target(ns, &resolved, WRITE)?,
+        Some(_) => {}
+        None => {
+            if !req.create_parent {
+                resolved.check_parent_exists()?;
+            }
+            if req.flags & flag::CREATE == 0 {
+                return Err(FsError::NotFound(format!("Can't overwrite non-existent {}", req.path)));
+            }
+        }
+    }
+    check_block_size(ctx, req.block_size)?;
+    check_replication(ctx, req.path, req.replication, Some(req.client_machine))?;
+    if let Some(target) = resolved.target.filter(|_| !overwrite) {
+        return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
+    }
+    let inherited = ns.tree.attributes_of(resolved.ancestor).mode | 0o300;
+    let missing = match resolved.target {
+        // It was measured when it was made, and makes room for its successor.
+        Some(_) => Vec::new(),
+        None => mkdirs::missing_ancestors(ns, ctx, &resolved, inherited)?,
+    };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Create(edit(ns, ctx, req, &resolved, missing)))))
+}
+
+fn edit(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request<'_>,
+    resolved: &Resolved<'_>,
+    missing: Vec<NewDirectory>,
+) -> CreateEdit {
+    CreateEdit {
+        parent: ns.tree.inode(resolved.ancestor).id(),
+        replaced: resolved.target.map(|target| ns.tree.inode(target).id()),
+        id: InodeId(ns.tree.counters.last_inode.0 + 1 + missing.len() as u64),
+        missing,
+        name: resolved.path.name().into(),
+        owner: ctx.caller.user.clone(),
+        group: mkdirs::group_of(ns, resolved.ancestor),
+        mode: req.permission & MODE_MASK,
+        replication: req.replication as u16,
+        block_size: req.block_size,
+        holder: req.holder.into(),
+        machine: req.client_machine.into(),
+    }
+}
+
+fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
+    let limits = ctx.limits;
+    if (size as i64) < limits.block_size_min as i64 {
+        return Err(FsError::Io(format!(
+            "Specified block size {} is less than configured minimum value \
+             dfs.namenode.fs-limits.min-block-size={} (the maximum is {})",
+            size as i64, limits.block_size_min, limits.block_size_max
+        )));
+    }
+    if size > limits.block_size_max || !size.is_multiple_of(limits.checksum_chunk) {
+        return Err(FsError::InvalidArgument(format!(
+            "Specified block size {size} is not a multiple of {} from {} to {}",
+            limits.checksum_chunk, limits.block_size_min, limits.block_size_max
+        )));
+    }
+    Ok(())
+}
+
+/// HDFS's `verifyReplication`.
+pub(crate) fn check_replication(
+    ctx: &Context<'_>,
+    path: &str,
+    replication: u32,
+    machine: Option<&str>,
+) -> FsResult<()> {
+    let (min, max) = (ctx.limits.replication_min, ctx.limits.replication_max);
+    // Clients send a signed number.
+    let asked = replication as i32;
+    let problem = if asked > i32::from(max) {
+        format!("exceeds maximum of {max}")
+    } else if asked < i32::from(min) {
+        format!("is less than the required minimum of {min}")
+    } else {
+        return Ok(());
+    };
+    let machine = machine.map(|machine| format!(", clientName={machine}")).unwrap_or_default();
+    Err(FsError::Io(format!("Requested replication factor of {asked} {problem} for {path}{machine}")))
+}
+
+/// HDFS's `recoverLeaseInternal`. `RecoveryInProgress` asks the service to release the lease of the file.
+fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, target: u32, path: &str) -> FsError {
+    let Some((holder, machine)) = ns.tree.writer_of(target) else {
+        return FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine));
+    };
+    let failed = |why: String| {
+        format!("Failed to CREATE_FILE {path} for {} on {} because {why}", req.holder, req.client_machine)
+    };
+    if holder == req.holder {
+        return FsError::AlreadyBeingCreated(failed(format!(
+            "{holder} is already the current lease holder."
+        )));
+    }
+    if ctx.renewals.is_some_and(|renewals| renewals.is_soft_expired(holder, ctx.moment)) {
+        return FsError::RecoveryInProgress(failed("lease recovery is in progress. Try again later.".into()));
+    }
+    if ns.tree.open_files.get(ns.tree.inode(target).content).recovery != 0 {
+        return FsError::RecoveryInProgress(failed(format!(
+            "another recovery is in progress by {holder} on {machine}"
+        )));
+    }
+    FsError::AlreadyBeingCreated(failed(format!(
+        "this file lease is currently owned by {holder} on {machine}"
+    )))
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &CreateEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let parent = ns.expect(edit.parent);
+    let parent = mkdirs::make_directories(ns, time, parent, &edit.missing, &edit.owner, &edit.group);
+    if let Some(replaced) = edit.replaced {
+        let replaced = ns.expect(replaced);
+        ns.detach(replaced);
+        ns.remove_inode(replaced, changes);
+    }
+    let attributes = ns.acquire_attributes(AttributeValues {
+        owner: &edit.owner,
+        group: &edit.group,
+        mode: edit.mode,
+        replication: edit.replication,
+        storage_policy: 0,
+        block_size: edit.block_size,
+    });
+    let handle = ns.insert_inode(Inode::file(edit.id, attributes, time, time), edit.name.as_bytes());
+    ns.attach(parent, handle);
+    ns.set_modified(parent, time);
+    ns.open_file(handle, &edit.holder, &edit.machine);
+    Reply::Created(edit.id)
 }

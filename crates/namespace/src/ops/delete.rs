@@ -1,7 +1,18 @@
 //! Unlinks a file or a subtree.
+//!
+//! A small subtree goes away at once. A large one is taken out of the tree at once, and taken apart by
+//! [`super::cleanup`] in steps of at most [`INODES_AT_ONCE`] inodes, each an edit of its own.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{ALL, Access},
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+
+/// How many inodes an edit touches at most.
+pub(crate) const INODES_AT_ONCE: usize = 1_000;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,8 +20,67 @@ pub struct Request<'a> {
     pub recursive: bool,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteEdit {
+    pub inode: InodeId,
+    /// The subtree is small enough to be removed at once.
+    pub at_once: bool,
+}
+
+record_fields! { DeleteEdit { inode, at_once } }
+
+/// What does not exist, and the root, cannot be deleted: the answer is false.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    access.check_parent_write(ns, &resolved)?;
+    access.check_subtree(ns, &resolved, ALL, true)?;
+    let Some(target) = resolved.target else {
+        return Ok(Planned::NoChange(Reply::Bool(false)));
+    };
+    let inode = ns.tree.inode(target);
+    if inode.children_count() > 0 && !req.recursive {
+        return Err(FsError::NotEmpty(format!("{} is non empty", resolved.path.as_str())));
+    }
+    if resolved.path.is_root() {
+        return Ok(Planned::NoChange(Reply::Bool(false)));
+    }
+    let edit = DeleteEdit { inode: inode.id(), at_once: is_small(ns, target) };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Delete(edit))))
+}
+
+/// Whether a subtree has no more inodes than an edit may touch.
+fn is_small(ns: &Namespace, top: u32) -> bool {
+    let mut stack = vec![top];
+    let mut count = 1;
+    while let Some(handle) = stack.pop() {
+        let inode = ns.tree.inode(handle);
+        count += inode.children_count() as usize;
+        if count > INODES_AT_ONCE {
+            return false;
+        }
+        if inode.children_count() > 0 {
+            let children = ns.tree.children_of(handle, 0);
+            stack.extend(children.filter(|child| ns.tree.inode(*child).is_directory()));
+        }
+    }
+    true
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &DeleteEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let target = ns.expect(edit.inode);
+    let parent = ns.tree.inode(target).parent;
+    ns.detach(target);
+    ns.set_modified(parent, time);
+    if edit.at_once {
+        ns.remove_subtree(target, changes);
+    } else {
+        ns.tree.orphans.push_back(edit.inode);
+    }
+    Reply::Bool(true)
 }

@@ -1,7 +1,15 @@
 //! Records how much of the last block has been flushed.
 
-use crate::{Context, Namespace, Planned};
-use base::{FsResult, InodeId};
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    edit::{Body, codec::record_fields},
+    lease,
+    store::{
+        NONE,
+        block_list::{LENGTH_LIMIT, Stored},
+    },
+};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -13,8 +21,38 @@ pub struct Request<'a> {
     pub inode: InodeId,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FsyncEdit {
+    pub inode: InodeId,
+    pub last_block_length: u64,
+}
+
+record_fields! { FsyncEdit { inode, last_block_length } }
+
+/// All blocks are journaled when they are allocated, so that only a new length is news.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    let found = lease::find(ns, ctx, req.path, req.inode)?;
+    let file = lease::check(ns, &found, req.holder)?;
+    let last = ns.tree.last_block(file);
+    let open = (last != NONE).then(|| ns.tree.blocks.stored(last)).filter(|last| !last.committed);
+    let Some(length) = u64::try_from(req.last_block_length).ok().filter(|length| *length > 0) else {
+        return Ok(Planned::NoChange(Reply::Unit));
+    };
+    // A length that the client learnt before another call went past this one is no news either.
+    let Some(last) = open.filter(|last| last.block.length < length) else {
+        return Ok(Planned::NoChange(Reply::Unit));
+    };
+    if length >= LENGTH_LIMIT {
+        return Err(FsError::Io(format!("Cannot fsync block {} with {length} bytes", last.block)));
+    }
+    let edit = FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Fsync(edit))))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &FsyncEdit) -> Reply {
+    let file = ns.expect(edit.inode);
+    let stored = ns.tree.blocks.stored(ns.tree.last_block(file));
+    let block = base::Block { length: edit.last_block_length, ..stored.block };
+    ns.set_last(file, Stored { block, ..stored });
+    Reply::Unit
 }

@@ -1,7 +1,20 @@
 //! Creates a directory and, if asked, the missing ones above it.
+//!
+//! A directory that is there already is what was asked for; a file in its place is an error. The missing
+//! ones above get the same permission, with write and execute for their owner; all belong to the caller, and
+//! to the group of the directory they enter.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::{Access, MODE_MASK, WRITE},
+    edit::{Body, codec::record_fields},
+    entry_limits,
+    path::Path,
+    resolve::{Purpose, Resolved, resolve},
+    store::{attributes::AttributeValues, inode::Inode},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -11,8 +24,111 @@ pub struct Request<'a> {
     pub create_parent: bool,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MkdirsEdit {
+    pub parent: InodeId,
+    /// From the outermost; each is made in the one before it.
+    pub directories: Vec<NewDirectory>,
+    pub owner: Arc<str>,
+    pub group: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDirectory {
+    pub id: InodeId,
+    pub name: Box<str>,
+    pub mode: u16,
+}
+
+record_fields! { MkdirsEdit { parent, directories, owner, group } }
+record_fields! { NewDirectory { id, name, mode } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    Path::check_length(req.path, "mkdirs", ctx.limits)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
+    if let Some(target) = resolved.target {
+        if ns.tree.inode(target).is_file() {
+            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", req.path)));
+        }
+        return Ok(Planned::NoChange(Reply::Bool(true)));
+    }
+    access.check_ancestor(ns, &resolved, WRITE)?;
+    if !req.create_parent {
+        resolved.check_parent_exists()?;
+    }
+    let mode = req.permission & MODE_MASK;
+    let mut directories = missing_ancestors(ns, ctx, &resolved, mode | 0o300)?;
+    directories.push(NewDirectory {
+        id: InodeId(ns.tree.counters.last_inode.0 + 1 + directories.len() as u64),
+        name: resolved.path.name().into(),
+        mode,
+    });
+    let edit = MkdirsEdit {
+        parent: ns.tree.inode(resolved.ancestor).id(),
+        directories,
+        owner: ctx.caller.user.clone(),
+        group: group_of(ns, resolved.ancestor),
+    };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Mkdirs(edit))))
+}
+
+/// The directories that must be made above the target, which does not exist; with the limits on all names.
+pub(crate) fn missing_ancestors(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    resolved: &Resolved<'_>,
+    mode: u16,
+) -> FsResult<Vec<NewDirectory>> {
+    entry_limits::check_room(ns, ctx, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth))?;
+    let first = ns.tree.counters.last_inode.0 + 1;
+    let count = resolved.path.depth() - resolved.ancestor_depth - 1;
+    let mut directories = Vec::with_capacity(count + 1);
+    for (at, name) in resolved.missing().enumerate() {
+        entry_limits::check_component(ctx, resolved.path.prefix(resolved.ancestor_depth + at), name)?;
+        if at < count {
+            directories.push(NewDirectory { id: InodeId(first + at as u64), name: name.into(), mode });
+        }
+    }
+    Ok(directories)
+}
+
+/// New inodes inherit the group of the directory they enter.
+pub(crate) fn group_of(ns: &Namespace, directory: u32) -> Arc<str> {
+    let attributes = ns.tree.attributes.get(ns.tree.inode(directory).attributes);
+    ns.tree.strings.shared(attributes.group).clone()
+}
+
+pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &MkdirsEdit) -> Reply {
+    let parent = ns.expect(edit.parent);
+    make_directories(ns, time, parent, &edit.directories, &edit.owner, &edit.group);
+    Reply::Bool(true)
+}
+
+/// Makes a chain of directories; answers the innermost.
+pub(crate) fn make_directories(
+    ns: &mut Namespace,
+    time: Timestamp,
+    parent: u32,
+    directories: &[NewDirectory],
+    owner: &str,
+    group: &str,
+) -> u32 {
+    let mut parent = parent;
+    for directory in directories {
+        let attributes = ns.acquire_attributes(AttributeValues {
+            owner,
+            group,
+            mode: directory.mode,
+            replication: 0,
+            storage_policy: 0,
+            block_size: 0,
+        });
+        let inode = Inode::directory(directory.id, attributes, time);
+        let handle = ns.insert_inode(inode, directory.name.as_bytes());
+        ns.attach(parent, handle);
+        ns.set_modified(parent, time);
+        parent = handle;
+    }
+    parent
 }

@@ -1,7 +1,12 @@
 //! Closes a file whose writer is presumed dead, at a client's request.
 
-use crate::{BlockFacts, Context, Edit, Namespace};
-use base::{Block, FsResult};
+use crate::{
+    BlockFacts, Context, Namespace,
+    access::{Access, WRITE},
+    ops::release_lease,
+    resolve::{Purpose, resolve},
+};
+use base::FsResult;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,18 +14,16 @@ pub struct Request<'a> {
     pub holder: &'a str,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
-    /// The file is closed: answer true.
-    Closed,
-    /// Apply it; then answer true if the file is closed, else false.
-    Edit(Edit),
-    /// Replicas of this block have still to be reported: answer false.
-    Waiting(Block),
-}
+pub use release_lease::Plan;
 
-/// See the module.
+/// The answer to the client is true if the file is closed, or is so once the edit has been applied.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
-    let _ = (ns, ctx, req, facts);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let file = resolved.file(ns)?;
+    if !ns.tree.inode(file).is_open() {
+        return Ok(Plan::Closed);
+    }
+    access.check_target(ns, &resolved, WRITE)?;
+    Ok(release_lease::plan(ns, ctx, ns.tree.inode(file).id(), facts))
 }

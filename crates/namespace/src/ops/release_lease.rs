@@ -1,19 +1,84 @@
-//! Closes files whose writer has been silent for longer than the hard limit.
+//! Takes a file away from a writer that is presumed dead: HDFS's `internalReleaseLease`.
+//!
+//! A file whose blocks are all finished is closed; a last block that was never written goes away; a last
+//! block that some server finished gets the length that was reported. Else the data servers must agree on a
+//! length first: the block gets a new stamp for that, the file another holder, and
+//! [`super::commit_block_synchronization`] finishes it.
 
-use crate::{BlockFacts, Context, Edit, Namespace};
-use base::{Block, InodeId};
+use crate::{
+    BlockFacts, Context, Edit, Namespace, Reply,
+    edit::{Body, codec::record_fields},
+    ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},
+    store::{NONE, block_list::LENGTH_LIMIT},
+};
+use base::{Block, GenerationStamp, InodeId};
+
+/// Who holds a file while its last block is recovered. Hadoop: `HdfsServerConstants.NAMENODE_LEASE_HOLDER`.
+pub const RECOVERY_HOLDER: &str = "HDFS_NameNode";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Nobody is writing the file.
     Closed,
-    Edit(Edit),
+    /// Apply it: the file is closed then.
+    Close(Edit),
+    /// Apply it, then have the data servers of `block` recover it under the new stamp.
+    Recover { edit: Edit, block: Block, stamp: GenerationStamp },
     /// Replicas of this block have still to be reported.
     Waiting(Block),
 }
 
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartRecoveryEdit {
+    pub inode: InodeId,
+    pub holder: Box<str>,
+    pub stamp: GenerationStamp,
+}
+
+record_fields! { StartRecoveryEdit { inode, holder, stamp } }
+
 /// One file of an expired holder; see [`crate::Renewals::take_hard_expired`] and [`Namespace::files_of`].
+/// To be planned again for a recovery that led to nothing: it then gets another stamp.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn BlockFacts) -> Plan {
-    let _ = (ns, ctx, inode, facts);
-    todo!()
+    let Some(file) = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_open()) else {
+        return Plan::Closed;
+    };
+    // What the service does of itself is answered to nobody.
+    let ctx = Context { origin: None, ..*ctx };
+    let close = |committed, drop_last| {
+        Plan::Close(Edit::new(&ctx, Body::Complete(CompleteEdit { inode, committed, drop_last })))
+    };
+    let last = ns.tree.last_block(file);
+    if last == NONE {
+        return close(None, false);
+    }
+    let stored = ns.tree.blocks.stored(last);
+    let block = stored.block;
+    let mut earlier = ns.tree.blocks_of(file).map(|stored| stored.block).filter(|other| other.id != block.id);
+    if let Some(waiting) = earlier.find(|block| !facts.is_complete(block)) {
+        return Plan::Waiting(waiting);
+    }
+    if stored.committed {
+        return if facts.is_complete(&block) { close(None, false) } else { Plan::Waiting(block) };
+    }
+    if block.length == 0 && !facts.is_located(&block) {
+        return close(None, true);
+    }
+    let finished = facts.recovered_length(&block).filter(|length| *length < LENGTH_LIMIT);
+    if let Some(length) = finished.filter(|length| *length >= block.length) {
+        return close(Some(Block { length, ..block }), false);
+    }
+    match next_stamp(ns) {
+        Ok(stamp) => {
+            let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
+            Plan::Recover { edit: Edit::new(&ctx, Body::StartRecovery(edit)), block, stamp }
+        }
+        Err(_) => Plan::Waiting(block),
+    }
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &StartRecoveryEdit) -> Reply {
+    let file = ns.expect(edit.inode);
+    ns.reassign(file, &edit.holder, edit.stamp);
+    Reply::Unit
 }

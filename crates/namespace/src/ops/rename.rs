@@ -1,7 +1,15 @@
-//! The old rename, which answers false where the newer one throws.
+//! The old rename, which answers false where the newer one throws. A destination that is a directory is
+//! moved into; nothing is ever replaced.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    edit::{Body, codec::record_fields},
+    entry_limits,
+    path::Path,
+    resolve::{Purpose, Resolved, resolve},
+};
+use base::{FsResult, InodeId, Timestamp};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,8 +17,111 @@ pub struct Request<'a> {
     pub destination: &'a str,
 }
 
-/// See the module.
+/// Of rename and rename2.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenameEdit {
+    pub inode: InodeId,
+    pub destination: InodeId,
+    pub name: Box<str>,
+    /// The file or empty directory that goes away.
+    pub replaced: Option<InodeId>,
+    /// The old rename answers true; the newer one nothing.
+    pub answers: bool,
+}
+
+record_fields! { RenameEdit { inode, destination, name, replaced, answers } }
+
+const REFUSED: FsResult<Planned> = Ok(Planned::NoChange(Reply::Bool(false)));
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    Path::check_length(req.destination, "rename", ctx.limits)?;
+    let access = Access::new(ctx);
+    let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
+    let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
+    // Into a directory: under the source's name.
+    let into = destination.target.filter(|target| ns.tree.inode(*target).is_directory());
+    let name = if into.is_some() { source.path.name() } else { destination.path.name() };
+    let text = match into {
+        Some(_) if destination.path.is_root() => format!("/{name}"),
+        Some(_) => format!("{}/{name}", destination.path.as_str()),
+        None => destination.path.as_str().into(),
+    };
+    access.check_parent_write(ns, &source)?;
+    match into {
+        Some(directory) => {
+            access.check(ns, directory, destination.path.as_str(), crate::access::EXECUTE)?;
+            access.check(ns, directory, destination.path.as_str(), WRITE)?;
+        }
+        None => access.check_ancestor(ns, &destination, WRITE)?,
+    }
+    let Some(moved) = source.target.filter(|_| !source.path.is_root()) else {
+        return REFUSED;
+    };
+    if text == source.path.as_str() {
+        return Ok(Planned::NoChange(Reply::Bool(true)));
+    }
+    if is_below(&text, source.path.as_str()) {
+        return REFUSED;
+    }
+    let parent = match into {
+        Some(directory) if ns.tree.child(directory, name.as_bytes()).is_some() => return REFUSED,
+        Some(directory) => directory,
+        None => match destination.parent() {
+            Some(parent) if destination.target.is_none() => parent,
+            _ => return REFUSED,
+        },
+    };
+    let parent_text = if into.is_some() { destination.path.as_str() } else { destination.path.parent() };
+    check_limits(ns, ctx, &source, parent, parent_text, name)?;
+    let edit = RenameEdit {
+        inode: ns.tree.inode(moved).id(),
+        destination: ns.tree.inode(parent).id(),
+        name: name.into(),
+        replaced: None,
+        answers: true,
+    };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Rename(edit))))
+}
+
+/// Whether a path lies strictly below another.
+pub(crate) fn is_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// HDFS's `verifyFsLimitsForRename`: a directory may be full if nothing is added to it.
+pub(crate) fn check_limits(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    source: &Resolved<'_>,
+    parent: u32,
+    parent_path: &str,
+    name: &str,
+) -> FsResult<()> {
+    entry_limits::check_component(ctx, parent_path, name)?;
+    if source.parent() != Some(parent) {
+        entry_limits::check_room(ns, ctx, parent, parent_path)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &RenameEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let moved = ns.expect(edit.inode);
+    let destination = ns.expect(edit.destination);
+    let source = ns.tree.inode(moved).parent;
+    if let Some(replaced) = edit.replaced {
+        let replaced = ns.expect(replaced);
+        ns.detach(replaced);
+        ns.remove_inode(replaced, changes);
+    }
+    ns.detach(moved);
+    ns.set_name(moved, edit.name.as_bytes());
+    ns.attach(destination, moved);
+    ns.set_modified(source, time);
+    ns.set_modified(destination, time);
+    if edit.answers { Reply::Bool(true) } else { Reply::Unit }
 }

@@ -1,18 +1,92 @@
-//! Renames, with options; the destination may be replaced.
+//! Renames, with options. The destination may be replaced if asked: a file by a file, an empty directory by
+//! a directory. What cannot be done is an error.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    Context, Edit, Namespace, Planned,
+    access::{ALL, Access, WRITE},
+    edit::Body,
+    ops::rename::{RenameEdit, check_limits, is_below},
+    path::Path,
+    resolve::{Purpose, Resolved, resolve},
+};
+use base::{FsError, FsResult};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub source: &'a str,
     pub destination: &'a str,
     pub overwrite: bool,
+    /// The caller must be allowed to delete what it moves: others will delete it from the trash.
     pub to_trash: bool,
 }
 
-/// See the module.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    Path::check_length(req.destination, "rename", ctx.limits)?;
+    let access = Access::new(ctx);
+    let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
+    let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
+    access.check_parent_write(ns, &source)?;
+    if req.to_trash {
+        access.check_subtree(ns, &source, ALL, true)?;
+    }
+    access.check_ancestor(ns, &destination, WRITE)?;
+    let (from, to) = (source.path.as_str(), destination.path.as_str());
+    let moved = check_source(&source)?;
+    if from == to {
+        return Err(FsError::AlreadyExists(format!("The source {from} and destination {to} are the same")));
+    }
+    if is_below(to, from) {
+        return Err(FsError::Io(format!(
+            "Rename destination {to} is a directory or file under source {from}"
+        )));
+    }
+    if destination.path.is_root() {
+        return Err(FsError::Io("rename destination cannot be the root".into()));
+    }
+    if let Some(target) = destination.target {
+        check_overwrite(ns, req, from, to, moved, target)?;
+    }
+    let Some(parent) = destination.parent() else {
+        return Err(FsError::NotFound(format!("rename destination parent {to} not found.")));
+    };
+    check_limits(ns, ctx, &source, parent, destination.path.parent(), destination.path.name())?;
+    let edit = RenameEdit {
+        inode: ns.tree.inode(moved).id(),
+        destination: ns.tree.inode(parent).id(),
+        name: destination.path.name().into(),
+        replaced: destination.target.map(|target| ns.tree.inode(target).id()),
+        answers: false,
+    };
+    Ok(Planned::Edit(Edit::new(ctx, Body::Rename(edit))))
+}
+
+fn check_source(source: &Resolved<'_>) -> FsResult<u32> {
+    let Some(moved) = source.target else {
+        return Err(FsError::NotFound(format!("rename source {} is not found.", source.path.as_str())));
+    };
+    if source.path.is_root() {
+        return Err(FsError::Io("rename source cannot be the root".into()));
+    }
+    Ok(moved)
+}
+
+fn check_overwrite(
+    ns: &Namespace,
+    req: &Request<'_>,
+    from: &str,
+    to: &str,
+    moved: u32,
+    target: u32,
+) -> FsResult<()> {
+    let (moved, target) = (ns.tree.inode(moved), ns.tree.inode(target));
+    if moved.is_directory() != target.is_directory() {
+        return Err(FsError::Io(format!("Source {from} and destination {to} must both be directories")));
+    }
+    if !req.overwrite {
+        return Err(FsError::AlreadyExists(format!("rename destination {to} already exists")));
+    }
+    if target.children_count() > 0 {
+        return Err(FsError::Io(format!("rename destination directory is not empty: {to}")));
+    }
+    Ok(())
 }

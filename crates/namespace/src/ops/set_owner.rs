@@ -1,7 +1,14 @@
-//! chown and chgrp.
+//! chown and chgrp. Only the superuser gives a file away; its owner may choose among the groups that it is
+//! in. Checked even where permissions are switched off.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::Access,
+    change::AttributeChange,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -10,8 +17,51 @@ pub struct Request<'a> {
     pub group: Option<&'a str>,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOwnerEdit {
+    pub inode: InodeId,
+    pub owner: Option<Box<str>>,
+    pub group: Option<Box<str>>,
+}
+
+record_fields! { SetOwnerEdit { inode, owner, group } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let target = access.check_owner(ns, &resolved)?;
+    let user = &*ctx.caller.user;
+    if !access.is_superuser {
+        if req.owner.is_some_and(|owner| owner != user) {
+            return Err(FsError::AccessDenied(format!(
+                "User {user} is not a super user (non-super user cannot change owner)."
+            )));
+        }
+        if let Some(group) = req.group.filter(|group| !ctx.caller.is_member_of(group)) {
+            return Err(FsError::AccessDenied(format!("User {user} does not belong to {group}")));
+        }
+    }
+    let attributes = ns.tree.attributes_of(target);
+    let owner = req.owner.filter(|owner| *owner != attributes.owner);
+    let group = req.group.filter(|group| *group != attributes.group);
+    if owner.is_none() && group.is_none() {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let edit = SetOwnerEdit {
+        inode: ns.tree.inode(target).id(),
+        owner: owner.map(Into::into),
+        group: group.map(Into::into),
+    };
+    Ok(Planned::Edit(Edit::new(ctx, Body::SetOwner(edit))))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetOwnerEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    let change = AttributeChange {
+        owner: edit.owner.as_deref(),
+        group: edit.group.as_deref(),
+        ..AttributeChange::default()
+    };
+    ns.set_attributes(target, change);
+    Reply::Unit
 }

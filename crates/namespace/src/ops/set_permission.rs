@@ -1,7 +1,13 @@
-//! chmod.
+//! chmod. The caller must be the owner, or the superuser, even where permissions are switched off.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::{Access, MODE_MASK},
+    change::AttributeChange,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,8 +15,28 @@ pub struct Request<'a> {
     pub permission: u16,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetPermissionEdit {
+    pub inode: InodeId,
+    pub mode: u16,
+}
+
+record_fields! { SetPermissionEdit { inode, mode } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let target = access.check_owner(ns, &resolved)?;
+    let mode = req.permission & MODE_MASK;
+    if ns.tree.attributes_of(target).mode == mode {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let edit = SetPermissionEdit { inode: ns.tree.inode(target).id(), mode };
+    Ok(Planned::Edit(Edit::new(ctx, Body::SetPermission(edit))))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetPermissionEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    ns.set_attributes(target, AttributeChange { mode: Some(edit.mode), ..AttributeChange::default() });
+    Reply::Unit
 }

@@ -1,7 +1,14 @@
-//! Changes how many replicas a file should have.
+//! Changes how many replicas a file should have. For what is no file the answer is false.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    change::AttributeChange,
+    edit::{Body, codec::record_fields},
+    ops::create,
+    resolve::{Purpose, resolve},
+};
+use base::{FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,8 +16,36 @@ pub struct Request<'a> {
     pub replication: u32,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetReplicationEdit {
+    pub inode: InodeId,
+    pub replication: u16,
+}
+
+record_fields! { SetReplicationEdit { inode, replication } }
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    create::check_replication(ctx, req.path, req.replication, None)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    access.check_target(ns, &resolved, WRITE)?;
+    let Some(target) = resolved.target.filter(|target| ns.tree.inode(*target).is_file()) else {
+        return Ok(Planned::NoChange(Reply::Bool(false)));
+    };
+    let replication = req.replication as u16;
+    if ns.tree.attributes_of(target).replication == replication {
+        return Ok(Planned::NoChange(Reply::Bool(true)));
+    }
+    let edit = SetReplicationEdit { inode: ns.tree.inode(target).id(), replication };
+    Ok(Planned::Edit(Edit::new(ctx, Body::SetReplication(edit))))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetReplicationEdit, changes: &mut Vec<BlockChange>) -> Reply {
+    let target = ns.expect(edit.inode);
+    let from = ns.tree.attributes_of(target).replication;
+    let to = edit.replication;
+    ns.set_attributes(target, AttributeChange { replication: Some(to), ..AttributeChange::default() });
+    let blocks = ns.tree.blocks_of(target);
+    changes.extend(blocks.map(|stored| BlockChange::ReplicationChanged { block: stored.block.id, from, to }));
+    Reply::Bool(true)
 }

@@ -1,7 +1,13 @@
-//! Sets the times of a file or directory.
+//! Sets the times of a file or directory. A directory keeps no access time.
 
-use crate::{Context, Namespace, Planned};
-use base::FsResult;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+    store::inode::LIMIT_48,
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -11,14 +17,68 @@ pub struct Request<'a> {
     pub accessed: i64,
 }
 
-/// See the module.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetTimesEdit {
+    pub inode: InodeId,
+    pub modified: Option<Timestamp>,
+    /// Of a file only.
+    pub accessed: Option<Timestamp>,
 }
 
-/// Records that a file was read now; see [`crate::FileBlocks::wants_access_time`].
-pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: base::InodeId) -> Planned {
-    let _ = (ns, ctx, inode);
-    todo!()
+record_fields! { SetTimesEdit { inode, modified, accessed } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    access.check_target(ns, &resolved, WRITE)?;
+    let Some(target) = resolved.target else {
+        return Err(FsError::NotFound(format!("File/Directory {} does not exist.", resolved.path.as_str())));
+    };
+    let modified = time(req.modified)?;
+    let inode = ns.tree.inode(target);
+    let accessed = time(req.accessed)?.filter(|_| inode.is_file());
+    if modified.is_none() && accessed.is_none() {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let edit = SetTimesEdit { inode: inode.id(), modified, accessed };
+    Ok(Planned::Edit(Edit::new(ctx, Body::SetTimes(edit))))
+}
+
+fn time(ms: i64) -> FsResult<Option<Timestamp>> {
+    match u64::try_from(ms) {
+        Ok(ms) if ms < LIMIT_48 => Ok(Some(Timestamp::from_ms(ms))),
+        Err(_) if ms == -1 => Ok(None),
+        _ => Err(FsError::InvalidArgument(format!(
+            "Time {ms} is out of range: -1 leaves it as it is, else 0 to {} ms",
+            LIMIT_48 - 1
+        ))),
+    }
+}
+
+/// Records that a file was read now; see [`crate::FileBlocks::wants_access_time`]. Nothing happens if it is
+/// gone, or if another read was recorded meanwhile.
+pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned {
+    let file = ns.handle(inode).map(|handle| ns.tree.inode(handle)).filter(|inode| inode.is_file());
+    let precision = ctx.limits.access_time_precision_ms;
+    if file.is_none_or(|file| precision == 0 || ctx.now.ms <= file.accessed().ms + precision) {
+        return Planned::NoChange(Reply::Unit);
+    }
+    // A read is not a change that its caller asked for: it needs no place in the retry cache.
+    let ctx = Context { origin: None, ..*ctx };
+    let edit = SetTimesEdit { inode, modified: None, accessed: Some(ctx.now) };
+    Planned::Edit(Edit::new(&ctx, Body::SetTimes(edit)))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetTimesEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    ns.change(target, |ns| {
+        let inode = ns.tree.inodes.get_mut(target);
+        if let Some(modified) = edit.modified {
+            inode.set_modified(modified);
+        }
+        if let Some(accessed) = edit.accessed {
+            inode.set_accessed(accessed);
+        }
+    });
+    Reply::Unit
 }

@@ -1,7 +1,15 @@
-//! Gives a writer whose pipeline broke a new generation stamp.
+//! Gives a writer whose pipeline broke a new generation stamp. The block keeps the old one until
+//! [`super::update_pipeline`].
 
-use crate::{Context, Namespace, Planned};
-use base::{Block, FsResult};
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    edit::{Body, codec::record_fields},
+    store::{
+        NONE,
+        block_list::{STAMP_LIMIT, Stored},
+    },
+};
+use base::{Block, FsError, FsResult, GenerationStamp, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -9,8 +17,53 @@ pub struct Request<'a> {
     pub holder: &'a str,
 }
 
-/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewStampEdit {
+    pub inode: InodeId,
+    /// As the client named it, with the new stamp.
+    pub block: Block,
+}
+
+record_fields! { NewStampEdit { inode, block } }
+
+/// The answer is [`Reply::Block`] with the new stamp; its offset means nothing.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let _ = (ns, ctx, req);
-    todo!()
+    let (file, _) = check(ns, req.block, req.holder)?;
+    let stamp = next_stamp(ns)?;
+    let block = Block { generation_stamp: stamp, ..req.block };
+    let edit = NewStampEdit { inode: ns.tree.inode(file).id(), block };
+    Ok(Planned::Edit(Edit::new(ctx, Body::NewStamp(edit))))
+}
+
+pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {
+    let next = GenerationStamp(ns.tree.counters.last_stamp.0 + 1);
+    if next.0 < STAMP_LIMIT {
+        Ok(next)
+    } else {
+        Err(FsError::Io("There are no generation stamps left".into()))
+    }
+}
+
+/// HDFS's `checkUCBlock`: the block is being written, by this holder.
+pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32, Stored)> {
+    let missing = || FsError::Io(format!("{block} does not exist or is not under construction."));
+    let inode = ns.open_blocks.get(&block.id).ok_or_else(missing)?;
+    let file = ns.handle(*inode).ok_or_else(missing)?;
+    let last = ns.tree.last_block(file);
+    if last == NONE || !ns.tree.is_attached(file) {
+        return Err(FsError::Io(format!(
+            "The file {block} belonged to does not exist or it is not under construction."
+        )));
+    }
+    if ns.tree.writer_of(file).is_none_or(|(owner, _)| owner != holder) {
+        return Err(FsError::LeaseExpired(format!(
+            "Lease mismatch: {block} is accessed by a non lease holder {holder}"
+        )));
+    }
+    Ok((file, ns.tree.blocks.stored(last)))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &NewStampEdit) -> Reply {
+    ns.note_stamp(edit.block.generation_stamp);
+    Reply::Block { inode: edit.inode, block: edit.block, offset: 0 }
 }

@@ -1,10 +1,18 @@
 //! Whether the caller may read, write or traverse.
 
-use crate::{Context, Namespace};
-use base::FsResult;
+use crate::{
+    Context, Namespace,
+    access::Access,
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult};
 
 /// `action`: the bits of Hadoop's `FsActionProto` (4 read, 2 write, 1 execute).
 pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsResult<()> {
-    let _ = (ns, ctx, path, action);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    if resolved.target.is_none() {
+        return Err(FsError::NotFound(format!("Path not found: {}", resolved.path.as_str())));
+    }
+    access.check_target(ns, &resolved, action & 7)
 }

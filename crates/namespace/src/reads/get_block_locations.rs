@@ -1,18 +1,66 @@
 //! The blocks of a file.
 
-use crate::{Context, FileBlocks, FileStatus, Namespace};
+use crate::{
+    Context, FileBlock, FileBlocks, FileStatus, Namespace,
+    access::{Access, READ},
+    path::Path,
+    resolve::{Purpose, walk},
+};
 use base::{FsResult, InodeId};
 
-/// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error.
+/// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error; that is told
+/// even to those who may not look there, as by HDFS.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
-    let _ = (ns, ctx, path, offset, length);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = walk(ns, &access, Path::parse(path)?);
+    resolved.check_not_blocked(Purpose::Other)?;
+    let file = resolved.file(ns)?;
+    if access.enabled {
+        resolved.check_traverse(ns, &access)?;
+    }
+    access.check_target(ns, &resolved, READ)?;
+    let mut blocks = blocks_of(ns, file, offset, length);
+    let precision = ctx.limits.access_time_precision_ms;
+    let accessed = ns.tree.inode(file).accessed().ms;
+    blocks.wants_access_time = precision != 0 && ctx.now.ms > accessed + precision;
+    Ok(blocks)
 }
 
 /// All blocks of a file, for located listings and statuses; `None` if it is not a file.
 pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileBlocks> {
-    let _ = (ns, inode);
-    todo!()
+    let file = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file())?;
+    Some(blocks_of(ns, file, 0, u64::MAX))
+}
+
+fn blocks_of(ns: &Namespace, file: u32, offset: u64, length: u64) -> FileBlocks {
+    let inode = ns.tree.inode(file);
+    let mut answer = FileBlocks {
+        inode: inode.id(),
+        length: 0,
+        under_construction: inode.is_open(),
+        blocks: Vec::new(),
+        last: None,
+        is_last_committed: true,
+        wants_access_time: false,
+    };
+    let end = offset.saturating_add(length);
+    let mut at = 0;
+    for stored in ns.tree.blocks_of(file) {
+        let block = FileBlock { block: stored.block, offset: at, committed: stored.committed };
+        at += stored.block.length;
+        if stored.committed {
+            answer.length = at;
+            if block.offset < end && at > offset {
+                answer.blocks.push(block);
+            }
+        } else if block.offset < end {
+            // How far a block that is being written reaches, only its replicas know.
+            answer.blocks.push(block);
+        }
+        answer.is_last_committed = stored.committed;
+        answer.last = Some(block);
+    }
+    answer
 }
 
 /// Hadoop: `getLocatedFileInfo`. `None` if there is no such file; a directory has no blocks.
@@ -21,6 +69,9 @@ pub fn get_located_file_info<'ns>(
     ctx: &Context<'_>,
     path: &str,
 ) -> FsResult<Option<(FileStatus<'ns>, Option<FileBlocks>)>> {
-    let _ = (ns, ctx, path);
-    todo!()
+    let Some(target) = super::get_file_info::target(ns, ctx, path)? else {
+        return Ok(None);
+    };
+    let blocks = ns.tree.inode(target).is_file().then(|| blocks_of(ns, target, 0, u64::MAX));
+    Ok(Some((ns.tree.status(target), blocks)))
 }

@@ -1,6 +1,10 @@
 //! A page of a directory.
 
-use crate::{Context, FileStatus, Namespace};
+use crate::{
+    Context, FileStatus, Namespace,
+    access::{Access, READ_EXECUTE},
+    resolve::{Purpose, resolve},
+};
 use base::{FsError, FsResult};
 
 /// Children in the order of their names' bytes.
@@ -21,8 +25,35 @@ pub fn get<'ns>(
     start_after: &[u8],
     need_location: bool,
 ) -> FsResult<Option<Listing<'ns>>> {
-    let _ = (ns, ctx, path, start_after, need_location);
-    todo!()
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    let Some(target) = resolved.target else {
+        return Ok(None);
+    };
+    if ns.tree.inode(target).is_file() {
+        // It is called by its path, not by a name in it.
+        let status = FileStatus { name: b"", ..ns.tree.status(target) };
+        return Ok(Some(Listing { entries: vec![status], remaining: 0 }));
+    }
+    access.check(ns, target, resolved.path.as_str(), READ_EXECUTE)?;
+    let total = ns.tree.inode(target).children_count();
+    let start = if start_after.is_empty() { 0 } else { ns.tree.rank_after(target, start_after) };
+    let count = ((total - start) as usize).min(ctx.limits.listing_max);
+    let mut entries = Vec::with_capacity(count);
+    let mut budget = ctx.limits.listing_max as u64;
+    for child in ns.tree.children_of(target, start).take(count) {
+        let status = ns.tree.status(child);
+        entries.push(status);
+        if need_location && !status.is_directory() {
+            let blocks = ns.tree.blocks_of(child).count() as u64;
+            budget = budget.saturating_sub(blocks * u64::from(status.replication));
+            if budget == 0 {
+                break;
+            }
+        }
+    }
+    let remaining = total - start - entries.len() as u32;
+    Ok(Some(Listing { entries, remaining }))
 }
 
 /// Several directories in one call; Hadoop's `getBatchedListing`.
@@ -49,6 +80,35 @@ pub fn get_batched<'ns>(
     start: (u32, &[u8]),
     need_location: bool,
 ) -> FsResult<BatchedListing<'ns>> {
-    let _ = (ns, ctx, paths, start, need_location);
-    todo!()
+    let limit = ctx.limits.batched_listing_paths_max;
+    if paths.len() > limit {
+        return Err(FsError::InvalidArgument(format!("Too many source paths ({} > {limit})", paths.len())));
+    }
+    let (first, mut start_after) = start;
+    let mut answer = BatchedListing { listings: Vec::new(), has_more: false, next: (0, Vec::new()) };
+    let mut entries = 0;
+    for (index, path) in paths.iter().enumerate().skip(first as usize) {
+        let listing = match get(ns, ctx, path, start_after, need_location) {
+            Ok(Some(listing)) => Ok(listing),
+            Ok(None) => Err(FsError::NotFound(format!("Path {path} does not exist"))),
+            Err(error) => Err(error),
+        };
+        start_after = b"";
+        let (mut remaining, mut last) = (0, Vec::new());
+        if let Ok(listing) = &listing {
+            entries += listing.entries.len();
+            remaining = listing.remaining;
+            last = listing.entries.last().map(|entry| entry.name.to_vec()).unwrap_or_default();
+        }
+        answer.listings.push(PartialListing { parent_index: index as u32, listing });
+        if remaining > 0 {
+            (answer.has_more, answer.next) = (true, (index as u32, last));
+            break;
+        }
+        if entries >= ctx.limits.listing_max && index + 1 < paths.len() {
+            (answer.has_more, answer.next) = (true, (index as u32 + 1, Vec::new()));
+            break;
+        }
+    }
+    Ok(answer)
 }

@@ -1,0 +1,204 @@
+//! Who may do what: the checks of HDFS's `FSPermissionChecker`.
+
+use crate::{Context, Namespace, resolve::Resolved};
+use base::{Caller, FsError, FsResult};
+
+pub(crate) const READ: u8 = 4;
+pub(crate) const WRITE: u8 = 2;
+pub(crate) const EXECUTE: u8 = 1;
+pub(crate) const READ_EXECUTE: u8 = READ | EXECUTE;
+pub(crate) const ALL: u8 = READ | WRITE | EXECUTE;
+
+pub(crate) const MODE_MASK: u16 = 0o1777;
+const STICKY: u16 = 0o1000;
+
+/// The caller's standing, found out once a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Access<'a> {
+    pub caller: &'a Caller,
+    pub is_superuser: bool,
+    /// Whether permissions are checked. Owners are checked even if not, as in HDFS.
+    pub enabled: bool,
+}
+
+/// Hadoop's names of `FsAction`.
+fn action_name(action: u8) -> &'static str {
+    const NAMES: [&str; 8] =
+        ["NONE", "EXECUTE", "WRITE", "WRITE_EXECUTE", "READ", "READ_EXECUTE", "READ_WRITE", "ALL"];
+    NAMES[usize::from(action & 7)]
+}
+
+/// As Hadoop's `FsPermission` prints it: `rwxr-x--t`.
+pub(crate) fn mode_text(mode: u16) -> String {
+    let mut text: String =
+        (0..9).map(|at| if mode & (0o400 >> at) != 0 { ['r', 'w', 'x'][at % 3] } else { '-' }).collect();
+    if mode & STICKY != 0 {
+        text.pop();
+        text.push(if mode & 1 != 0 { 't' } else { 'T' });
+    }
+    text
+}
+
+impl<'a> Access<'a> {
+    pub fn new(ctx: &Context<'a>) -> Self {
+        let policy = &ctx.limits.access;
+        let is_superuser = ctx.caller.user == policy.superuser || ctx.caller.is_member_of(&policy.supergroup);
+        Self { caller: ctx.caller, is_superuser, enabled: policy.enabled }
+    }
+
+    /// Whether the mode bits of an inode allow the action.
+    pub fn may(&self, ns: &Namespace, handle: u32, action: u8) -> bool {
+        if self.is_superuser {
+            return true;
+        }
+        let attributes = ns.tree.attributes_of(handle);
+        let shift = if *attributes.owner == *self.caller.user {
+            6
+        } else if self.caller.is_member_of(attributes.group) {
+            3
+        } else {
+            0
+        };
+        (attributes.mode >> shift) as u8 & action == action
+    }
+
+    fn inode_text(&self, ns: &Namespace, handle: u32) -> String {
+        let attributes = ns.tree.attributes_of(handle);
+        let kind = if ns.tree.inode(handle).is_directory() { 'd' } else { '-' };
+        format!("{}:{}:{kind}{}", attributes.owner, attributes.group, mode_text(attributes.mode))
+    }
+
+    pub fn denial(&self, ns: &Namespace, handle: u32, path: &str, action: u8) -> FsError {
+        FsError::AccessDenied(format!(
+            "Permission denied: user={}, access={}, inode=\"{path}\":{}",
+            self.caller.user,
+            action_name(action),
+            self.inode_text(ns, handle)
+        ))
+    }
+
+    pub fn check(&self, ns: &Namespace, handle: u32, path: &str, action: u8) -> FsResult<()> {
+        if !self.enabled || self.may(ns, handle, action) {
+            return Ok(());
+        }
+        Err(self.denial(ns, handle, path, action))
+    }
+
+    /// The closest ancestor that exists must allow the action.
+    pub fn check_ancestor(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
+        if resolved.path.is_root() {
+            return Ok(());
+        }
+        self.check(ns, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth), action)
+    }
+
+    /// The parent must allow a change of its children, and its sticky bit must not protect the target.
+    pub fn check_parent_write(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
+        let Some(parent) = resolved.parent() else {
+            return Ok(());
+        };
+        if let Some(target) = resolved.target {
+            self.check_sticky(ns, parent, resolved.path.parent(), target, resolved.path.as_str())?;
+        }
+        self.check(ns, parent, resolved.path.parent(), WRITE)
+    }
+
+    fn check_sticky(
+        &self,
+        ns: &Namespace,
+        parent: u32,
+        parent_path: &str,
+        child: u32,
+        child_path: &str,
+    ) -> FsResult<()> {
+        if !self.is_sticky_violated(ns, parent, child) {
+            return Ok(());
+        }
+        Err(FsError::AccessDenied(format!(
+            "Permission denied by sticky bit: user={}, path=\"{child_path}\":{}, parent=\"{parent_path}\":{}",
+            self.caller.user,
+            self.inode_text(ns, child),
+            self.inode_text(ns, parent)
+        )))
+    }
+
+    fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
+        let directory = ns.tree.attributes_of(parent);
+        self.enabled
+            && !self.is_superuser
+            && directory.mode & STICKY != 0
+            && *directory.owner != *self.caller.user
+            && *ns.tree.attributes_of(child).owner != *self.caller.user
+    }
+
+    pub fn check_target(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
+        match resolved.target {
+            Some(target) => self.check(ns, target, resolved.path.as_str(), action),
+            None => Ok(()),
+        }
+    }
+
+    /// Every directory from the target down must allow the action; empty ones need not if so told.
+    pub fn check_subtree(
+        &self,
+        ns: &Namespace,
+        resolved: &Resolved<'_>,
+        action: u8,
+        ignore_empty: bool,
+    ) -> FsResult<()> {
+        let Some(target) = resolved.target else {
+            return Ok(());
+        };
+        if !self.enabled || self.is_superuser || ns.tree.inode(target).is_file() {
+            return Ok(());
+        }
+        let mut stack = vec![target];
+        while let Some(directory) = stack.pop() {
+            let is_empty = ns.tree.inode(directory).children_count() == 0;
+            if !(is_empty && ignore_empty) {
+                if !self.may(ns, directory, action) {
+                    return Err(self.denial(ns, directory, &ns.tree.path_of(directory), action));
+                }
+                let mut children = ns.tree.children_of(directory, 0);
+                if let Some(child) = children.find(|child| self.is_sticky_violated(ns, directory, *child)) {
+                    let (parent, path) = (ns.tree.path_of(directory), ns.tree.path_of(child));
+                    self.check_sticky(ns, directory, &parent, child, &path)?;
+                }
+            }
+            let children = ns.tree.children_of(directory, 0);
+            stack.extend(children.filter(|child| ns.tree.inode(*child).is_directory()));
+        }
+        Ok(())
+    }
+
+    /// Checked whether or not permissions are switched on, with the way to the target.
+    pub fn check_owner(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
+        let path = resolved.path.as_str();
+        let Some(target) = resolved.target else {
+            return Err(FsError::NotFound(format!("Directory/File does not exist {path}")));
+        };
+        if self.is_superuser {
+            return Ok(target);
+        }
+        resolved.check_traverse(ns, self)?;
+        if *ns.tree.attributes_of(target).owner != *self.caller.user {
+            return Err(FsError::AccessDenied(format!(
+                "Permission denied. user={} is not the owner of inode={path}",
+                self.caller.user
+            )));
+        }
+        Ok(target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_printed_as_hadoop_prints_them() {
+        assert_eq!(mode_text(0o755), "rwxr-xr-x");
+        assert_eq!(mode_text(0o1777), "rwxrwxrwt");
+        assert_eq!(mode_text(0o1640), "rw-r----T");
+    }
+}

@@ -1,0 +1,324 @@
+//! The few ways in which `apply` changes the tree. Each keeps the digest, the index, the leases and the
+//! counts in step.
+
+use crate::{
+    BlockChange, Namespace,
+    store::{
+        NONE, attributes::AttributeValues, block_list::Stored, children, inode::Inode, open_file::OpenFile,
+    },
+    tree::block_digest,
+};
+use base::{GenerationStamp, InodeId, Timestamp};
+use std::collections::BTreeSet;
+
+impl Namespace {
+    pub(crate) fn acquire_attributes(&mut self, values: AttributeValues<'_>) -> u32 {
+        let tree = &mut self.tree;
+        self.attributes.acquire(&mut tree.attributes, &mut tree.strings, &mut self.strings, values)
+    }
+
+    fn release_attributes(&mut self, handle: u32) {
+        let tree = &mut self.tree;
+        self.attributes.release(&mut tree.attributes, &mut tree.strings, &mut self.strings, handle);
+    }
+
+    /// Adds an inode that hangs nowhere yet.
+    pub(crate) fn insert_inode(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
+        let id = inode.id();
+        inode.set_name(self.tree.names.insert(name), name.len());
+        let counters = &mut self.tree.counters;
+        counters.last_inode = counters.last_inode.max(id);
+        if inode.is_directory() {
+            counters.directories += 1;
+        } else {
+            counters.files += 1;
+        }
+        let handle = self.tree.inodes.insert(inode);
+        self.index.insert(&self.tree.inodes, id, handle);
+        self.tree.sum = self.tree.sum.wrapping_add(self.tree.inode_digest(handle));
+        handle
+    }
+
+    /// Changes an inode's record.
+    pub(crate) fn change<R>(&mut self, handle: u32, change: impl FnOnce(&mut Namespace) -> R) -> R {
+        self.tree.sum = self.tree.sum.wrapping_sub(self.tree.inode_digest(handle));
+        let result = change(self);
+        self.tree.sum = self.tree.sum.wrapping_add(self.tree.inode_digest(handle));
+        result
+    }
+
+    pub(crate) fn set_modified(&mut self, handle: u32, time: Timestamp) {
+        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).set_modified(time));
+    }
+
+    /// Gives an inode other attributes.
+    pub(crate) fn set_attributes(&mut self, handle: u32, wanted: AttributeChange<'_>) {
+        let old = self.tree.inode(handle).attributes;
+        let slot = self.tree.attributes.get(old).clone();
+        // Shared, since the strings change while the new combination is entered.
+        let owner = self.tree.strings.shared(slot.owner).clone();
+        let group = self.tree.strings.shared(slot.group).clone();
+        let values = AttributeValues {
+            owner: wanted.owner.unwrap_or(&owner),
+            group: wanted.group.unwrap_or(&group),
+            mode: wanted.mode.unwrap_or(slot.mode),
+            replication: wanted.replication.unwrap_or(slot.replication),
+            storage_policy: slot.storage_policy,
+            block_size: slot.block_size,
+        };
+        self.change(handle, |ns| {
+            let new = ns.acquire_attributes(values);
+            ns.tree.inodes.get_mut(handle).attributes = new;
+            ns.release_attributes(old);
+        });
+    }
+
+    /// Hangs an inode that hangs nowhere into a directory that has no child of its name.
+    pub(crate) fn attach(&mut self, parent: u32, handle: u32) {
+        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = parent);
+        let tree = &mut self.tree;
+        let (name, length) = tree.inodes.get(handle).name();
+        let name = tree.names.get(name, length);
+        let root = tree.inodes.get(parent).content;
+        let (names, inodes) = (&tree.names, &tree.inodes);
+        let root = children::insert(&mut tree.children, root, handle, |child| {
+            let (other, length) = inodes.get(child).name();
+            names.get(other, length).cmp(name)
+        });
+        let record = tree.inodes.get_mut(parent);
+        record.content = root;
+        record.set_children_count(record.children_count() + 1);
+    }
+
+    /// Takes an inode out of its directory; it hangs nowhere then.
+    pub(crate) fn detach(&mut self, handle: u32) {
+        let tree = &mut self.tree;
+        let parent = tree.inodes.get(handle).parent;
+        assert!(parent != NONE, "an inode that is taken out of its directory is in one");
+        let (name, length) = tree.inodes.get(handle).name();
+        let name = tree.names.get(name, length);
+        let root = tree.inodes.get(parent).content;
+        let (names, inodes) = (&tree.names, &tree.inodes);
+        let root = children::remove(&mut tree.children, root, |child| {
+            let (other, length) = inodes.get(child).name();
+            names.get(other, length).cmp(name)
+        });
+        let record = tree.inodes.get_mut(parent);
+        record.content = root;
+        record.set_children_count(record.children_count() - 1);
+        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = NONE);
+    }
+
+    /// Gives an inode that hangs nowhere another name.
+    pub(crate) fn set_name(&mut self, handle: u32, name: &[u8]) {
+        self.change(handle, |ns| {
+            let (old, length) = ns.tree.inodes.get(handle).name();
+            ns.tree.names.release(old, length);
+            let new = ns.tree.names.insert(name);
+            ns.tree.inodes.get_mut(handle).set_name(new, name.len());
+        });
+    }
+
+    /// Removes an inode that hangs nowhere, with its blocks. A directory must be empty.
+    pub(crate) fn remove_inode(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
+        let id = self.tree.inode(handle).id();
+        if self.tree.inode(handle).is_open() {
+            self.close_file(handle);
+        }
+        self.tree.sum = self.tree.sum.wrapping_sub(self.tree.inode_digest(handle));
+        let inode = self.tree.inode(handle);
+        let (name, length) = inode.name();
+        let attributes = inode.attributes;
+        if inode.is_directory() {
+            assert!(inode.children_count() == 0, "a directory that is removed is empty");
+            self.tree.counters.directories -= 1;
+        } else {
+            let last = inode.content;
+            for stored in self.tree.blocks.iterate(last) {
+                self.tree.sum = self.tree.sum.wrapping_sub(block_digest(id, stored));
+                changes.push(BlockChange::Removed(stored.block));
+            }
+            self.tree.blocks.remove_all(last);
+            self.tree.counters.files -= 1;
+        }
+        self.index.remove(id, handle);
+        self.tree.names.release(name, length);
+        self.release_attributes(attributes);
+        self.tree.inodes.remove(handle);
+    }
+
+    /// Removes a whole subtree that hangs nowhere.
+    pub(crate) fn remove_subtree(&mut self, top: u32, changes: &mut Vec<BlockChange>) {
+        let mut order = vec![top];
+        let mut at = 0;
+        while at < order.len() {
+            if self.tree.inode(order[at]).is_directory() {
+                let children: Vec<u32> = self.tree.children_of(order[at], 0).collect();
+                order.extend(children);
+            }
+            at += 1;
+        }
+        // Those that hold others come first: clear their lists, then nobody refers to anybody.
+        for handle in &order {
+            if self.tree.inode(*handle).is_directory() {
+                let record = self.tree.inodes.get_mut(*handle);
+                let root = std::mem::replace(&mut record.content, NONE);
+                record.set_children_count(0);
+                children::clear(&mut self.tree.children, root);
+            }
+        }
+        for handle in order.into_iter().rev() {
+            self.remove_inode(handle, changes);
+        }
+    }
+
+    /// Opens a file for a writer.
+    pub(crate) fn open_file(&mut self, handle: u32, holder: &str, machine: &str) {
+        self.change(handle, |ns| {
+            let open = OpenFile {
+                last_block: ns.tree.inode(handle).content,
+                holder: ns.strings.acquire(&mut ns.tree.strings, holder),
+                machine: ns.strings.acquire(&mut ns.tree.strings, machine),
+                recovery: 0,
+            };
+            let open = ns.tree.open_files.insert(open);
+            let inode = ns.tree.inodes.get_mut(handle);
+            inode.content = open;
+            inode.set_open(true);
+        });
+        self.derive_open(handle);
+    }
+
+    /// Enters an open file into the leases and its last block among those being written.
+    pub(crate) fn derive_open(&mut self, handle: u32) {
+        let inode = self.tree.inode(handle);
+        let open = self.tree.open_files.get(inode.content);
+        let id = inode.id();
+        let holder = self.tree.strings.shared(open.holder);
+        match self.leases.get_mut(holder) {
+            Some(files) => {
+                files.insert(id);
+            }
+            None => {
+                self.leases.insert(holder.clone(), BTreeSet::from([id]));
+            }
+        }
+        if open.last_block != NONE {
+            let stored = self.tree.blocks.stored(open.last_block);
+            if !stored.committed {
+                self.open_blocks.insert(stored.block.id, id);
+            }
+        }
+    }
+
+    fn forget_lease(&mut self, handle: u32) {
+        let inode = self.tree.inode(handle);
+        let holder = self.tree.strings.shared(self.tree.open_files.get(inode.content).holder);
+        if let Some(files) = self.leases.get_mut(holder) {
+            files.remove(&inode.id());
+            if files.is_empty() {
+                self.leases.remove(holder);
+            }
+        }
+    }
+
+    /// Closes a file as it is.
+    pub(crate) fn close_file(&mut self, handle: u32) {
+        self.forget_lease(handle);
+        let last = self.tree.last_block(handle);
+        if last != NONE {
+            self.open_blocks.remove(&self.tree.blocks.stored(last).block.id);
+        }
+        self.change(handle, |ns| {
+            let open = ns.tree.inode(handle).content;
+            let OpenFile { last_block, holder, machine, .. } = ns.tree.open_files.get(open).clone();
+            ns.strings.release(&mut ns.tree.strings, holder);
+            ns.strings.release(&mut ns.tree.strings, machine);
+            ns.tree.open_files.remove(open);
+            let inode = ns.tree.inodes.get_mut(handle);
+            inode.content = last_block;
+            inode.set_open(false);
+        });
+    }
+
+    /// Hands an open file to another holder, with the stamp of the recovery that is now running.
+    pub(crate) fn reassign(&mut self, handle: u32, holder: &str, recovery: GenerationStamp) {
+        self.forget_lease(handle);
+        self.change(handle, |ns| {
+            let open = ns.tree.inode(handle).content;
+            let new = ns.strings.acquire(&mut ns.tree.strings, holder);
+            let slot = ns.tree.open_files.get_mut(open);
+            let old = std::mem::replace(&mut slot.holder, new);
+            slot.recovery = recovery.0;
+            ns.strings.release(&mut ns.tree.strings, old);
+        });
+        self.derive_open(handle);
+        self.note_stamp(recovery);
+    }
+
+    pub(crate) fn note_stamp(&mut self, stamp: GenerationStamp) {
+        let counters = &mut self.tree.counters;
+        counters.last_stamp = counters.last_stamp.max(stamp);
+    }
+
+    /// Adds a block to an open file.
+    pub(crate) fn append_block(&mut self, handle: u32, stored: Stored) {
+        let id = self.tree.inode(handle).id();
+        let last = self.tree.last_block(handle);
+        let new = self.tree.blocks.append(last, stored);
+        self.tree.sum = self.tree.sum.wrapping_add(block_digest(id, stored));
+        self.set_last_block(handle, new);
+        let counters = &mut self.tree.counters;
+        counters.last_block = counters.last_block.max(stored.block.id);
+        self.note_stamp(stored.block.generation_stamp);
+        if !stored.committed {
+            self.open_blocks.insert(stored.block.id, id);
+        }
+    }
+
+    fn set_last_block(&mut self, handle: u32, last: u32) {
+        let inode = self.tree.inode(handle);
+        if inode.is_open() {
+            let open = inode.content;
+            self.tree.open_files.get_mut(open).last_block = last;
+        } else {
+            self.tree.inodes.get_mut(handle).content = last;
+        }
+    }
+
+    /// Takes the last block of a file away.
+    pub(crate) fn remove_last_block(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
+        let id = self.tree.inode(handle).id();
+        let last = self.tree.last_block(handle);
+        let stored = self.tree.blocks.stored(last);
+        self.tree.sum = self.tree.sum.wrapping_sub(block_digest(id, stored));
+        self.open_blocks.remove(&stored.block.id);
+        let last = self.tree.blocks.remove_last(last);
+        self.set_last_block(handle, last);
+        changes.push(BlockChange::Removed(stored.block));
+    }
+
+    /// Replaces what is known of the last block of a file: its stamp, its length, whether that is final.
+    pub(crate) fn set_last(&mut self, handle: u32, stored: Stored) {
+        let id: InodeId = self.tree.inode(handle).id();
+        let last = self.tree.last_block(handle);
+        let old = self.tree.blocks.stored(last);
+        assert!(old.block.id == stored.block.id, "a block keeps its id");
+        let difference = block_digest(id, stored).wrapping_sub(block_digest(id, old));
+        self.tree.sum = self.tree.sum.wrapping_add(difference);
+        self.tree.blocks.set_stored(last, stored);
+        self.note_stamp(stored.block.generation_stamp);
+        if stored.committed {
+            self.open_blocks.remove(&stored.block.id);
+        }
+    }
+}
+
+/// What of an inode's attributes is to change.
+#[derive(Default)]
+pub(crate) struct AttributeChange<'a> {
+    pub owner: Option<&'a str>,
+    pub group: Option<&'a str>,
+    pub mode: Option<u16>,
+    pub replication: Option<u16>,
+}

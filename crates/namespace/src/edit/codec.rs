@@ -1,0 +1,245 @@
+//! Numbers, texts and lists as bytes. Every length is checked against the bytes that are there before
+//! anything is allocated.
+
+use super::DecodeError;
+use crate::store::{block_list, inode};
+use base::{Block, BlockId, CallId, ClientId, GenerationStamp, InodeId, Timestamp};
+
+pub(crate) struct Writer<'a>(pub &'a mut Vec<u8>);
+
+impl Writer<'_> {
+    pub fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    pub fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub fn malformed(&self, what: &'static str) -> DecodeError {
+        DecodeError::Malformed { offset: self.at, what }
+    }
+
+    fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        let byte = self.bytes.get(self.at).ok_or(DecodeError::Truncated(self.bytes.len()))?;
+        self.at += 1;
+        Ok(*byte)
+    }
+
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+        if length > self.left() {
+            return Err(DecodeError::Truncated(self.bytes.len()));
+        }
+        self.at += length;
+        Ok(&self.bytes[self.at - length..self.at])
+    }
+
+    pub fn number(&mut self) -> Result<u64, DecodeError> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.malformed("a number of more than 64 bits"))
+    }
+
+    /// A number below `limit`.
+    pub fn number_below(&mut self, limit: u64, what: &'static str) -> Result<u64, DecodeError> {
+        let number = self.number()?;
+        if number < limit { Ok(number) } else { Err(self.malformed(what)) }
+    }
+
+    pub fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.number()?;
+        self.take(usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    pub fn finish(&self) -> Result<(), DecodeError> {
+        if self.left() == 0 { Ok(()) } else { Err(self.malformed("bytes after the end")) }
+    }
+}
+
+/// A part of an edit that knows its own bytes.
+pub(crate) trait Field: Sized {
+    fn encode(&self, out: &mut Writer<'_>);
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError>;
+}
+
+/// The fields of a struct, one after the other.
+macro_rules! record_fields {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::edit::codec::Field for $name {
+            fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
+                $($crate::edit::codec::Field::encode(&self.$field, out);)*
+            }
+
+            fn decode(
+                input: &mut $crate::edit::codec::Reader<'_>,
+            ) -> Result<Self, $crate::edit::DecodeError> {
+                $(let $field = $crate::edit::codec::Field::decode(input)?;)*
+                Ok(Self { $($field),* })
+            }
+        }
+    };
+}
+pub(crate) use record_fields;
+
+/// What is one number on disk, with the bound that the records of the tree set.
+macro_rules! number_fields {
+    ($($type:ty: $to:expr, $from:expr, $limit:expr, $what:literal;)*) => {
+        $(impl Field for $type {
+            fn encode(&self, out: &mut Writer<'_>) {
+                let to: fn(&$type) -> u64 = $to;
+                out.number(to(self));
+            }
+
+            fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                let from: fn(u64) -> $type = $from;
+                input.number_below($limit, $what).map(from)
+            }
+        })*
+    };
+}
+
+number_fields! {
+    u16: |n| u64::from(*n), |n| n as u16, 1 << 16, "a number of more than 16 bits";
+    u64: |n| *n, |n| n, u64::MAX, "a number out of range";
+    InodeId: |id| id.0, InodeId, inode::LIMIT_48, "an inode id of more than 48 bits";
+    Timestamp: |time| time.ms, Timestamp::from_ms, inode::LIMIT_48, "a time of more than 48 bits";
+    BlockId: |id| id.0, BlockId, u64::MAX, "a block id out of range";
+    GenerationStamp: |stamp| stamp.0, GenerationStamp, block_list::STAMP_LIMIT, "a stamp of more than 47 bits";
+}
+
+impl Field for bool {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.byte(u8::from(*self));
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match input.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(input.malformed("neither false nor true")),
+        }
+    }
+}
+
+impl Field for ClientId {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.0.extend_from_slice(&self.0);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut id = [0; 16];
+        id.copy_from_slice(input.take(16)?);
+        Ok(Self(id))
+    }
+}
+
+impl Field for CallId {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.number(u64::from(self.0 as u32));
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        input.number_below(1 << 32, "a call id of more than 32 bits").map(|n| Self(n as u32 as i32))
+    }
+}
+
+impl Field for Box<str> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.bytes(self.as_bytes());
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bytes = input.bytes()?;
+        std::str::from_utf8(bytes).map(Into::into).map_err(|_| input.malformed("a text that is not UTF-8"))
+    }
+}
+
+impl Field for std::sync::Arc<str> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.bytes(self.as_bytes());
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bytes = input.bytes()?;
+        std::str::from_utf8(bytes).map(Into::into).map_err(|_| input.malformed("a text that is not UTF-8"))
+    }
+}
+
+impl Field for Block {
+    fn encode(&self, out: &mut Writer<'_>) {
+        self.id.encode(out);
+        self.generation_stamp.encode(out);
+        out.number(self.length);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            id: Field::decode(input)?,
+            generation_stamp: Field::decode(input)?,
+            length: input.number_below(block_list::LENGTH_LIMIT, "a block of more than 48 bits")?,
+        })
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        self.is_some().encode(out);
+        if let Some(value) = self {
+            value.encode(out);
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if bool::decode(input)? { T::decode(input).map(Some) } else { Ok(None) }
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|value| value.encode(out));
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let count = input.number()?;
+        // Each value takes a byte at least.
+        if count > input.left() as u64 {
+            return Err(DecodeError::Truncated(input.bytes.len()));
+        }
+        // Grows as values are read, since a value may be far larger than a byte.
+        (0..count).map(|_| T::decode(input)).collect()
+    }
+}

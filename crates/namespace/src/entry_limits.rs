@@ -1,0 +1,32 @@
+//! Limits on a name that enters a directory.
+
+use crate::{Context, Namespace};
+use base::{FsError, FsResult};
+
+/// HDFS's `verifyMaxComponentLength`. A record holds no more than 255 bytes, whatever the limit.
+pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> FsResult<()> {
+    let limit = match ctx.limits.component_length_max {
+        0 => 255,
+        limit => limit.min(255),
+    };
+    if name.len() > limit {
+        return Err(FsError::ComponentTooLong(format!(
+            "The maximum path component name limit of {name} in directory {parent} is exceeded: \
+             limit={limit} length={}",
+            name.len()
+        )));
+    }
+    Ok(())
+}
+
+/// HDFS's `verifyMaxDirItems`.
+pub(crate) fn check_room(ns: &Namespace, ctx: &Context<'_>, directory: u32, path: &str) -> FsResult<()> {
+    let count = ns.tree.inode(directory).children_count();
+    let limit = ctx.limits.directory_items_max;
+    if count >= limit {
+        return Err(FsError::DirectoryFull(format!(
+            "The directory item limit of {path} is exceeded: limit={limit} items={count}"
+        )));
+    }
+    Ok(())
+}

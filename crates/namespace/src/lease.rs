@@ -1,0 +1,68 @@
+//! Finding the file that a writer means, and whether it may still write it: HDFS's `checkLease`.
+
+use crate::{
+    Context, Namespace,
+    access::Access,
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId};
+
+/// A file found by the id that the client was given, or else by its path.
+pub(crate) struct Found {
+    pub handle: Option<u32>,
+    pub path: String,
+    inode: InodeId,
+}
+
+/// The path is only looked at for clients that name no inode: a file that is renamed is still written.
+pub(crate) fn find(ns: &Namespace, ctx: &Context<'_>, path: &str, inode: InodeId) -> FsResult<Found> {
+    if inode.0 == 0 {
+        let access = Access::new(ctx);
+        let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+        return Ok(Found { handle: resolved.target, path: resolved.path.as_str().into(), inode });
+    }
+    let handle = ns.handle(inode);
+    Ok(Found { handle, path: path.into(), inode })
+}
+
+/// The handle of a file that `holder` has open.
+pub(crate) fn check(ns: &Namespace, found: &Found, holder: &str) -> FsResult<u32> {
+    let Some(handle) = found.handle else {
+        return Err(FsError::NotFound(format!("File does not exist: {}", describe(ns, found, holder))));
+    };
+    let inode = ns.tree.inode(handle);
+    if inode.is_directory() {
+        return Err(FsError::LeaseExpired(format!(
+            "INode is not a regular file: {}",
+            describe(ns, found, holder)
+        )));
+    }
+    let Some((owner, _)) = ns.tree.writer_of(handle) else {
+        return Err(FsError::LeaseExpired(format!(
+            "File is not open for writing: {}",
+            describe(ns, found, holder)
+        )));
+    };
+    if !ns.tree.is_attached(handle) {
+        return Err(FsError::NotFound(format!("File is deleted: {}", describe(ns, found, holder))));
+    }
+    if owner != holder {
+        return Err(FsError::LeaseExpired(format!(
+            "Client (={holder}) is not the lease owner (={owner}: {}",
+            describe(ns, found, holder)
+        )));
+    }
+    Ok(handle)
+}
+
+fn describe(ns: &Namespace, found: &Found, holder: &str) -> String {
+    let path = match found.handle {
+        Some(handle) => ns.tree.path_of(handle),
+        None => found.path.clone(),
+    };
+    let lease = match ns.leases.get(holder) {
+        Some(files) => format!("[Lease.  Holder: {holder}, pending creates: {}]", files.len()),
+        None => format!("Holder {holder} does not have any open files."),
+    };
+    format!("{path} (inode {}) {lease}", found.inode)
+}

@@ -1,0 +1,96 @@
+//! Ends a block recovery: the data servers agreed on a length, or found that nothing was written.
+
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    edit::{Body, codec::record_fields},
+    ops::add_block,
+    store::{
+        NONE,
+        block_list::{LENGTH_LIMIT, Stored},
+    },
+};
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId, Timestamp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub block: BlockId,
+    pub stamp: GenerationStamp,
+    pub length: u64,
+    pub close_file: bool,
+    pub delete_block: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinishRecoveryEdit {
+    pub inode: InodeId,
+    /// `None`: the block goes away.
+    pub block: Option<Block>,
+    pub close: bool,
+}
+
+record_fields! { FinishRecoveryEdit { inode, block, close } }
+
+/// The recovery must be the one that was started last.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let Some(file) = ns.file_of_open_block(req.block).and_then(|inode| ns.handle(inode)) else {
+        // A repeated call finds its work done.
+        if req.delete_block {
+            return Ok(Planned::NoChange(Reply::Unit));
+        }
+        return Err(FsError::Io(format!("Block (={}) not found", req.block)));
+    };
+    if !ns.tree.is_attached(file) {
+        let path = ns.tree.path_of(file);
+        return Err(FsError::NotFound(format!(
+            "File not found: {path}, likely due to delayed block removal"
+        )));
+    }
+    let inode = ns.tree.inode(file);
+    let recovery = ns.tree.open_files.get(inode.content).recovery;
+    if recovery != req.stamp.0 {
+        return Err(FsError::Io(format!(
+            "The recovery id {} does not match current recovery id {recovery} for block {}",
+            req.stamp, req.block
+        )));
+    }
+    if req.length >= LENGTH_LIMIT {
+        return Err(FsError::Io(format!("Block {} cannot have {} bytes", req.block, req.length)));
+    }
+    let block = Block { id: req.block, generation_stamp: req.stamp, length: req.length };
+    let edit = FinishRecoveryEdit {
+        inode: inode.id(),
+        block: (!req.delete_block).then_some(block),
+        close: req.close_file,
+    };
+    let ctx = Context { origin: None, ..*ctx };
+    Ok(Planned::Edit(Edit::new(&ctx, Body::FinishRecovery(edit))))
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &FinishRecoveryEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let file = ns.expect(edit.inode);
+    match edit.block {
+        None => ns.remove_last_block(file, changes),
+        Some(block) => {
+            changes.push(BlockChange::Restamped { block });
+            if edit.close {
+                add_block::apply_commit(ns, file, block, changes);
+            } else {
+                ns.set_last(file, Stored { block, committed: false });
+            }
+        }
+    }
+    if edit.close {
+        ns.close_file(file);
+        ns.set_modified(file, time);
+        let last = ns.tree.last_block(file);
+        if last != NONE {
+            changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+        }
+    }
+    Reply::Unit
+}

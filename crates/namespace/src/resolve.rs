@@ -1,0 +1,130 @@
+//! From a path to the inodes that it names: a step of its own, so that what follows need not know where the
+//! ancestors live.
+
+use crate::{Context, Namespace, access::Access, path::Path};
+use base::{FsError, FsResult};
+
+/// What a path names, and what the caller may not pass on the way there.
+#[derive(Clone, Copy)]
+pub(crate) struct Resolved<'p> {
+    pub path: Path<'p>,
+    /// The closest strict ancestor that exists; the root for the root.
+    pub ancestor: u32,
+    pub ancestor_depth: usize,
+    pub target: Option<u32>,
+    /// The first ancestor that the caller may not traverse, with its depth.
+    denied: Option<(u32, usize)>,
+    /// The depth of an ancestor that is a file.
+    blocked: Option<usize>,
+}
+
+/// What a path is resolved for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Create,
+    Other,
+}
+
+/// Walks down without refusing anything yet.
+pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> Resolved<'p> {
+    let root = ns.tree.root;
+    let mut resolved =
+        Resolved { path, ancestor: root, ancestor_depth: 0, target: None, denied: None, blocked: None };
+    if path.is_root() {
+        resolved.target = Some(root);
+        return resolved;
+    }
+    let mut at = root;
+    for (depth, name) in path.components().enumerate() {
+        (resolved.ancestor, resolved.ancestor_depth) = (at, depth);
+        if ns.tree.inode(at).is_file() {
+            resolved.blocked = Some(depth);
+            return resolved;
+        }
+        if resolved.denied.is_none() && !access.may(ns, at, super::access::EXECUTE) {
+            resolved.denied = Some((at, depth));
+        }
+        match ns.tree.child(at, name.as_bytes()) {
+            None => return resolved,
+            Some(child) => at = child,
+        }
+    }
+    resolved.target = Some(at);
+    resolved
+}
+
+/// Resolves a path as HDFS's `FSDirectory.resolvePath` does: every ancestor that exists must be a directory
+/// that the caller may traverse.
+pub(crate) fn resolve<'p>(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    access: &Access<'_>,
+    text: &'p str,
+    purpose: Purpose,
+) -> FsResult<Resolved<'p>> {
+    let path = match purpose {
+        Purpose::Create => Path::parse_new(text)?,
+        Purpose::Other => Path::parse(text)?,
+    };
+    let resolved = walk(ns, access, path);
+    if ctx.limits.access.enabled {
+        resolved.check_traverse(ns, access)?;
+    }
+    resolved.check_not_blocked(purpose)?;
+    Ok(resolved)
+}
+
+impl<'p> Resolved<'p> {
+    pub fn check_traverse(&self, ns: &Namespace, access: &Access<'_>) -> FsResult<()> {
+        match self.denied {
+            Some((handle, depth)) => {
+                Err(access.denial(ns, handle, self.path.prefix(depth), super::access::EXECUTE))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Only operations that create throw `ParentNotDirectoryException` in HDFS.
+    pub fn check_not_blocked(&self, purpose: Purpose) -> FsResult<()> {
+        let Some(depth) = self.blocked else {
+            return Ok(());
+        };
+        let text = format!("{} (is not a directory)", self.path.prefix(depth));
+        Err(match purpose {
+            Purpose::Create => FsError::ParentNotDirectory(text),
+            Purpose::Other => FsError::AccessDenied(text),
+        })
+    }
+
+    /// The directory that holds the target, or would; `None` if it does not exist.
+    pub fn parent(&self) -> Option<u32> {
+        (!self.path.is_root() && self.ancestor_depth + 1 == self.path.depth()).then_some(self.ancestor)
+    }
+
+    /// HDFS's `verifyParentDir`.
+    pub fn check_parent_exists(&self) -> FsResult<()> {
+        if self.path.is_root() || self.parent().is_some() {
+            return Ok(());
+        }
+        Err(FsError::NotFound(format!("Parent directory doesn't exist: {}", self.path.parent())))
+    }
+
+    /// The components that do not exist: the missing ancestors and the name.
+    pub fn missing(&self) -> impl Iterator<Item = &'p str> + use<'p> {
+        self.path.components().skip(if self.target.is_some() {
+            self.path.depth()
+        } else {
+            self.ancestor_depth
+        })
+    }
+
+    pub fn file(&self, ns: &Namespace) -> FsResult<u32> {
+        let Some(target) = self.target else {
+            return Err(FsError::NotFound(format!("File does not exist: {}", self.path.as_str())));
+        };
+        if ns.tree.inode(target).is_directory() {
+            return Err(FsError::NotFound(format!("Path is not a file: {}", self.path.as_str())));
+        }
+        Ok(target)
+    }
+}

@@ -1,0 +1,240 @@
+//! What was answered to whom, so that a call repeated after a lost reply or a failover is answered like the
+//! first time.
+//!
+//! The cache is built by `apply` alone, from what edits carry. An entry leaves when it is older than
+//! [`WINDOW_MS`] by the times in the edits, or when there are more than [`ENTRIES_MAX`]; so it leaves at the
+//! same edit on every member.
+
+use crate::{
+    Reply, RetryLookup,
+    digest::{Digester, SeededHash},
+    edit::Origin,
+};
+use base::{CallId, ClientId, InodeId, Timestamp};
+use hashbrown::HashTable;
+use std::{collections::VecDeque, sync::Arc};
+
+/// `dfs.namenode.retrycache.expirytime.millis` of HDFS.
+pub(crate) const WINDOW_MS: u64 = 600_000;
+/// About 60 MiB at most. Chosen by eye.
+pub(crate) const ENTRIES_MAX: u64 = 1 << 20;
+
+const PER_PAGE: usize = (64 * 1024 - 16) / size_of::<Record>();
+
+/// Like [`Reply`], as it is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    #[default]
+    Unit,
+    False,
+    True,
+    Created,
+    /// The answer is not kept: the operation recognises its own repetition from the state of the tree.
+    Replan,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    client: [u8; 16],
+    fingerprint: u64,
+    /// The inode of `Created`.
+    value: u64,
+    time_ms: u64,
+    call: i32,
+    kind: Kind,
+}
+
+impl Record {
+    pub fn new(origin: &Origin, reply: Reply, time: Timestamp) -> Self {
+        let (kind, value) = match reply {
+            Reply::Unit => (Kind::Unit, 0),
+            Reply::Bool(false) => (Kind::False, 0),
+            Reply::Bool(true) => (Kind::True, 0),
+            Reply::Created(inode) => (Kind::Created, inode.0),
+            Reply::Block { .. } => (Kind::Replan, 0),
+        };
+        let Origin { client, call, fingerprint } = *origin;
+        Self { client: client.0, call: call.0, fingerprint, value, time_ms: time.ms, kind }
+    }
+
+    pub fn origin(&self) -> Origin {
+        Origin { client: ClientId(self.client), call: CallId(self.call), fingerprint: self.fingerprint }
+    }
+
+    pub fn time(&self) -> Timestamp {
+        Timestamp::from_ms(self.time_ms)
+    }
+
+    /// `None`: plan again.
+    pub fn reply(&self) -> Option<Reply> {
+        match self.kind {
+            Kind::Unit => Some(Reply::Unit),
+            Kind::False => Some(Reply::Bool(false)),
+            Kind::True => Some(Reply::Bool(true)),
+            Kind::Created => Some(Reply::Created(InodeId(self.value))),
+            Kind::Replan => None,
+        }
+    }
+
+    /// As the image writes it: a kind and a value.
+    pub fn to_parts(&self) -> (u8, u64) {
+        (self.kind as u8, self.value)
+    }
+
+    pub fn from_parts(origin: &Origin, time: Timestamp, kind: u8, value: u64) -> Option<Self> {
+        let kind = [Kind::Unit, Kind::False, Kind::True, Kind::Created, Kind::Replan]
+            .into_iter()
+            .find(|known| *known as u8 == kind)?;
+        let Origin { client, call, fingerprint } = *origin;
+        Some(Self { client: client.0, call: call.0, fingerprint, value, time_ms: time.ms, kind })
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digester = Digester::new(b'r');
+        let client = u128::from_le_bytes(self.client);
+        digester.number(client as u64);
+        digester.number((client >> 64) as u64);
+        digester.number(self.fingerprint);
+        digester.number(self.value);
+        digester.number(self.time_ms);
+        digester.number(u64::from(self.call as u32) << 8 | self.kind as u64);
+        digester.finish()
+    }
+}
+
+/// The records in the order in which they came; their numbers rise without gaps.
+#[derive(Clone, Default)]
+pub(crate) struct Ring {
+    pages: VecDeque<Arc<[Record]>>,
+    /// The number of the first slot of the first page.
+    base: u64,
+    first: u64,
+    end: u64,
+    digest: u64,
+}
+
+impl Ring {
+    pub fn len(&self) -> u64 {
+        self.end - self.first
+    }
+
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.pages.len() * (PER_PAGE * size_of::<Record>() + 16)
+            + self.pages.capacity() * size_of::<Arc<[Record]>>()
+    }
+
+    fn get(&self, number: u64) -> &Record {
+        let at = (number - self.base) as usize;
+        &self.pages[at / PER_PAGE][at % PER_PAGE]
+    }
+
+    pub fn iterate(&self) -> impl Iterator<Item = &Record> {
+        (self.first..self.end).map(|number| self.get(number))
+    }
+
+    fn push(&mut self, record: Record) -> u64 {
+        let at = (self.end - self.base) as usize;
+        if at / PER_PAGE == self.pages.len() {
+            self.pages.push_back(std::iter::repeat_n(Record::default(), PER_PAGE).collect());
+        }
+        self.digest = self.digest.wrapping_add(record.digest());
+        Arc::make_mut(&mut self.pages[at / PER_PAGE])[at % PER_PAGE] = record;
+        self.end += 1;
+        self.end - 1
+    }
+
+    fn pop(&mut self) {
+        self.digest = self.digest.wrapping_sub(self.get(self.first).digest());
+        self.first += 1;
+        while self.first - self.base >= PER_PAGE as u64 {
+            self.pages.pop_front();
+            self.base += PER_PAGE as u64;
+        }
+    }
+}
+
+/// Finds the latest record of a call. Numbers are kept by their low 32 bits: there are never that many.
+pub(crate) struct RetryIndex {
+    hash: SeededHash,
+    numbers: HashTable<u32>,
+}
+
+fn hash_call(hash: &SeededHash, client: &[u8; 16], call: i32) -> u64 {
+    let mut key = [0; 20];
+    key[..16].copy_from_slice(client);
+    key[16..].copy_from_slice(&call.to_le_bytes());
+    hash.bytes(&key)
+}
+
+impl RetryIndex {
+    pub fn new(seed: u64) -> Self {
+        Self { hash: SeededHash::new(seed), numbers: HashTable::new() }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.numbers.allocation_size()
+    }
+
+    fn hash_of(&self, client: &[u8; 16], call: i32) -> u64 {
+        hash_call(&self.hash, client, call)
+    }
+
+    fn number(ring: &Ring, low: u32) -> u64 {
+        ring.first + u64::from(low.wrapping_sub(ring.first as u32))
+    }
+
+    pub fn lookup(&self, ring: &Ring, client: ClientId, call: CallId, fingerprint: u64) -> RetryLookup {
+        let hash = self.hash_of(&client.0, call.0);
+        let found = self.numbers.find(hash, |low| {
+            let record = ring.get(Self::number(ring, *low));
+            record.client == client.0 && record.call == call.0
+        });
+        let Some(low) = found else {
+            return RetryLookup::Miss;
+        };
+        let record = ring.get(Self::number(ring, *low));
+        if record.fingerprint != fingerprint {
+            return RetryLookup::Mismatch;
+        }
+        record.reply().map_or(RetryLookup::Miss, RetryLookup::Hit)
+    }
+
+    pub fn insert(&mut self, ring: &mut Ring, record: Record) {
+        let hash = self.hash_of(&record.client, record.call);
+        let same = |low: &u32| {
+            let other = ring.get(Self::number(ring, *low));
+            other.client == record.client && other.call == record.call
+        };
+        if let Ok(entry) = self.numbers.find_entry(hash, same) {
+            entry.remove();
+        }
+        let number = ring.push(record);
+        let ring = &*ring;
+        let (hasher, table) = (&self.hash, &mut self.numbers);
+        table.insert_unique(hash, number as u32, |low| {
+            let record = ring.get(Self::number(ring, *low));
+            hash_call(hasher, &record.client, record.call)
+        });
+    }
+
+    /// Forgets what is too old at `time`, or too much.
+    pub fn evict(&mut self, ring: &mut Ring, time: Timestamp) {
+        while ring.len() > 0 {
+            let record = ring.get(ring.first);
+            if ring.len() <= ENTRIES_MAX && record.time_ms.saturating_add(WINDOW_MS) >= time.ms {
+                return;
+            }
+            let hash = self.hash_of(&record.client, record.call);
+            let low = ring.first as u32;
+            if let Ok(entry) = self.numbers.find_entry(hash, |other| *other == low) {
+                entry.remove();
+            }
+            ring.pop();
+        }
+    }
+}

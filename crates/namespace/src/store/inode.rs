@@ -1,0 +1,148 @@
+//! The record of an inode: 36 bytes, the same for files and directories.
+
+use super::arena::{NONE, Slot};
+use base::{InodeId, Timestamp};
+
+/// The id is below it, and so are all times.
+pub(crate) const LIMIT_48: u64 = 1 << 48;
+
+const DIRECTORY: u8 = 1;
+const OPEN: u8 = 2;
+
+/// ```text
+/// id u48 | name length u8 | flags u8 | parent u32 | name u32 | attributes u32 | content u32
+/// | modified u48 | accessed u48 (file) or children count u32 (directory)
+/// ```
+#[derive(Clone)]
+pub(crate) struct Inode {
+    id_low: u32,
+    id_high: u16,
+    name_length: u8,
+    flags: u8,
+    /// `NONE` for the root, and for a deleted subtree that waits to be taken apart.
+    pub parent: u32,
+    name: u32,
+    pub attributes: u32,
+    /// Directory: the root of the tree of its children. Closed file: its last block. Open file: its
+    /// [`super::open_file::OpenFile`].
+    pub content: u32,
+    modified: [u16; 3],
+    accessed: [u16; 3],
+}
+
+impl Default for Inode {
+    fn default() -> Self {
+        Self {
+            id_low: 0,
+            id_high: 0,
+            name_length: 0,
+            flags: 0,
+            parent: NONE,
+            name: NONE,
+            attributes: NONE,
+            content: NONE,
+            modified: [0; 3],
+            accessed: [0; 3],
+        }
+    }
+}
+
+impl Slot for Inode {
+    fn next_free(&self) -> u32 {
+        self.parent
+    }
+    fn set_next_free(&mut self, next: u32) {
+        self.parent = next;
+    }
+}
+
+fn pack(value: u64) -> [u16; 3] {
+    let value = value.min(LIMIT_48 - 1);
+    [value as u16, (value >> 16) as u16, (value >> 32) as u16]
+}
+
+fn unpack(value: [u16; 3]) -> u64 {
+    u64::from(value[0]) | u64::from(value[1]) << 16 | u64::from(value[2]) << 32
+}
+
+impl Inode {
+    pub fn directory(id: InodeId, attributes: u32, modified: Timestamp) -> Self {
+        Self { flags: DIRECTORY, attributes, ..Self::file(id, attributes, modified, Timestamp::default()) }
+    }
+
+    pub fn file(id: InodeId, attributes: u32, modified: Timestamp, accessed: Timestamp) -> Self {
+        assert!(id.0 < LIMIT_48, "inode id {id} needs more than 48 bits");
+        Self {
+            id_low: id.0 as u32,
+            id_high: (id.0 >> 32) as u16,
+            attributes,
+            modified: pack(modified.ms),
+            accessed: pack(accessed.ms),
+            ..Self::default()
+        }
+    }
+
+    #[inline]
+    pub fn id(&self) -> InodeId {
+        InodeId(u64::from(self.id_low) | u64::from(self.id_high) << 32)
+    }
+
+    #[inline]
+    pub fn is_directory(&self) -> bool {
+        self.flags & DIRECTORY != 0
+    }
+
+    pub fn is_file(&self) -> bool {
+        !self.is_directory()
+    }
+
+    /// A file that is being written.
+    pub fn is_open(&self) -> bool {
+        self.flags & OPEN != 0
+    }
+
+    pub fn set_open(&mut self, open: bool) {
+        self.flags = if open { self.flags | OPEN } else { self.flags & !OPEN };
+    }
+
+    /// Handle and length in the heap of names.
+    #[inline]
+    pub fn name(&self) -> (u32, usize) {
+        (self.name, self.name_length as usize)
+    }
+
+    pub fn set_name(&mut self, handle: u32, length: usize) {
+        assert!(length <= 255, "a name of {length} bytes");
+        self.name = handle;
+        self.name_length = length as u8;
+    }
+
+    pub fn modified(&self) -> Timestamp {
+        Timestamp::from_ms(unpack(self.modified))
+    }
+
+    pub fn set_modified(&mut self, time: Timestamp) {
+        self.modified = pack(time.ms);
+    }
+
+    /// 0 for a directory: HDFS keeps no access times for them either, unless told to.
+    pub fn accessed(&self) -> Timestamp {
+        if self.is_directory() { Timestamp::default() } else { Timestamp::from_ms(unpack(self.accessed)) }
+    }
+
+    pub fn set_accessed(&mut self, time: Timestamp) {
+        assert!(self.is_file(), "a directory keeps no access time");
+        self.accessed = pack(time.ms);
+    }
+
+    pub fn children_count(&self) -> u32 {
+        if self.is_directory() { unpack(self.accessed) as u32 } else { 0 }
+    }
+
+    pub fn set_children_count(&mut self, count: u32) {
+        assert!(self.is_directory(), "a file has no children");
+        self.accessed = pack(u64::from(count));
+    }
+}
+
+const _: () = assert!(size_of::<Inode>() == 36);

@@ -1,0 +1,31 @@
+//! What is known of a file only while it is being written.
+
+use super::arena::{Arena, NONE, Slot};
+
+#[derive(Clone)]
+pub(crate) struct OpenFile {
+    pub last_block: u32,
+    /// The client that holds the lease, as a handle in the strings.
+    pub holder: u32,
+    /// Where that client runs.
+    pub machine: u32,
+    /// The generation stamp that a running block recovery was given; 0: none runs.
+    pub recovery: u64,
+}
+
+impl Default for OpenFile {
+    fn default() -> Self {
+        Self { last_block: NONE, holder: NONE, machine: NONE, recovery: 0 }
+    }
+}
+
+impl Slot for OpenFile {
+    fn next_free(&self) -> u32 {
+        self.last_block
+    }
+    fn set_next_free(&mut self, next: u32) {
+        self.last_block = next;
+    }
+}
+
+pub(crate) type OpenFiles = Arena<OpenFile>;

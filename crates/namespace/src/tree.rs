@@ -1,0 +1,234 @@
+//! The tree itself: everything that an image holds, in pages that a clone shares.
+
+use crate::{
+    FileKind, FileStatus,
+    digest::Digester,
+    retry::Ring,
+    store::{
+        Arena, NONE,
+        attributes::{AttributeArena, AttributeValues},
+        block_list::{Blocks, Stored},
+        children,
+        heap::Heap,
+        inode::Inode,
+        open_file::OpenFiles,
+        strings::Strings,
+    },
+};
+use base::{BlockId, GenerationStamp, InodeId, Timestamp, TxId};
+use std::collections::VecDeque;
+
+/// A clone is a snapshot: it costs a reference count a page.
+#[derive(Clone)]
+pub(crate) struct Tree {
+    pub inodes: Arena<Inode>,
+    pub names: Heap,
+    pub children: Heap,
+    pub blocks: Blocks,
+    pub attributes: AttributeArena,
+    pub strings: Strings,
+    pub open_files: OpenFiles,
+    pub root: u32,
+    /// Deleted subtrees, the oldest first.
+    pub orphans: VecDeque<InodeId>,
+    pub retry: Ring,
+    pub counters: Counters,
+    /// The sum of the digests of all inodes and blocks.
+    pub sum: u64,
+}
+
+/// Numbers that edits only ever raise, and the counts that go with the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub applied: TxId,
+    pub last_inode: InodeId,
+    pub last_block: BlockId,
+    pub last_stamp: GenerationStamp,
+    /// The highest time in an edit so far: journal time, which no clock can turn back.
+    pub time: Timestamp,
+    pub files: u64,
+    pub directories: u64,
+}
+
+impl Tree {
+    pub fn new() -> Self {
+        Self {
+            inodes: Arena::new(),
+            names: Heap::new(),
+            children: Heap::new(),
+            blocks: Blocks::new(),
+            attributes: AttributeArena::new(),
+            strings: Strings::new(),
+            open_files: OpenFiles::new(),
+            root: NONE,
+            orphans: VecDeque::new(),
+            retry: Ring::default(),
+            counters: Counters {
+                applied: TxId::default(),
+                last_inode: InodeId::ROOT,
+                last_block: BlockId::LAST_RESERVED,
+                last_stamp: GenerationStamp::LAST_RESERVED,
+                time: Timestamp::default(),
+                files: 0,
+                directories: 0,
+            },
+            sum: 0,
+        }
+    }
+
+    pub fn inode(&self, handle: u32) -> &Inode {
+        self.inodes.get(handle)
+    }
+
+    pub fn name_of(&self, handle: u32) -> &[u8] {
+        let (name, length) = self.inodes.get(handle).name();
+        self.names.get(name, length)
+    }
+
+    pub fn attributes_of(&self, handle: u32) -> AttributeValues<'_> {
+        self.attributes.values(self.inode(handle).attributes, &self.strings)
+    }
+
+    pub fn child(&self, directory: u32, name: &[u8]) -> Option<u32> {
+        children::find(&self.children, self.inode(directory).content, |child| self.name_of(child).cmp(name))
+    }
+
+    /// The children from a rank on, in the order of their names' bytes.
+    pub fn children_of(&self, directory: u32, rank: u32) -> children::Iter<'_> {
+        children::iterate(&self.children, self.inode(directory).content, rank)
+    }
+
+    /// How many children do not come after `name`.
+    pub fn rank_after(&self, directory: u32, name: &[u8]) -> u32 {
+        let root = self.inode(directory).content;
+        children::rank_after(&self.children, root, |child| self.name_of(child).cmp(name))
+    }
+
+    /// The last block of a file.
+    pub fn last_block(&self, file: u32) -> u32 {
+        let inode = self.inode(file);
+        if inode.is_open() { self.open_files.get(inode.content).last_block } else { inode.content }
+    }
+
+    pub fn blocks_of(&self, file: u32) -> impl Iterator<Item = Stored> {
+        self.blocks.iterate(self.last_block(file))
+    }
+
+    pub fn length_of(&self, file: u32) -> u64 {
+        self.blocks_of(file).map(|stored| stored.block.length).sum()
+    }
+
+    /// Who writes the file, and from where; `None` for a closed one.
+    pub fn writer_of(&self, file: u32) -> Option<(&str, &str)> {
+        let inode = self.inode(file);
+        inode.is_open().then(|| {
+            let open = self.open_files.get(inode.content);
+            (self.strings.text(open.holder), self.strings.text(open.machine))
+        })
+    }
+
+    /// Whether the inode hangs below the root, rather than in a deleted subtree.
+    pub fn is_attached(&self, handle: u32) -> bool {
+        let mut at = handle;
+        while self.inode(at).parent != NONE {
+            at = self.inode(at).parent;
+        }
+        at == self.root
+    }
+
+    /// The path of an inode that is attached, or of what is left of it.
+    pub fn path_of(&self, handle: u32) -> String {
+        let mut names = Vec::new();
+        let mut at = handle;
+        while self.inode(at).parent != NONE {
+            names.push(self.name_of(at));
+            at = self.inode(at).parent;
+        }
+        if names.is_empty() {
+            return "/".into();
+        }
+        let mut path = String::new();
+        for name in names.into_iter().rev() {
+            path.push('/');
+            path.push_str(&String::from_utf8_lossy(name));
+        }
+        path
+    }
+
+    pub fn status(&self, handle: u32) -> FileStatus<'_> {
+        let inode = self.inode(handle);
+        let attributes = self.attributes_of(handle);
+        let is_directory = inode.is_directory();
+        FileStatus {
+            id: inode.id(),
+            kind: if is_directory { FileKind::Directory } else { FileKind::File },
+            name: self.name_of(handle),
+            length: if is_directory { 0 } else { self.length_of(handle) },
+            permission: attributes.mode,
+            owner: attributes.owner,
+            group: attributes.group,
+            modified: inode.modified(),
+            accessed: inode.accessed(),
+            replication: attributes.replication,
+            block_size: attributes.block_size,
+            children_count: inode.children_count(),
+            storage_policy: attributes.storage_policy,
+            under_construction: inode.is_open(),
+        }
+    }
+
+    /// Digests everything about an inode but its blocks and children; those name it instead.
+    pub fn inode_digest(&self, handle: u32) -> u64 {
+        let inode = self.inode(handle);
+        let mut digester = Digester::new(b'i');
+        digester.number(inode.id().0);
+        digester.number(if inode.parent == NONE { 0 } else { self.inode(inode.parent).id().0 });
+        digester.bytes(self.name_of(handle));
+        digester.number(self.attributes.get(inode.attributes).digest);
+        digester.number(inode.modified().ms);
+        digester.number(inode.accessed().ms);
+        digester.number(u64::from(inode.is_directory()));
+        if inode.is_open() {
+            let open = self.open_files.get(inode.content);
+            digester.bytes(self.strings.text(open.holder).as_bytes());
+            digester.bytes(self.strings.text(open.machine).as_bytes());
+            digester.number(open.recovery);
+        }
+        digester.finish()
+    }
+
+    /// Equal on all members that applied the same edits.
+    pub fn digest(&self) -> u64 {
+        let Counters { applied, last_inode, last_block, last_stamp, time, files, directories } =
+            self.counters;
+        let mut digester = Digester::new(b't');
+        let numbers = [
+            self.sum,
+            self.retry.digest(),
+            applied.epoch.0,
+            applied.sn.0,
+            last_inode.0,
+            last_block.0,
+            last_stamp.0,
+            time.ms,
+            files,
+            directories,
+            u64::from(self.blocks.live()),
+            u64::from(self.open_files.live()),
+            self.orphans.len() as u64,
+            self.orphans.front().map_or(0, |inode| inode.0),
+        ];
+        numbers.into_iter().for_each(|number| digester.number(number));
+        digester.finish()
+    }
+}
+
+/// Digests a block with its file.
+pub(crate) fn block_digest(file: InodeId, stored: Stored) -> u64 {
+    let mut digester = Digester::new(b'b');
+    digester.number(file.0);
+    digester.number(stored.block.id.0);
+    digester.number(stored.block.generation_stamp.0);
+    digester.number(stored.block.length << 1 | u64::from(stored.committed));
+    digester.finish()
+}
