@@ -18,6 +18,18 @@ const UNFINISHED: &[(&str, &str)] = &[
 /// The promise that a write is on stable storage. One search audits it.
 const ATTEST: &str = concat!("Durable::", "attest");
 
+/// Crates that reach the world only through `env`, so that a simulation can stand in its place, and what they would
+/// reach it with otherwise. Timers of the runtime are allowed: drivers wait with them and decide nothing by them.
+const THROUGH_ENV: &[&str] = &["journal", "blockstore", "coord", "rpc", "web", "metad", "datad"];
+const AROUND_ENV: &[&str] = &[
+    concat!("SystemTime", "::now"),
+    concat!("std::", "fs::"),
+    concat!("tokio::", "fs"),
+    concat!("getrandom", "::"),
+    concat!("thread_", "rng"),
+    concat!("Uuid::", "new_v4"),
+];
+
 pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     for source in &workspace.sources {
         let (path, text) = (source.path.as_str(), source.text.as_str());
@@ -29,6 +41,12 @@ pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
             let place = || format!("{path}:{}", index + 1);
             for (word, sentence) in UNFINISHED.iter().filter(|(word, _)| line.contains(word)) {
                 findings.push(Finding::new(place(), format!("`{word}`: {sentence}")));
+            }
+            for word in AROUND_ENV.iter().filter(|word| goes_through_env(path) && line.contains(**word)) {
+                findings.push(Finding::new(
+                    place(),
+                    format!("`{word}`: this crate has clock, disk and randomness from `env` only"),
+                ));
             }
             if line.contains(ATTEST) && !may_attest(path) {
                 findings.push(Finding::new(
@@ -66,10 +84,19 @@ fn length(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
+fn goes_through_env(path: &str) -> bool {
+    let crate_ = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
+    crate_.is_some_and(|name| THROUGH_ENV.contains(&name)) && !is_test(path)
+}
+
 /// Tests stand beside the code: a module called `tests`, or the crate's `tests` directory.
+fn is_test(path: &str) -> bool {
+    path.contains("/tests")
+}
+
 fn may_attest(path: &str) -> bool {
     let allowed = ["crates/base/", "crates/journal/", "crates/sim/", "crates/xtask/"];
-    allowed.iter().any(|crate_| path.starts_with(crate_)) || path.contains("/tests")
+    allowed.iter().any(|crate_| path.starts_with(crate_)) || is_test(path)
 }
 
 #[cfg(test)]
@@ -101,5 +128,13 @@ mod tests {
         assert!(may_attest("crates/journal/src/segment.rs"));
         assert!(may_attest("crates/group/src/member/tests.rs"));
         assert!(!may_attest("crates/metad/src/log.rs"));
+    }
+
+    #[test]
+    fn services_and_stores_reach_the_world_through_env() {
+        assert!(goes_through_env("crates/journal/src/segment.rs"));
+        assert!(!goes_through_env("crates/journal/tests/torn.rs"));
+        assert!(!goes_through_env("crates/env/src/clock.rs"));
+        assert!(!goes_through_env("crates/cli/src/demo.rs"));
     }
 }
