@@ -15,6 +15,7 @@ use env::{Disk, Env};
 use parking_lot::RwLock;
 use std::{
     io,
+    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -58,11 +59,14 @@ pub trait Observer: Send + Sync {
 pub struct StorageReport {
     pub storage_id: Arc<str>,
     pub storage_type: StorageType,
+    pub directory: PathBuf,
     pub capacity_bytes: u64,
     pub used_bytes: u64,
     pub remaining_bytes: u64,
     /// Used on the disk by others.
     pub non_dfs_used_bytes: u64,
+    /// Never used for replicas.
+    pub reserved_bytes: u64,
 }
 
 /// What a full block report says of one volume.
@@ -96,6 +100,15 @@ impl BlockStore {
     /// The storage id of a volume.
     pub fn storage_id(&self, volume: VolumeIndex) -> &Arc<str> {
         &self.volume(volume).storage_id
+    }
+
+    /// The storage id and type of every volume, failed ones included.
+    pub fn storages(&self) -> impl Iterator<Item = (Arc<str>, StorageType)> {
+        self.volumes.iter().map(|volume| (volume.storage_id.clone(), volume.storage_type))
+    }
+
+    pub fn has_living_volume(&self) -> bool {
+        self.volumes.iter().any(Volume::is_alive)
     }
 
     /// Opens a replica for reading: not temporary ones, and not those waiting for recovery. The stamp may be
@@ -169,10 +182,12 @@ impl BlockStore {
                 Ok(figures) => reports.push(StorageReport {
                     storage_id: volume.storage_id.clone(),
                     storage_type: volume.storage_type,
+                    directory: volume.paths.root.clone(),
                     capacity_bytes: figures.capacity_bytes,
                     used_bytes: figures.used_bytes,
                     remaining_bytes: figures.remaining_bytes,
                     non_dfs_used_bytes: figures.non_dfs_used_bytes,
+                    reserved_bytes: volume.reserved_bytes,
                 }),
                 Err(error) => self.fail_volume(volume.index, &format!("its space cannot be read: {error}")),
             }

@@ -9,10 +9,16 @@
 //! Start with [`server::DataServer`], then [`state::State`], which all parts share.
 
 pub mod config;
+pub mod convert;
 pub mod identity;
+pub mod ipc;
+pub mod metadata;
+pub mod metrics;
 pub mod reporter;
 pub mod server;
 pub mod state;
+pub mod transfer;
+pub mod xceiver;
 
 pub use config::DataConfig;
 pub use server::{DataServer, StartError};

@@ -1,12 +1,17 @@
 //! What is to be told to the metadata servers about single replicas, and in which order.
 //!
 //! A finished block is reported at once: a closing client waits for that report. While one report is on its
-//! way, what happens meanwhile is gathered and goes out in the next; nothing else delays it.
+//! way, what happens meanwhile is gathered and goes out in the next; nothing else delays it. Beginnings and
+//! removals, for which nobody waits, go along with the next report or heartbeat.
 
 use base::Block;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::Notify;
+
+/// Changes kept for a metadata server that does not answer. Beyond it they are forgotten, and a full block
+/// report tells instead. By eye: some 100 MB at most.
+const EVENT_COUNT_MAX: usize = 1_000_000;
 
 /// A change of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +39,15 @@ pub struct Reporter {
 
 /// What one metadata server has not been told yet.
 #[derive(Default)]
-pub struct Queue {
-    events: Mutex<Vec<Event>>,
-    pub(crate) wake: Notify,
+pub(crate) struct Queue {
+    pending: Mutex<Pending>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Pending {
+    events: Vec<Event>,
+    wants_full_report: bool,
 }
 
 impl Reporter {
@@ -45,21 +56,31 @@ impl Reporter {
     }
 
     pub fn notify_received(&self, storage_id: &Arc<str>, block: Block, delete_hint: Option<String>) {
-        self.notify(Event {
-            storage_id: storage_id.clone(),
-            block,
-            change: Change::Received { delete_hint },
-        });
+        self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Received { delete_hint } });
     }
 
     pub fn notify_deleted(&self, storage_id: &Arc<str>, block: Block) {
         self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Deleted });
     }
 
+    /// Everything is to be told anew, soon.
+    pub fn request_full_report(&self) {
+        for queue in self.queues.lock().iter() {
+            queue.pending.lock().wants_full_report = true;
+            queue.wake.notify_one();
+        }
+    }
+
+    /// What waits is to go out now.
+    pub fn flush(&self) {
+        for queue in self.queues.lock().iter() {
+            queue.wake.notify_one();
+        }
+    }
+
     fn notify(&self, event: Event) {
         for queue in self.queues.lock().iter() {
-            queue.events.lock().push(event.clone());
-            queue.wake.notify_one();
+            queue.push(event.clone());
         }
     }
 
@@ -72,15 +93,98 @@ impl Reporter {
 }
 
 impl Queue {
-    /// All that waits, in order.
-    pub(crate) fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut self.events.lock())
+    fn push(&self, event: Event) {
+        let is_urgent = matches!(event.change, Change::Received { .. });
+        let mut pending = self.pending.lock();
+        if pending.events.len() >= EVENT_COUNT_MAX {
+            pending.events.clear();
+            pending.wants_full_report = true;
+        }
+        pending.events.push(event);
+        drop(pending);
+        if is_urgent {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Until something urgent waits.
+    pub async fn urgent(&self) {
+        self.wake.notified().await;
+    }
+
+    /// At most `count` of what waits, in order.
+    pub fn take(&self, count: usize) -> Vec<Event> {
+        let mut pending = self.pending.lock();
+        let count = count.min(pending.events.len());
+        let rest = pending.events.split_off(count);
+        std::mem::replace(&mut pending.events, rest)
     }
 
     /// Gives back what could not be told; it goes before what came since.
-    pub(crate) fn put_back(&self, mut unsent: Vec<Event>) {
-        let mut events = self.events.lock();
-        unsent.append(&mut events);
-        *events = unsent;
+    pub fn put_back(&self, mut unsent: Vec<Event>) {
+        let mut pending = self.pending.lock();
+        unsent.append(&mut pending.events);
+        pending.events = unsent;
+    }
+
+    /// Forgets what waits: a full block report is about to tell it all.
+    pub fn clear(&self) {
+        self.pending.lock().events.clear();
+    }
+
+    /// Whether a full report has been asked for since the last call.
+    pub fn take_full_report_request(&self) -> bool {
+        std::mem::take(&mut self.pending.lock().wants_full_report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{BlockId, GenerationStamp};
+
+    fn block(id: u64) -> Block {
+        Block { id: BlockId(id), generation_stamp: GenerationStamp(1001), length: 1 }
+    }
+
+    #[test]
+    fn every_metadata_server_is_told_in_order() {
+        let reporter = Reporter::default();
+        let (one, other) = (reporter.subscribe(), reporter.subscribe());
+        let storage: Arc<str> = "DS-1".into();
+        reporter.notify_receiving(&storage, block(1));
+        reporter.notify_received(&storage, block(1), None);
+        reporter.notify_deleted(&storage, block(2));
+        assert_eq!(one.take(usize::MAX).len(), 3);
+        let first = other.take(2);
+        other.put_back(first.clone());
+        let all = other.take(10);
+        assert_eq!(all[..2], first);
+        assert_eq!(all[2].change, Change::Deleted);
+        assert!(other.take(10).is_empty());
+    }
+
+    #[tokio::test]
+    async fn only_a_finished_block_is_urgent() {
+        let reporter = Reporter::default();
+        let queue = reporter.subscribe();
+        let storage: Arc<str> = "DS-1".into();
+        reporter.notify_receiving(&storage, block(1));
+        let wait = std::time::Duration::from_millis(20);
+        assert!(tokio::time::timeout(wait, queue.urgent()).await.is_err());
+        reporter.notify_received(&storage, block(1), None);
+        queue.urgent().await;
+    }
+
+    #[test]
+    fn a_queue_is_bounded() {
+        let queue = Queue::default();
+        let storage: Arc<str> = "DS-1".into();
+        for id in 0..=EVENT_COUNT_MAX as u64 {
+            queue.push(Event { storage_id: storage.clone(), block: block(id), change: Change::Deleted });
+        }
+        assert_eq!(queue.take(usize::MAX).len(), 1);
+        assert!(queue.take_full_report_request());
+        assert!(!queue.take_full_report_request());
     }
 }

@@ -1,10 +1,26 @@
 //! A whole data server: opened, bound, registered.
 
-use crate::{config::DataConfig, state::State};
-use blockstore::OpenError;
+use crate::{
+    config::DataConfig,
+    identity::Identity,
+    ipc::IpcService,
+    metadata::actor::{Actor, Progress},
+    metrics,
+    state::State,
+    xceiver,
+};
+use blockstore::{BlockStore, OpenError};
 use env::Env;
-use std::{io, net::SocketAddr, sync::Arc};
+use rpc::{Server, ServerConfig};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    sync::Arc,
+    time::Duration,
+};
 use thiserror::Error;
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use web::Web;
 
 /// Why a data server does not start.
 #[derive(Debug, Error)]
@@ -20,44 +36,171 @@ pub enum StartError {
 /// A running data server; ends with [`DataServer::shutdown`].
 pub struct DataServer {
     state: Arc<State>,
+    ipc: Server,
+    web: Web,
+    progress: Vec<watch::Receiver<Progress>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl DataServer {
     /// Opens the data directories and binds all ports, then registers with the metadata servers in the
     /// background (retrying for ever): see [`DataServer::wait_registered`].
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
-        let _ = (env, config);
-        todo!()
+        if config.metadata_servers.is_empty() {
+            return Err(StartError::Config("no metadata server is configured".into()));
+        }
+        let transfer = TcpListener::bind(config.transfer_addr)
+            .await
+            .map_err(|error| bind_error("the transfer port", config.transfer_addr, error))?;
+        let service = Arc::new(IpcService::default());
+        let ipc = Server::bind(ServerConfig::new(config.ipc_addr, service.clone()))
+            .map_err(|error| bind_error("the RPC port", config.ipc_addr, error))?;
+        let http = std::net::TcpListener::bind(config.http_addr)
+            .map_err(|error| bind_error("the HTTP port", config.http_addr, error))?;
+
+        let (opening_env, store_config) = (env.clone(), config.store.clone());
+        let store = tokio::task::spawn_blocking(move || BlockStore::open(opening_env, store_config))
+            .await
+            .map_err(|error| StartError::Config(error.to_string()))??;
+        let transfer_addr = transfer
+            .local_addr()
+            .map_err(|error| bind_error("the transfer port", config.transfer_addr, error))?;
+        let http_addr =
+            http.local_addr().map_err(|error| bind_error("the HTTP port", config.http_addr, error))?;
+        let announced = SocketAddr::new(announced_ip(transfer_addr.ip(), &config), transfer_addr.port());
+        let hostname = match config.hostname.as_str() {
+            "" => announced.ip().to_string(),
+            name => name.to_owned(),
+        };
+        let identity = Identity {
+            uuid: store.uuid().clone(),
+            hostname: hostname.into(),
+            transfer_addr: announced,
+            ipc_port: ipc.local_addr().port(),
+            http_port: http_addr.port(),
+        };
+        let state = Arc::new(State::new(env, config, store, identity));
+        service.attach(state.clone());
+
+        let mut progress = Vec::new();
+        let mut tasks = vec![tokio::spawn(xceiver::serve(state.clone(), transfer))];
+        for index in 0..state.config.metadata_servers.len() {
+            let (actor, seen) = Actor::new(state.clone(), index);
+            progress.push(seen);
+            tasks.push(tokio::spawn(actor.run()));
+        }
+        let health = {
+            let (state, progress) = (state.clone(), progress.clone());
+            Arc::new(move || metrics::health(&state, &progress))
+        };
+        let web = Web::serve(http, Arc::new(metrics::registry(&state)), health)
+            .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
+        tracing::info!(
+            uuid = %state.identity.uuid, transfer = %state.identity.transfer_addr,
+            ipc = %ipc.local_addr(), http = %http_addr, "data server started"
+        );
+        Ok(DataServer { state, ipc, web, progress, tasks })
     }
 
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }
 
+    /// As announced to others.
     pub fn transfer_addr(&self) -> SocketAddr {
         self.state.identity.transfer_addr
     }
 
     pub fn ipc_addr(&self) -> SocketAddr {
-        todo!()
+        self.ipc.local_addr()
     }
 
     pub fn http_addr(&self) -> SocketAddr {
-        todo!()
+        self.web.local_addr()
     }
 
     /// Until one metadata server has this one registered and its first full block report; or the reason why
-    /// it never will (another cluster, say).
+    /// none ever will (another cluster, say).
     pub async fn wait_registered(&self) -> Result<(), String> {
-        todo!()
+        let mut reason = String::new();
+        let mut waiting: Vec<_> = self.progress.clone();
+        while !waiting.is_empty() {
+            let mut refused = None;
+            for (index, seen) in waiting.iter_mut().enumerate() {
+                match &*seen.borrow_and_update() {
+                    Progress::Serving => return Ok(()),
+                    Progress::Refused(why) => refused = Some((index, why.clone())),
+                    Progress::Connecting => {}
+                }
+            }
+            match refused {
+                Some((index, why)) => {
+                    waiting.remove(index);
+                    reason = why;
+                }
+                // Several may change; whichever does, all are looked at again soon.
+                None => {
+                    let _ = tokio::time::timeout(Duration::from_millis(20), waiting[0].changed()).await;
+                }
+            }
+        }
+        Err(reason)
     }
 
-    /// Until the server ends by itself (a shutdown call, or a metadata server that refuses it for good).
+    /// Until the server is asked to end (a shutdown call), or every metadata server refuses it for good. The
+    /// answer is the reason.
     pub async fn wait_ended(&self) -> String {
-        todo!()
+        tokio::select! {
+            biased;
+            reason = self.state.end_requested() => reason,
+            reason = self.all_refused() => reason,
+        }
     }
 
-    pub async fn shutdown(self) {
-        todo!()
+    async fn all_refused(&self) -> String {
+        let mut reason = String::new();
+        for seen in &self.progress {
+            let mut seen = seen.clone();
+            if let Ok(progress) = seen.wait_for(|progress| matches!(progress, Progress::Refused(_))).await
+                && let Progress::Refused(why) = &*progress
+            {
+                reason = why.clone();
+            }
+        }
+        reason
     }
+
+    /// Ends all tasks and lets go of ports and directories. Replicas being written stay as a kill would leave
+    /// them.
+    pub async fn shutdown(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for task in self.tasks {
+            // Cancelled, as was asked for.
+            let _ = task.await;
+        }
+        self.ipc.shutdown().await;
+        self.web.shutdown().await;
+        self.state.store.close();
+    }
+}
+
+fn bind_error(what: &'static str, addr: SocketAddr, error: io::Error) -> StartError {
+    StartError::Bind { what, addr, error }
+}
+
+/// The address that others are told: the one bound, or the one from which the first metadata server is
+/// reached when all are bound.
+fn announced_ip(bound: IpAddr, config: &DataConfig) -> IpAddr {
+    if !bound.is_unspecified() {
+        return bound;
+    }
+    let toward = || -> io::Result<IpAddr> {
+        let socket = UdpSocket::bind((bound, 0))?;
+        // Nothing is sent: connecting a datagram socket only picks a route.
+        socket.connect(&config.metadata_servers[0])?;
+        Ok(socket.local_addr()?.ip())
+    };
+    toward().unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
 }

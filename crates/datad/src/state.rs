@@ -1,12 +1,17 @@
 //! What all parts of a data server share.
 
-use crate::{config::DataConfig, identity::Identity, reporter::Reporter};
-use blockstore::BlockStore;
+use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leadership, reporter::Reporter};
+use blockstore::{BlockStore, Observer, StorageType};
+use base::{Block, Moment};
 use env::Env;
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
+use tokio::sync::{oneshot, watch};
 
 /// One for a server, behind an `Arc`.
 pub struct State {
@@ -15,12 +20,65 @@ pub struct State {
     pub store: Arc<BlockStore>,
     pub reporter: Reporter,
     pub identity: Identity,
+    pub leadership: Leadership,
+    pub counters: Counters,
+    started: Moment,
+    storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
+    copies: AtomicUsize,
+    end: watch::Sender<Option<String>>,
+}
+
+/// What `/metrics` shows of the transfer service; whoever does it counts it.
+#[derive(Default)]
+pub struct Counters {
+    pub bytes_written: AtomicU64,
+    pub bytes_read: AtomicU64,
+    pub blocks_written: AtomicU64,
+    pub blocks_read: AtomicU64,
+    pub transfer_errors: AtomicU64,
 }
 
 impl State {
     pub(crate) fn new(env: Env, config: DataConfig, store: Arc<BlockStore>, identity: Identity) -> Self {
-        Self { env, config, store, reporter: Reporter::default(), identity, transfers: AtomicUsize::new(0) }
+        let storage_types = store.storages().collect();
+        let reporter = Reporter::default();
+        store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
+        let started = env.clock.moment();
+        Self {
+            env,
+            config,
+            store,
+            reporter,
+            identity,
+            leadership: Leadership::default(),
+            counters: Counters::default(),
+            started,
+            storage_types,
+            transfers: AtomicUsize::new(0),
+            copies: AtomicUsize::new(0),
+            end: watch::Sender::new(None),
+        }
+    }
+
+    /// Runs `work` on an I/O thread and waits for it without blocking the runtime.
+    pub async fn on_volume_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
+    ) -> T {
+        let (done, result) = oneshot::channel();
+        let store = self.store.clone();
+        // Any lane: what must keep an order names its own.
+        let lane = self.env.random.next_u64();
+        self.store.threads().submit_any(lane, move || {
+            // Whoever asked may be gone.
+            let _ = done.send(work(&store));
+        });
+        result.await.expect("a job on a volume's thread ends with an answer")
+    }
+
+    pub fn storage_type(&self, storage_id: &str) -> StorageType {
+        self.storage_types.get(storage_id).copied().unwrap_or_default()
     }
 
     /// Counts one transfer connection in, until the guard is dropped; `None` when there are as many as the
@@ -39,6 +97,39 @@ impl State {
     pub fn transfer_count(&self) -> usize {
         self.transfers.load(Ordering::Acquire)
     }
+
+    /// Counts one copy to another server in, until the guard is dropped.
+    pub(crate) fn begin_copy(self: &Arc<Self>) -> CopyGuard {
+        self.copies.fetch_add(1, Ordering::AcqRel);
+        CopyGuard { state: self.clone() }
+    }
+
+    /// Copies to other servers under way.
+    pub fn copy_count(&self) -> usize {
+        self.copies.load(Ordering::Acquire)
+    }
+
+    pub fn uptime_ms(&self) -> u64 {
+        self.env.clock.moment().ms_since(self.started)
+    }
+
+    /// Asks the server to end; the first reason is kept.
+    pub fn request_end(&self, reason: &str) {
+        self.end.send_if_modified(|end| {
+            let is_first = end.is_none();
+            if is_first {
+                *end = Some(reason.into());
+            }
+            is_first
+        });
+    }
+
+    /// Until someone asks the server to end.
+    pub async fn end_requested(&self) -> String {
+        let mut end = self.end.subscribe();
+        let reason = end.wait_for(Option::is_some).await.map(|reason| reason.clone());
+        reason.ok().flatten().unwrap_or_default()
+    }
 }
 
 /// See [`State::admit_transfer`].
@@ -49,5 +140,34 @@ pub struct TransferGuard {
 impl Drop for TransferGuard {
     fn drop(&mut self) {
         self.state.transfers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// See [`State::begin_copy`].
+pub(crate) struct CopyGuard {
+    state: Arc<State>,
+}
+
+impl Drop for CopyGuard {
+    fn drop(&mut self) {
+        self.state.copies.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Passes on what the store notices by itself.
+struct Teller {
+    reporter: Reporter,
+}
+
+impl Observer for Teller {
+    fn deleted(&self, storage_id: &Arc<str>, block: Block) {
+        self.reporter.notify_deleted(storage_id, block);
+    }
+
+    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>) {
+        for block in blocks {
+            self.reporter.notify_deleted(storage_id, block);
+        }
+        self.reporter.flush();
     }
 }

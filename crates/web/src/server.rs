@@ -53,7 +53,25 @@ impl Web {
         health: HealthSource,
         pages: Router,
     ) -> io::Result<Web> {
-        let listener = TcpListener::bind(addr).await?;
+        Self::start(TcpListener::bind(addr).await?, registry, health, pages)
+    }
+
+    /// Serves a socket that is bound already.
+    pub fn serve(
+        listener: std::net::TcpListener,
+        registry: Arc<Registry>,
+        health: HealthSource,
+    ) -> io::Result<Web> {
+        listener.set_nonblocking(true)?;
+        Self::start(TcpListener::from_std(listener)?, registry, health, Router::new())
+    }
+
+    fn start(
+        listener: TcpListener,
+        registry: Arc<Registry>,
+        health: HealthSource,
+        pages: Router,
+    ) -> io::Result<Web> {
         let local_addr = listener.local_addr()?;
         let router = Router::new()
             .route("/health", get(show_health))

@@ -1,0 +1,88 @@
+//! Between Hadoop's messages and the words of `base` and `blockstore`.
+
+use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
+use blockstore::{ReplicaState, StorageType};
+use proto::hdfs::{
+    BlockProto, DatanodeStorageProto, ExtendedBlockProto, ReplicaStateProto, StorageTypeProto,
+    datanode_storage_proto::StorageState,
+};
+
+/// Negative numbers travel in unsigned fields.
+pub fn signed(number: u32) -> i32 {
+    number as i32
+}
+
+pub fn block_to_proto(block: Block) -> BlockProto {
+    BlockProto {
+        block_id: block.id.0,
+        gen_stamp: block.generation_stamp.0,
+        num_bytes: Some(block.length),
+    }
+}
+
+pub fn block_from_proto(block: &BlockProto) -> Block {
+    Block {
+        id: BlockId(block.block_id),
+        generation_stamp: GenerationStamp(block.gen_stamp),
+        length: block.num_bytes.unwrap_or(0),
+    }
+}
+
+pub fn extended_from_proto(block: &ExtendedBlockProto) -> ExtendedBlock {
+    ExtendedBlock {
+        pool: block.pool_id.as_str().into(),
+        block: Block {
+            id: BlockId(block.block_id),
+            generation_stamp: GenerationStamp(block.generation_stamp),
+            length: block.num_bytes.unwrap_or(0),
+        },
+    }
+}
+
+pub fn extended_to_proto(pool: &str, block: Block) -> ExtendedBlockProto {
+    ExtendedBlockProto {
+        pool_id: pool.into(),
+        block_id: block.id.0,
+        generation_stamp: block.generation_stamp.0,
+        num_bytes: Some(block.length),
+    }
+}
+
+pub fn storage_type_to_proto(storage_type: StorageType) -> StorageTypeProto {
+    match storage_type {
+        StorageType::Disk => StorageTypeProto::Disk,
+        StorageType::Ssd => StorageTypeProto::Ssd,
+        StorageType::Archive => StorageTypeProto::Archive,
+        StorageType::RamDisk => StorageTypeProto::RamDisk,
+        StorageType::Nvdimm => StorageTypeProto::Nvdimm,
+    }
+}
+
+pub fn storage_type_from_proto(storage_type: StorageTypeProto) -> StorageType {
+    match storage_type {
+        // No volume is of the provided kind; any other serves in its place.
+        StorageTypeProto::Disk | StorageTypeProto::Provided => StorageType::Disk,
+        StorageTypeProto::Ssd => StorageType::Ssd,
+        StorageTypeProto::Archive => StorageType::Archive,
+        StorageTypeProto::RamDisk => StorageType::RamDisk,
+        StorageTypeProto::Nvdimm => StorageType::Nvdimm,
+    }
+}
+
+pub fn replica_state_to_proto(state: ReplicaState) -> ReplicaStateProto {
+    match state {
+        ReplicaState::Finalized => ReplicaStateProto::Finalized,
+        ReplicaState::BeingWritten => ReplicaStateProto::Rbw,
+        ReplicaState::WaitingRecovery => ReplicaStateProto::Rwr,
+        ReplicaState::UnderRecovery => ReplicaStateProto::Rur,
+        ReplicaState::Temporary => ReplicaStateProto::Temporary,
+    }
+}
+
+pub fn storage_to_proto(storage_id: &str, storage_type: StorageType) -> DatanodeStorageProto {
+    DatanodeStorageProto {
+        storage_uuid: storage_id.into(),
+        state: Some(StorageState::Normal as i32),
+        storage_type: Some(storage_type_to_proto(storage_type) as i32),
+    }
+}

@@ -1,0 +1,153 @@
+//! What this server answers over RPC: a few questions of clients and administrators, and block recovery.
+
+use crate::{convert, metadata::handshake::SOFTWARE_VERSION, state::State};
+use base::FsError;
+use blockstore::StoreError;
+use proto::{
+    exception,
+    hdfs::{
+        DatanodeLocalInfoProto, DatanodeVolumeInfoProto, GetBalancerBandwidthResponseProto,
+        GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
+        GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto, RefreshNamenodesResponseProto,
+        ShutdownDatanodeResponseProto, TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
+    },
+    protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
+};
+use rpc::{Call, Replier, RpcError, Service};
+use std::sync::{Arc, OnceLock};
+
+/// Hadoop's class for a block that is not here.
+pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException";
+
+/// Answers once the rest of the server stands: the port is bound before, since it is announced.
+#[derive(Default)]
+pub struct IpcService {
+    state: OnceLock<Arc<State>>,
+}
+
+impl IpcService {
+    pub fn attach(&self, state: Arc<State>) {
+        let _ = self.state.set(state);
+    }
+}
+
+impl Service for IpcService {
+    fn protocols(&self) -> &[(&'static str, u64)] {
+        &[(CLIENT_DATANODE, VERSION), (INTER_DATANODE, VERSION)]
+    }
+
+    fn call(&self, call: Call, reply: Replier) {
+        let Some(state) = self.state.get() else {
+            return reply.fs_error(&FsError::Retry("The data server is starting.".into()));
+        };
+        match call.protocol {
+            INTER_DATANODE => recovery(state, &call, reply),
+            _ => answer_client(state, &call, reply),
+        }
+    }
+}
+
+fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
+    match call.method {
+        "getReplicaVisibleLength" => reply.result(visible_length(state, call)),
+        "getDatanodeInfo" => reply.ok(&GetDatanodeInfoResponseProto { local_info: local_info(state) }),
+        "getVolumeReport" => {
+            let state = state.clone();
+            tokio::spawn(async move {
+                let reports = state.on_volume_thread(volume_report).await;
+                reply.ok(&GetVolumeReportResponseProto { volume_info: reports });
+            });
+        }
+        "triggerBlockReport" => reply.result(trigger_report(state, call)),
+        // The metadata servers stand in the configuration file.
+        "refreshNamenodes" => reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {})),
+        "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto { bandwidth: 0 }),
+        "shutdownDatanode" => match require_owner(state, call) {
+            Ok(()) => {
+                reply.ok(&ShutdownDatanodeResponseProto {});
+                state.request_end(&format!("{} ordered it", call.caller));
+            }
+            Err(error) => reply.error(error),
+        },
+        "getBlockLocalPathInfo" => reply.fs_error(&FsError::AccessDenied(
+            "Can't continue with getBlockLocalPathInfo() authorization. The user is not configured in \
+             dfs.block.local-path-access.user: this server gives its files to nobody"
+                .into(),
+        )),
+        other => reply.fs_error(&FsError::Unsupported(format!("{other} is not offered by this data server."))),
+    }
+}
+
+fn visible_length(state: &State, call: &Call) -> Result<GetReplicaVisibleLengthResponseProto, RpcError> {
+    let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
+    let block = convert::extended_from_proto(&request.block);
+    match state.store.facts(&block.pool, block.block.id) {
+        Ok(facts) if facts.block.generation_stamp >= block.block.generation_stamp => {
+            Ok(GetReplicaVisibleLengthResponseProto { length: facts.visible_length })
+        }
+        Ok(facts) => Err(RpcError::application(
+            REPLICA_NOT_FOUND,
+            format!("Replica generation stamp < block generation stamp, block={block}, replica={}", facts.block),
+        )),
+        Err(error) => Err(refuse(&error)),
+    }
+}
+
+/// Only whoever runs this server, as far as names are believed.
+fn require_owner(state: &State, call: &Call) -> Result<(), RpcError> {
+    if *call.caller.user == *state.config.user {
+        return Ok(());
+    }
+    let message = format!("Access denied for user {}. Superuser privilege is required", call.caller.user);
+    Err(FsError::AccessDenied(message).into())
+}
+
+fn trigger_report(state: &State, call: &Call) -> Result<TriggerBlockReportResponseProto, RpcError> {
+    require_owner(state, call)?;
+    let request: TriggerBlockReportRequestProto = call.decode()?;
+    match request.incremental {
+        true => state.reporter.flush(),
+        false => state.reporter.request_full_report(),
+    }
+    Ok(TriggerBlockReportResponseProto {})
+}
+
+fn local_info(state: &State) -> DatanodeLocalInfoProto {
+    DatanodeLocalInfoProto {
+        software_version: SOFTWARE_VERSION.into(),
+        config_version: "core-3.5.0,hdfs-3.5.0".into(),
+        uptime: state.uptime_ms() / 1_000,
+    }
+}
+
+fn volume_report(store: &Arc<blockstore::BlockStore>) -> Vec<DatanodeVolumeInfoProto> {
+    let counts = store.block_reports();
+    let mut volumes = Vec::new();
+    for report in store.storage_reports() {
+        let count = counts.iter().find(|volume| volume.storage_id == report.storage_id);
+        volumes.push(DatanodeVolumeInfoProto {
+            path: report.directory.display().to_string(),
+            storage_type: convert::storage_type_to_proto(report.storage_type) as i32,
+            used_space: report.used_bytes,
+            free_space: report.remaining_bytes,
+            reserved_space: report.reserved_bytes,
+            reserved_space_for_replicas: 0,
+            num_blocks: count.map_or(0, |volume| volume.replicas.len() as u64),
+        });
+    }
+    volumes
+}
+
+fn recovery(_: &Arc<State>, call: &Call, reply: Replier) {
+    reply.fs_error(&FsError::Unsupported(format!("{} is not offered by this data server.", call.method)));
+}
+
+/// The store's refusals by Hadoop's names.
+pub fn refuse(error: &StoreError) -> RpcError {
+    let class = match error {
+        StoreError::NotFound(_) | StoreError::GenerationStamp { .. } => REPLICA_NOT_FOUND,
+        StoreError::Exists { .. } => "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException",
+        _ => exception::IO,
+    };
+    RpcError::application(class, error.to_string())
+}

@@ -1,0 +1,220 @@
+//! One metadata server's actor: shakes hands, registers, reports, and starts over for as long as it takes.
+//!
+//! Two loops run side by side in a session. One sends heartbeats, so that a long report does not make this
+//! server look dead. The other sends reports of single replicas and full ones, one at a time and in order.
+//! The price: a finished block waits for a full report that is on its way, which is rare and short.
+
+use crate::{reporter::Queue, state::State};
+use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
+use rpc::{CallError, Client, ClientOptions};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// The first and the longest wait before another try. Short, because a metadata server that comes back should
+/// not have to wait for its data servers; a refused connection costs next to nothing.
+const BACK_OFF_MIN: Duration = Duration::from_millis(50);
+const BACK_OFF_MAX: Duration = Duration::from_secs(1);
+
+/// How far an actor has come, for those who wait for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    #[default]
+    Connecting,
+    /// Registered, and the first full block report was taken.
+    Serving,
+    /// It never will: the reason.
+    Refused(String),
+}
+
+pub struct Actor {
+    pub(super) state: Arc<State>,
+    /// The server's place in the configuration.
+    pub(super) index: usize,
+    pub(super) address: String,
+    pub(super) client: Client,
+    pub(super) queue: Arc<Queue>,
+    progress: watch::Sender<Progress>,
+}
+
+/// What all messages of a session carry.
+pub(super) struct Session {
+    pub registration: DatanodeRegistrationProto,
+    pub pool: Arc<str>,
+}
+
+/// Why a call, or a session, did not go on.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server may answer later.
+    Transient(String),
+    /// It does not know us (any more).
+    Unregistered,
+    /// It will never have us.
+    Fatal(String),
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        match error.class() {
+            Some(exception::UNREGISTERED_NODE) => Self::Unregistered,
+            Some(exception::DISALLOWED_DATANODE | exception::INCORRECT_VERSION) => {
+                Self::Fatal(error.to_string())
+            }
+            _ => Self::Transient(error.to_string()),
+        }
+    }
+}
+
+impl Actor {
+    pub fn new(state: Arc<State>, index: usize) -> (Self, watch::Receiver<Progress>) {
+        let address = state.config.metadata_servers[index].clone();
+        let options = ClientOptions {
+            connect_timeout: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(60),
+            ..ClientOptions::default()
+        };
+        let client = Client::connect(&address, proto::protocol::DATANODE, &state.config.user, options);
+        let queue = state.reporter.subscribe();
+        let (progress, seen) = watch::channel(Progress::default());
+        (Self { state, index, address, client, queue, progress }, seen)
+    }
+
+    /// Runs until the server refuses us for good; to be dropped to end it earlier.
+    pub async fn run(self) {
+        let mut back_off = BackOff::default();
+        loop {
+            let failure = self.session(&mut back_off).await;
+            match failure {
+                Failure::Unregistered => {
+                    tracing::info!(server = %self.address, "not registered there (any more): registering again");
+                }
+                Failure::Transient(reason) => {
+                    tracing::warn!(server = %self.address, reason, "cannot register; trying again");
+                }
+                Failure::Fatal(reason) => {
+                    tracing::error!(server = %self.address, reason, "refused for good");
+                    self.progress.send_replace(Progress::Refused(reason));
+                    return;
+                }
+            }
+            back_off.wait().await;
+        }
+    }
+
+    async fn session(&self, back_off: &mut BackOff) -> Failure {
+        match self.begin().await {
+            Err(failure) => failure,
+            Ok(session) => {
+                back_off.reset();
+                self.progress.send_replace(Progress::Serving);
+                let ended = tokio::select! {
+                    biased;
+                    failure = self.send_heartbeats(&session) => failure,
+                    failure = self.send_reports(&session) => failure,
+                };
+                self.progress.send_replace(Progress::Connecting);
+                ended
+            }
+        }
+    }
+
+    async fn begin(&self) -> Result<Session, Failure> {
+        let registration = self.shake_hands().await?;
+        let pool = self.state.store.pool().expect("served since the handshake").pool.clone();
+        self.register(&registration).await?;
+        let session = Session { registration, pool };
+        // The full report tells what these would.
+        self.queue.clear();
+        self.queue.take_full_report_request();
+        let lease = self.heartbeat(&session, true).await?;
+        self.report_everything(&session, lease).await?;
+        Ok(session)
+    }
+
+    async fn send_heartbeats(&self, session: &Session) -> Failure {
+        let interval = Duration::from_millis(self.state.config.heartbeat_interval_ms);
+        let mut back_off = BackOff::default();
+        loop {
+            match self.heartbeat(session, false).await {
+                Ok(_) => {
+                    back_off.reset();
+                    sleep(interval).await;
+                }
+                Err(Failure::Transient(reason)) => {
+                    tracing::debug!(server = %self.address, reason, "a heartbeat failed");
+                    sleep(back_off.next().min(interval)).await;
+                }
+                Err(failure) => return failure,
+            }
+        }
+    }
+
+    async fn send_reports(&self, session: &Session) -> Failure {
+        // What nobody waits for goes out with the rhythm of heartbeats.
+        let pause = Duration::from_millis(self.state.config.heartbeat_interval_ms);
+        let full_interval = Duration::from_millis(self.state.config.block_report_interval_ms);
+        let mut full_due = Instant::now() + full_interval;
+        let mut back_off = BackOff::default();
+        loop {
+            let pause_end = Instant::now() + pause;
+            tokio::select! {
+                biased;
+                () = self.queue.urgent() => {}
+                () = sleep_until(pause_end.min(full_due)) => {}
+            }
+            let wants_full = self.queue.take_full_report_request() || Instant::now() >= full_due;
+            match self.send_due(session, wants_full).await {
+                Ok(()) => {
+                    back_off.reset();
+                    if wants_full {
+                        full_due = Instant::now() + full_interval;
+                    }
+                }
+                Err(Failure::Transient(reason)) => {
+                    tracing::warn!(server = %self.address, reason, "a report failed; it will be sent again");
+                    if wants_full {
+                        full_due = Instant::now();
+                    }
+                    back_off.wait().await;
+                    // Whatever was urgent still is.
+                    self.state.reporter.flush();
+                }
+                Err(failure) => return failure,
+            }
+        }
+    }
+
+    async fn send_due(&self, session: &Session, wants_full: bool) -> Result<(), Failure> {
+        self.report_changes(session).await?;
+        if wants_full {
+            let lease = self.heartbeat(session, true).await?;
+            self.report_everything(session, lease).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits that double.
+#[derive(Default)]
+struct BackOff {
+    last: Option<Duration>,
+}
+
+impl BackOff {
+    fn next(&mut self) -> Duration {
+        let next = self.last.map_or(BACK_OFF_MIN, |last| (last * 2).min(BACK_OFF_MAX));
+        self.last = Some(next);
+        next
+    }
+
+    async fn wait(&mut self) {
+        sleep(self.next()).await;
+    }
+
+    fn reset(&mut self) {
+        self.last = None;
+    }
+}

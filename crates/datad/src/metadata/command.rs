@@ -1,0 +1,70 @@
+//! What a metadata server orders.
+
+use super::actor::{Actor, Failure};
+use crate::{convert, transfer};
+use base::ExtendedBlock;
+use proto::hdfs::datanode::{
+    BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
+};
+use std::sync::Arc;
+
+impl Actor {
+    /// Carries out a command, or sets it off. Only the active server is obeyed, but for the call to register,
+    /// which everybody may make.
+    pub(super) fn obey(&self, command: &DatanodeCommandProto, is_obeyed: bool) -> Result<(), Failure> {
+        if command.cmd_type() == Type::RegisterCommand {
+            return Err(Failure::Unregistered);
+        }
+        if !is_obeyed {
+            tracing::debug!(server = %self.address, kind = ?command.cmd_type(), "a command of a server that is not the active one");
+            return Ok(());
+        }
+        match command.cmd_type() {
+            Type::BlockCommand => command.blk_cmd.as_ref().map_or(Ok(()), |blocks| self.obey_blocks(blocks)),
+            // No upgrade is ever under way, so there is nothing to make final; keys are not in use.
+            Type::FinalizeCommand | Type::KeyUpdateCommand | Type::NullDatanodeCommand => Ok(()),
+            other => {
+                tracing::warn!(server = %self.address, kind = ?other, "a command that is not carried out here");
+                Ok(())
+            }
+        }
+    }
+
+    fn obey_blocks(&self, command: &BlockCommandProto) -> Result<(), Failure> {
+        let pool: Arc<str> = command.block_pool_id.as_str().into();
+        let blocks = command
+            .blocks
+            .iter()
+            .map(|block| ExtendedBlock { pool: pool.clone(), block: convert::block_from_proto(block) });
+        match command.action() {
+            Action::Invalidate => {
+                for block in blocks {
+                    if let Err(error) = self.state.store.invalidate(&block) {
+                        // Gone already, or replaced by a newer one: both are what is wanted.
+                        tracing::debug!(%block, %error, "not invalidated");
+                    }
+                }
+            }
+            Action::Transfer => {
+                for (index, block) in blocks.enumerate() {
+                    let targets = command.targets.get(index).map_or(&[][..], |infos| &infos.datanodes);
+                    let storages = command.target_storage_uuids.get(index);
+                    let types = command.target_storage_types.get(index);
+                    transfer::start(
+                        &self.state,
+                        transfer::Order {
+                            block,
+                            targets: targets.to_vec(),
+                            storage_ids: storages.map(|ids| ids.storage_uuids.clone()).unwrap_or_default(),
+                            storage_types: types.map(|types| types.storage_types.clone()).unwrap_or_default(),
+                        },
+                    );
+                }
+            }
+            Action::Shutdown => {
+                self.state.request_end("a metadata server ordered it");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The first words with a metadata server: whose it is, and who we are.
+
+use super::actor::{Actor, Failure};
+use crate::convert;
+use blockstore::{OpenError, PoolInfo, layout::LAYOUT_VERSION};
+use proto::hdfs::{
+    BlockKeyProto, ExportedBlockKeysProto, NamespaceInfoProto, StorageInfoProto, VersionRequestProto,
+    VersionResponseProto,
+    datanode::{DatanodeRegistrationProto, RegisterDatanodeRequestProto, RegisterDatanodeResponseProto},
+};
+use std::sync::Arc;
+
+/// The release whose protocols are spoken: metadata servers refuse data servers that are too old for them.
+pub const SOFTWARE_VERSION: &str = "3.5.0";
+
+impl Actor {
+    /// Learns the cluster and serves its block pool; the answer registers this server from now on.
+    pub(super) async fn shake_hands(&self) -> Result<DatanodeRegistrationProto, Failure> {
+        let answer: VersionResponseProto =
+            self.client.call("versionRequest", &VersionRequestProto {}).await?;
+        let info = answer.info;
+        let pool = pool_info(&info)?;
+        self.state
+            .on_volume_thread(move |store| store.serve_pool(&pool))
+            .await
+            .map_err(|error| self.refuse_cluster(&error))?;
+        Ok(self.registration(&info))
+    }
+
+    pub(super) async fn register(&self, registration: &DatanodeRegistrationProto) -> Result<(), Failure> {
+        let request = RegisterDatanodeRequestProto { registration: registration.clone() };
+        let _: RegisterDatanodeResponseProto = self.client.call("registerDatanode", &request).await?;
+        tracing::info!(server = %self.address, uuid = %self.state.identity.uuid, "registered");
+        Ok(())
+    }
+
+    fn refuse_cluster(&self, error: &OpenError) -> Failure {
+        let message = format!("metadata server {}: {error}", self.address);
+        match error {
+            // The disk may come back; whose the directory is stays as it is.
+            OpenError::Io { .. } => Failure::Transient(message),
+            _ => Failure::Fatal(message),
+        }
+    }
+
+    fn registration(&self, info: &NamespaceInfoProto) -> DatanodeRegistrationProto {
+        DatanodeRegistrationProto {
+            datanode_id: self.state.identity.to_proto(),
+            storage_info: StorageInfoProto {
+                // A negative number in an unsigned field, as on Hadoop's wire.
+                layout_version: LAYOUT_VERSION as u32,
+                ..info.storage_info.clone()
+            },
+            keys: no_keys(),
+            software_version: SOFTWARE_VERSION.into(),
+        }
+    }
+}
+
+fn pool_info(info: &NamespaceInfoProto) -> Result<PoolInfo, Failure> {
+    let storage = &info.storage_info;
+    if storage.cluster_id.is_empty() {
+        return Err(Failure::Fatal("the metadata server names no cluster: is it formatted?".into()));
+    }
+    Ok(PoolInfo {
+        pool: Arc::from(info.block_pool_id.as_str()),
+        cluster: Arc::from(storage.cluster_id.as_str()),
+        namespace_id: convert::signed(storage.namespce_id),
+        created_ms: storage.c_time,
+    })
+}
+
+/// Block tokens are not in use.
+fn no_keys() -> ExportedBlockKeysProto {
+    ExportedBlockKeysProto {
+        is_block_token_enabled: false,
+        key_update_interval: 0,
+        token_life_time: 0,
+        current_key: BlockKeyProto { key_id: 0, expiry_date: 0, key_bytes: None },
+        all_keys: Vec::new(),
+    }
+}

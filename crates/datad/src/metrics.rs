@@ -1,0 +1,94 @@
+//! What `/health` and `/metrics` show.
+
+use crate::{metadata::actor::Progress, state::State};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio::sync::watch;
+use web::{
+    Health,
+    prometheus_client::{
+        collector::Collector,
+        encoding::{DescriptorEncoder, EncodeMetric},
+        metrics::{counter::ConstCounter, gauge::ConstGauge},
+        registry::Registry,
+    },
+};
+
+/// Everything is read when it is asked for; nothing is kept up to date in between.
+struct Figures {
+    state: Arc<State>,
+}
+
+impl fmt::Debug for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Figures")
+    }
+}
+
+impl Collector for Figures {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let state = &self.state;
+        let (mut capacity, mut used, mut remaining) = (0, 0, 0);
+        for report in state.store.storage_reports() {
+            capacity += report.capacity_bytes;
+            used += report.used_bytes;
+            remaining += report.remaining_bytes;
+        }
+        let gauges = [
+            ("clover_data_replicas", "Replicas of any state", state.store.replica_count() as u64),
+            ("clover_data_capacity_bytes", "Bytes of all volumes", capacity),
+            ("clover_data_used_bytes", "Bytes of block and meta files", used),
+            ("clover_data_remaining_bytes", "Bytes free for replicas", remaining),
+            ("clover_data_failed_volumes", "Volumes out of use", state.store.failed_volumes().len() as u64),
+            ("clover_data_transfers", "Transfer connections under way", state.transfer_count() as u64),
+            ("clover_data_copies", "Copies to other servers under way", state.copy_count() as u64),
+        ];
+        for (name, help, value) in gauges {
+            let gauge = ConstGauge::new(value as i64);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        let counters = &state.counters;
+        let counters = [
+            ("clover_data_written_bytes", "Bytes received for replicas", &counters.bytes_written),
+            ("clover_data_read_bytes", "Bytes sent to readers", &counters.bytes_read),
+            ("clover_data_blocks_written", "Replicas completed", &counters.blocks_written),
+            ("clover_data_blocks_read", "Reads of blocks", &counters.blocks_read),
+            ("clover_data_transfer_errors", "Transfers that failed", &counters.transfer_errors),
+        ];
+        for (name, help, value) in counters {
+            let counter = ConstCounter::new(value.load(Ordering::Relaxed));
+            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+        }
+        Ok(())
+    }
+}
+
+pub fn registry(state: &Arc<State>) -> Registry {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Figures { state: state.clone() }));
+    registry
+}
+
+/// Well while at least one metadata server has this one and at least one volume is left.
+pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
+    let serving = progress.iter().filter(|seen| *seen.borrow() == Progress::Serving).count();
+    let failed = state.store.failed_volumes();
+    let has_volume = state.store.has_living_volume();
+    let mut details = BTreeMap::from([
+        ("uuid".to_owned(), state.identity.uuid.to_string()),
+        ("replicas".to_owned(), state.store.replica_count().to_string()),
+        ("metadata_servers".to_owned(), format!("{serving} of {}", progress.len())),
+    ]);
+    if !failed.is_empty() {
+        details.insert("failed_volumes".to_owned(), failed.join(", "));
+    }
+    let state = match (serving > 0, has_volume) {
+        (_, false) => "no volume left",
+        (false, true) => "registering",
+        (true, true) => "serving",
+    };
+    Health { ok: serving > 0 && has_volume, state: state.into(), details }
+}
