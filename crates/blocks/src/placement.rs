@@ -10,7 +10,7 @@ use crate::{
     server::{DataServer, StorageType},
     words::{Location, Reader},
 };
-use base::Moment;
+use base::{BlockId, Moment};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Draws at random before a search in order, in a cluster where most servers will do.
@@ -35,6 +35,8 @@ pub struct Placement<'a> {
 
 /// The same with indices.
 pub struct Wish {
+    /// Servers that are about to delete a replica of this block are left out.
+    pub block: Option<BlockId>,
     pub count: usize,
     pub block_size: u64,
     /// Servers on the writer's host, and its rack.
@@ -70,6 +72,7 @@ impl BlockMap {
             placement.excluded.iter().filter_map(|uuid| self.servers.find(uuid)).collect();
         excluded.extend(placement.existing.iter().filter_map(|at| self.servers.find(at.server.uuid())));
         let mut wish = Wish {
+            block: None,
             count: placement.replication,
             block_size: placement.block_size,
             writer: placement
@@ -218,6 +221,9 @@ impl BlockMap {
         let face = &self.servers.get(server).face;
         let server_of = |place: &u32| self.storages.get(*place).server;
         let held = || wish.existing.iter().chain(chosen).map(server_of);
+        if wish.block.is_some_and(|id| self.servers.get(server).deletions.contains_key(&id)) {
+            return false;
+        }
         if !face.alive || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
             return false;
         }

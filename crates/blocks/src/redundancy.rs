@@ -86,7 +86,7 @@ impl BlockMap {
         }
     }
 
-    /// There are enough good replicas: the damaged ones go.
+    /// There are good replicas: the damaged ones go.
     fn delete_corrupt(&mut self, slot: u32) {
         let id = self.arena.record(slot).id();
         for replica in self.redundancy.corrupt.of(id).to_vec() {
@@ -148,6 +148,7 @@ impl BlockMap {
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
         excluded.extend(&pending);
         let wish = Wish {
+            block: Some(id),
             count: missing,
             block_size: self.arena.record(slot).length(),
             writer: None,
@@ -157,12 +158,21 @@ impl BlockMap {
         };
         let targets = self.choose(wish, now);
         if targets.is_empty() {
-            return;
+            return self.make_room_by_deleting_corrupt(slot);
         }
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
         self.redundancy.pending.add(id, servers, now.plus_ms(self.config.pending_timeout_ms));
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
         self.evaluate(slot);
+    }
+
+    /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that
+    /// two good ones remain: a false alarm must not cost the last copies.
+    fn make_room_by_deleting_corrupt(&mut self, slot: u32) {
+        let count = self.count(slot);
+        if count.live >= 2 && count.corrupt > 0 && !count.stale {
+            self.delete_corrupt(slot);
+        }
     }
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy.

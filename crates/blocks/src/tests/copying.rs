@@ -136,6 +136,21 @@ fn a_block_with_damaged_replicas_only_is_offered_all_the_same() {
 }
 
 #[test]
+fn a_damaged_replica_makes_room_where_every_server_has_one() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
+    let commands = cluster.pass(300, &[1, 2, 3]);
+    assert_eq!(deletions(&commands), [(2, 1)]);
+    cluster.tell(2, &[Increment::Deleted(block(1, 5))]);
+    let commands = [commands, cluster.pass(300, &[1, 2, 3])].concat();
+    assert!(
+        matches!(&transfers(&commands)[..], [(1 | 3, 1, targets)] if *targets == [uuid(2)]),
+        "{commands:?}"
+    );
+}
+
+#[test]
 fn outdated_replicas_of_a_complete_block_are_deleted_when_there_are_enough() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);

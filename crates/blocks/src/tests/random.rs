@@ -24,7 +24,8 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
-        let cluster = Cluster::with_servers(racks(SERVERS), SERVERS);
+        let config = Config { pending_timeout_ms: 2_000, ..racks(SERVERS) };
+        let cluster = Cluster::with_servers(config, SERVERS);
         let world = World {
             disks: (1..=SERVERS).map(|server| (server, BTreeSet::new())).collect(),
             up: (1..=SERVERS).collect(),
@@ -119,7 +120,7 @@ impl Run {
     fn damage(&mut self) {
         let Some(id) = self.any_block() else { return };
         let server = self.any_up();
-        if self.copies_up(id) > 1 && self.world.disks[&server].contains(&id) {
+        if self.copies_up(id) > 2 && self.world.disks[&server].contains(&id) {
             self.cluster.map.report_bad(block(id, id), &uuid(server), None, self.cluster.now);
         }
     }

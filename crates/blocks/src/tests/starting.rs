@@ -87,10 +87,10 @@ fn an_operator_turns_it_on_and_off() {
 
 #[test]
 fn replicas_from_the_future_keep_it_on_until_forced() {
-    let mut cluster = restarted(0, 1);
+    let mut cluster = restarted(0, 2);
     cluster.start(1);
     let future = base::Block { id: BlockId(2_000), generation_stamp: GenerationStamp(6_000), length: 77 };
-    cluster.report(1, &[finalized(future), finalized(block(1, 1))]);
+    cluster.report(1, &[finalized(future), finalized(block(1, 1)), finalized(block(2, 1))]);
     cluster.pass(500, &[1]);
     assert!(cluster.map.in_safe_mode());
     assert!(cluster.map.safe_mode_message(cluster.now).contains("generation stamps in future: 77 byte(s)"));
