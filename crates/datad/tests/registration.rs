@@ -1,0 +1,349 @@
+//! A data server and a metadata server that only plays its part: what is told, when, and what is obeyed.
+
+use base::{Block, BlockId, ExtendedBlock, FsError, GenerationStamp};
+use blockstore::{Checksum, NewReplica, StorageType, VolumeConfig};
+use datad::{DataConfig, DataServer};
+use env::Env;
+use parking_lot::Mutex;
+use proto::{
+    exception,
+    hdfs::{
+        BlockProto, NamespaceInfoProto, NnhaStatusHeartbeatProto, StorageInfoProto, VersionResponseProto,
+        datanode::{
+            BlockCommandProto, BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
+            BlockReportRequestProto, BlockReportResponseProto, DatanodeCommandProto, HeartbeatRequestProto,
+            HeartbeatResponseProto, RegisterCommandProto, RegisterDatanodeRequestProto,
+            RegisterDatanodeResponseProto, block_command_proto::Action, datanode_command_proto::Type,
+            received_deleted_block_info_proto::BlockStatus,
+        },
+    },
+};
+use rpc::{Call, Replier, RpcError, Server, ServerConfig, Service};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+const POOL: &str = "BP-77-127.0.0.1-1700000000000";
+
+#[derive(Default)]
+struct Log {
+    registered: Vec<RegisterDatanodeRequestProto>,
+    heartbeats: Vec<HeartbeatRequestProto>,
+    full: Vec<BlockReportRequestProto>,
+    changes: Vec<(BlockProto, BlockStatus)>,
+    commands: Vec<DatanodeCommandProto>,
+    /// The next heartbeat and report get this.
+    refusal: Option<&'static str>,
+}
+
+struct Metadata {
+    cluster: &'static str,
+    is_active: bool,
+    log: Mutex<Log>,
+}
+
+impl Metadata {
+    fn new(cluster: &'static str) -> Arc<Self> {
+        Arc::new(Self { cluster, is_active: true, log: Mutex::default() })
+    }
+
+    fn refuse(&self) -> Result<(), RpcError> {
+        match self.log.lock().refusal.take() {
+            Some(class) => Err(RpcError::application(class, "as the test wishes")),
+            None => Ok(()),
+        }
+    }
+
+    fn changed(&self, id: u64, status: BlockStatus) -> bool {
+        self.log.lock().changes.iter().any(|(block, seen)| block.block_id == id && *seen == status)
+    }
+}
+
+struct Front(Arc<Metadata>);
+
+impl Service for Front {
+    fn protocols(&self) -> &[(&'static str, u64)] {
+        &[(proto::protocol::DATANODE, 1)]
+    }
+
+    fn call(&self, call: Call, reply: Replier) {
+        let this = &self.0;
+        match call.method {
+            "versionRequest" => reply.ok(&VersionResponseProto { info: info(this.cluster) }),
+            "registerDatanode" => reply.result(this.refuse().and_then(|()| {
+                let request: RegisterDatanodeRequestProto = call.decode()?;
+                let registration = request.registration.clone();
+                this.log.lock().registered.push(request);
+                Ok(RegisterDatanodeResponseProto { registration })
+            })),
+            "sendHeartbeat" => reply.result(this.refuse().and_then(|()| {
+                let mut log = this.log.lock();
+                log.heartbeats.push(call.decode()?);
+                Ok(HeartbeatResponseProto {
+                    cmds: std::mem::take(&mut log.commands),
+                    ha_status: NnhaStatusHeartbeatProto { state: i32::from(!this.is_active), txid: 9 },
+                    full_block_report_lease_id: Some(4711),
+                    ..Default::default()
+                })
+            })),
+            "blockReport" => reply.result(this.refuse().and_then(|()| {
+                this.log.lock().full.push(call.decode()?);
+                Ok(BlockReportResponseProto { cmd: None })
+            })),
+            "blockReceivedAndDeleted" => reply.result(this.refuse().and_then(|()| {
+                let request: BlockReceivedAndDeletedRequestProto = call.decode()?;
+                let blocks = request.blocks.into_iter().flat_map(|storage| storage.blocks);
+                this.log.lock().changes.extend(blocks.map(|info| {
+                    let status = info.status();
+                    (info.block, status)
+                }));
+                Ok(BlockReceivedAndDeletedResponseProto {})
+            })),
+            other => reply.fs_error(&FsError::Unsupported(other.into())),
+        }
+    }
+}
+
+fn info(cluster: &str) -> NamespaceInfoProto {
+    NamespaceInfoProto {
+        build_version: "test".into(),
+        unused: 0,
+        block_pool_id: POOL.into(),
+        storage_info: StorageInfoProto {
+            layout_version: -67i32 as u32,
+            namespce_id: 77,
+            cluster_id: cluster.into(),
+            c_time: 1_700_000_000_000,
+        },
+        software_version: "3.5.0".into(),
+        capabilities: Some(1),
+        state: Some(0),
+    }
+}
+
+fn serve(metadata: &Arc<Metadata>, address: &str) -> Server {
+    let service = Arc::new(Front(metadata.clone()));
+    Server::bind(ServerConfig::new(address.parse().unwrap(), service)).unwrap()
+}
+
+fn config(root: &Path, servers: &[&Server]) -> DataConfig {
+    let volume = VolumeConfig { path: root.join("data"), storage_type: StorageType::Disk };
+    let servers = servers.iter().map(|server| server.local_addr().to_string()).collect();
+    DataConfig { heartbeat_interval_ms: 50, ..DataConfig::new(vec![volume], servers) }
+}
+
+async fn start(root: &Path, servers: &[&Server]) -> DataServer {
+    DataServer::start(Env::production(), config(root, servers)).await.unwrap()
+}
+
+fn block(id: u64) -> ExtendedBlock {
+    let block = Block { id: BlockId(id), generation_stamp: GenerationStamp(1001), length: 0 };
+    ExtendedBlock { pool: POOL.into(), block }
+}
+
+/// As the transfer service does it: written, finished, told.
+fn store_block(server: &DataServer, id: u64) {
+    let state = server.state();
+    let new = NewReplica {
+        block: block(id),
+        checksum: Checksum::DEFAULT,
+        storage_type: StorageType::Disk,
+        size_expected: 100,
+    };
+    let mut writer = state.store.create_rbw(&new).unwrap();
+    let storage = writer.storage_id().clone();
+    state.reporter.notify_receiving(&storage, writer.block());
+    writer.write(0, b"clover", &Checksum::DEFAULT.sum(b"clover")).unwrap();
+    let finished = writer.finalize(false).unwrap();
+    state.reporter.notify_received(&storage, finished, None);
+}
+
+async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what} within 10 s");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+fn invalidate(id: u64) -> DatanodeCommandProto {
+    let block = BlockProto { block_id: id, gen_stamp: 1001, num_bytes: Some(6) };
+    DatanodeCommandProto {
+        cmd_type: Type::BlockCommand as i32,
+        blk_cmd: Some(BlockCommandProto {
+            action: Action::Invalidate as i32,
+            block_pool_id: POOL.into(),
+            blocks: vec![block],
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+async fn http(server: &DataServer, path: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(server.http_addr()).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_registers_then_reports_and_keeps_its_identity() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, 1_073_741_825);
+    let uuid = server.state().identity.uuid.clone();
+    {
+        let log = metadata.log.lock();
+        let registration = &log.registered[0].registration;
+        assert_eq!(registration.datanode_id.datanode_uuid, *uuid);
+        assert_eq!(registration.storage_info.layout_version as i32, -57);
+        assert_eq!(registration.storage_info.namespce_id, 77);
+        assert_eq!(registration.datanode_id.xfer_port, u32::from(server.transfer_addr().port()));
+        assert!(log.heartbeats[0].request_full_block_report_lease());
+        let full = &log.full[0];
+        assert_eq!(full.context.as_ref().unwrap().lease_id, Some(4711));
+        assert_eq!(full.reports[0].number_of_blocks, Some(0));
+        assert!(log.heartbeats[0].reports[0].capacity() > 0);
+    }
+    assert!(http(&server, "/health").await.contains("\"state\":\"serving\""));
+    let metrics = http(&server, "/metrics").await;
+    assert!(metrics.contains("clover_data_replicas 1"), "{metrics}");
+    server.shutdown().await;
+
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    assert_eq!(server.state().identity.uuid, uuid);
+    let log = metadata.log.lock();
+    assert_eq!(log.full[1].reports[0].number_of_blocks, Some(1));
+    assert_eq!(log.full[1].reports[0].storage, log.full[0].reports[0].storage);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finished_block_is_told_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let slow = DataConfig { heartbeat_interval_ms: 60_000, ..config(root.path(), &[&rpc]) };
+    let server = DataServer::start(Env::production(), slow).await.unwrap();
+    server.wait_registered().await.unwrap();
+    for id in 1..=20 {
+        let started = Instant::now();
+        store_block(&server, id);
+        eventually("the block is told", || metadata.changed(id, BlockStatus::Received)).await;
+        assert!(started.elapsed() < Duration::from_secs(1), "no heartbeat is waited for");
+        assert!(metadata.changed(id, BlockStatus::Receiving));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_invalidated_goes_and_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, 5);
+    metadata.log.lock().commands.push(invalidate(5));
+    eventually("the removal is told", || metadata.changed(5, BlockStatus::Deleted)).await;
+    assert!(server.state().store.read(&block(5)).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_is_told_everything_and_not_obeyed() {
+    let root = tempfile::tempdir().unwrap();
+    let active = Metadata::new("CID-one");
+    let standby =
+        Arc::new(Metadata { cluster: "CID-one", is_active: false, log: Mutex::new(Log::default()) });
+    let (one, other) = (serve(&active, "127.0.0.1:0"), serve(&standby, "127.0.0.1:0"));
+    let server = start(root.path(), &[&one, &other]).await;
+    eventually("both have the full report", || {
+        !active.log.lock().full.is_empty() && !standby.log.lock().full.is_empty()
+    })
+    .await;
+    store_block(&server, 5);
+    for metadata in [&active, &standby] {
+        eventually("both are told", || metadata.changed(5, BlockStatus::Received)).await;
+    }
+    standby.log.lock().commands.push(invalidate(5));
+    eventually("the command is on its way", || standby.log.lock().commands.is_empty()).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(server.state().store.read(&block(5)).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_known_registers_again() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    let registrations = |count: usize| metadata.log.lock().full.len() >= count;
+    // Ordered by the metadata server, as after its restart.
+    metadata.log.lock().commands.push(DatanodeCommandProto {
+        cmd_type: Type::RegisterCommand as i32,
+        register_cmd: Some(RegisterCommandProto {}),
+        ..Default::default()
+    });
+    eventually("a second registration and full report", || registrations(2)).await;
+    metadata.log.lock().refusal = Some(exception::UNREGISTERED_NODE);
+    eventually("a third one", || registrations(3)).await;
+    // Whatever else goes wrong passes.
+    metadata.log.lock().refusal = Some(exception::SAFE_MODE);
+    let beats = metadata.log.lock().heartbeats.len();
+    eventually("heartbeats go on", || metadata.log.lock().heartbeats.len() > beats + 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_metadata_server_may_come_and_go() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let address = rpc.local_addr().to_string();
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    rpc.shutdown().await;
+    store_block(&server, 5);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!metadata.changed(5, BlockStatus::Received));
+    let _rpc = serve(&metadata, &address);
+    eventually("the block is told", || metadata.changed(5, BlockStatus::Received)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_cluster_is_refused_with_its_name() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    server.shutdown().await;
+
+    let other = serve(&Metadata::new("CID-other"), "127.0.0.1:0");
+    let server = start(root.path(), &[&other]).await;
+    let reason = server.wait_registered().await.unwrap_err();
+    for part in ["CID-one", "CID-other", "clusterID", "VERSION"] {
+        assert!(reason.contains(part), "{part} in: {reason}");
+    }
+    assert_eq!(server.wait_ended().await, reason);
+    assert!(http(&server, "/health").await.starts_with("HTTP/1.1 503"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_for_good_ends_the_server() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    metadata.log.lock().refusal = Some(exception::DISALLOWED_DATANODE);
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    let reason = server.wait_ended().await;
+    assert!(reason.contains("DisallowedDatanodeException"), "{reason}");
+}
