@@ -17,11 +17,17 @@
 //! A failed fsync is final: the journal refuses every later append and remembers the first reason.
 
 pub mod append;
+pub mod block;
 pub mod checkpoint;
 pub mod error;
 pub mod image;
+mod keeping;
 pub mod member_state;
+mod proof;
+pub mod record;
 pub mod recovery;
+pub mod scan;
+mod segment;
 pub mod settings;
 pub mod store;
 
@@ -30,6 +36,6 @@ pub use checkpoint::Checkpoint;
 pub use error::{AppendError, Fault, FormatError, ImageError, OpenError, RecoverError, StateError};
 pub use image::{ImageReader, ImageWriter};
 pub use member_state::MemberState;
-pub use recovery::{Finding, Recovered, Recovery};
+pub use recovery::{ApplyError, Finding, Recovered, Recovery};
 pub use settings::{Identity, Settings};
-pub use store::{format, open};
+pub use store::{accept_fault, format, open};

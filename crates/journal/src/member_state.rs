@@ -1,7 +1,36 @@
-//! What a member must remember about itself.
+//! What a member must remember about itself, in two copies.
+//!
+//! ```text
+//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (1)
+//! 16  count of writes   24  group   28  member   32  store uuid (16)
+//! 48  promised   56  known commit   64  boot   72  next   80  generation
+//! 88  length of the cluster id (1), the cluster id
+//!     length of the fault note (2, 0: none), the fault note
+//!     count of checkpoints (1), each 65 bytes
+//! ```
+//!
+//! A change is written to both copies, one after the other, before it counts; so either alone carries all
+//! that was ever promised, and rot in one loses nothing.
 
-use crate::{Checkpoint, Identity};
-use base::{Epoch, Sn};
+use crate::{
+    Checkpoint, Identity,
+    record::{u32_at, u64_at},
+};
+use base::{Epoch, GroupId, MemberId, Sn};
+use bytes::{Buf, BufMut};
+use env::{Disk, OpenMode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+const MAGIC: [u8; 8] = *b"CLOVMEMB";
+pub const VERSION: u32 = 1;
+pub const FILE_NAMES: [&str; 2] = ["member.0", "member.1"];
+const TEMPORARY: &str = "member.tmp";
+const FILE_BYTES_MAX: u64 = 4096;
+const FAULT_NOTE_BYTES_MAX: usize = 1024;
+const CHECKPOINTS_MAX: usize = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
@@ -23,3 +52,178 @@ pub struct MemberState {
     /// The last two committed checkpoints, oldest first.
     pub checkpoints: Vec<Checkpoint>,
 }
+
+impl MemberState {
+    pub(crate) fn encode(&self, writes: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.put_slice(&MAGIC);
+        bytes.put_u32_le(0);
+        bytes.put_u32_le(VERSION);
+        bytes.put_u64_le(writes);
+        bytes.put_u32_le(self.identity.group.0);
+        bytes.put_u32_le(self.identity.member.0);
+        bytes.put_slice(&self.store_uuid);
+        bytes.put_u64_le(self.promised.0);
+        bytes.put_u64_le(self.known_commit.0);
+        bytes.put_u64_le(self.boot);
+        bytes.put_u64_le(self.next.0);
+        bytes.put_u64_le(self.generation);
+        bytes.put_u8(self.identity.cluster_id.len() as u8);
+        bytes.put_slice(self.identity.cluster_id.as_bytes());
+        let note = self.fault_note.as_deref().unwrap_or_default();
+        let note = &note[..note.floor_char_boundary(FAULT_NOTE_BYTES_MAX)];
+        bytes.put_u16_le(note.len() as u16);
+        bytes.put_slice(note.as_bytes());
+        bytes.put_u8(self.checkpoints.len() as u8);
+        for checkpoint in &self.checkpoints {
+            bytes.put_slice(&checkpoint.encode());
+        }
+        let crc = crc32c::crc32c(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The state and how many writes led to it, or what is wrong with the bytes.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
+        if bytes.len() < 89 || bytes[..8] != MAGIC {
+            return Err(format!("{} bytes that are no member's state", bytes.len()));
+        }
+        let (written, found) = (u32_at(bytes, 8), crc32c::crc32c(&bytes[12..]));
+        if written != found {
+            return Err(format!("checksum {found:08x} where {written:08x} is written"));
+        }
+        let version = u32_at(bytes, 12);
+        if version != VERSION {
+            return Err(format!("format version {version} where {VERSION} is supported"));
+        }
+        let mut rest = &bytes[88..];
+        let short = || "its fields are longer than the file".to_owned();
+        let length = rest.try_get_u8().map_err(|_| short())? as usize;
+        let cluster_id = take_text(&mut rest, length).ok_or_else(short)?;
+        let length = rest.try_get_u16_le().map_err(|_| short())? as usize;
+        let note = take_text(&mut rest, length).ok_or_else(short)?;
+        let count = rest.try_get_u8().map_err(|_| short())? as usize;
+        if count > CHECKPOINTS_MAX || rest.len() != count * Checkpoint::ENCODED_BYTES {
+            return Err(format!("{count} checkpoints in {} bytes", rest.len()));
+        }
+        let checkpoints = rest
+            .chunks_exact(Checkpoint::ENCODED_BYTES)
+            .map(|chunk| {
+                Checkpoint::decode(chunk).ok_or_else(|| "a checkpoint of another version".to_owned())
+            })
+            .collect::<Result<_, _>>()?;
+        let state = Self {
+            identity: Identity {
+                cluster_id,
+                group: GroupId(u32_at(bytes, 24)),
+                member: MemberId(u32_at(bytes, 28)),
+            },
+            store_uuid: bytes[32..48].try_into().expect("sixteen bytes"),
+            promised: Epoch(u64_at(bytes, 48)),
+            known_commit: Sn(u64_at(bytes, 56)),
+            boot: u64_at(bytes, 64),
+            next: Sn(u64_at(bytes, 72)),
+            generation: u64_at(bytes, 80),
+            fault_note: (!note.is_empty()).then_some(note),
+            checkpoints,
+        };
+        Ok((state, u64_at(bytes, 16)))
+    }
+
+    pub(crate) fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
+        if self.checkpoints.last().is_some_and(|last| last.at.id.sn >= checkpoint.at.id.sn) {
+            return;
+        }
+        self.checkpoints.push(checkpoint);
+        let extra = self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX);
+        self.checkpoints.drain(..extra);
+    }
+}
+
+fn take_text(rest: &mut &[u8], length: usize) -> Option<String> {
+    let text = std::str::from_utf8(rest.get(..length)?).ok()?.to_owned();
+    rest.advance(length);
+    Some(text)
+}
+
+/// The state with the two files that hold it.
+pub(crate) struct StateFile {
+    pub directory: PathBuf,
+    pub state: MemberState,
+    pub writes: u64,
+}
+
+/// Why the state cannot be had.
+pub(crate) enum LoadError {
+    Missing,
+    Damaged { first: String, second: String },
+    Io(PathBuf, io::Error),
+}
+
+impl StateFile {
+    /// Reads both copies and believes the newer one. The finding is set when only one can be read.
+    pub fn load(disk: &dyn Disk, directory: &Path) -> Result<(Self, Option<(PathBuf, String)>), LoadError> {
+        let mut copies = Vec::new();
+        let mut missing = 0;
+        for name in FILE_NAMES {
+            let path = directory.join(name);
+            copies.push(match read(disk, &path) {
+                Ok(bytes) => MemberState::decode(&bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    missing += 1;
+                    Err("missing".to_owned())
+                }
+                Err(error) => return Err(LoadError::Io(path, error)),
+            });
+        }
+        if missing == FILE_NAMES.len() {
+            return Err(LoadError::Missing);
+        }
+        let path_of = |index: usize| directory.join(FILE_NAMES[index]);
+        let second = copies.pop().expect("there are two");
+        let first = copies.pop().expect("there are two");
+        let ((state, writes), finding) = match (first, second) {
+            (Ok(first), Ok(second)) => (if first.1 >= second.1 { first } else { second }, None),
+            (Ok(first), Err(what)) => (first, Some((path_of(1), what))),
+            (Err(what), Ok(second)) => (second, Some((path_of(0), what))),
+            (Err(first), Err(second)) => {
+                return Err(LoadError::Damaged {
+                    first: format!("{}: {first}", path_of(0).display()),
+                    second: format!("{}: {second}", path_of(1).display()),
+                });
+            }
+        };
+        Ok((Self { directory: directory.to_owned(), state, writes }, finding))
+    }
+
+    /// Writes the state to both copies. On an error neither the old nor the new state may be relied upon.
+    pub fn store(&mut self, disk: &dyn Disk) -> Result<(), (PathBuf, io::Error)> {
+        self.writes += 1;
+        let bytes = self.state.encode(self.writes);
+        for name in FILE_NAMES {
+            let path = self.directory.join(name);
+            replace(disk, &self.directory, &path, &bytes).map_err(|error| (path, error))?;
+        }
+        Ok(())
+    }
+}
+
+fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = file.length()?.min(FILE_BYTES_MAX);
+    let mut bytes = vec![0; length as usize];
+    env::disk::read_exact_at(&*file, &mut bytes, 0)?;
+    Ok(bytes)
+}
+
+fn replace(disk: &dyn Disk, directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = directory.join(TEMPORARY);
+    let file = disk.open(&temporary, OpenMode::CreateOrTruncate)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    disk.rename(&temporary, path)?;
+    disk.sync_directory(directory)
+}
+
+#[cfg(test)]
+mod tests;

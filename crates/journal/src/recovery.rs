@@ -1,8 +1,21 @@
 //! Bringing a store back: image first, then the entries after it, then appends.
 
-use crate::{ImageReader, Journal, MemberState, RecoverError};
-use base::{Entry, LogPoint};
-use std::{io, path::PathBuf};
+use crate::{
+    Checkpoint, ImageReader, Journal, MemberState, OpenError, RecoverError, Settings,
+    append::Opened,
+    block::{self, Footer},
+    member_state::StateFile,
+    record::BLOCK_BYTES,
+    scan::{Damage, End, Scanned, scan},
+    store::{IMAGES, LOG},
+};
+use base::{Entry, EntryKind, Epoch, LogPoint, Sn};
+use bytes::Bytes;
+use env::{Env, OpenMode, disk::Lock};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Something that recovery met and could deal with. Worth a line in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +36,78 @@ pub struct Recovered {
     pub findings: Vec<Finding>,
 }
 
+/// What `apply` may fail with.
+pub type ApplyError = Box<dyn std::error::Error + Send + Sync>;
+
+const REBUILD: &str =
+    "Nothing was changed. Restore this file from a copy, or rebuild the member from another one";
+
 /// An open store whose log has not been read yet.
-pub struct Recovery {}
+pub struct Recovery {
+    env: Env,
+    directory: PathBuf,
+    settings: Settings,
+    file: StateFile,
+    lock: Box<dyn Lock>,
+    /// In the order of their first entries.
+    segments: Vec<Segment>,
+    /// Whether an image was looked for.
+    image_was_read: bool,
+    /// Where the state machine stands after the image.
+    from: LogPoint,
+    findings: Vec<Finding>,
+}
+
+struct Segment {
+    path: PathBuf,
+    epoch: Epoch,
+    start: Sn,
+    is_open: bool,
+}
 
 impl Recovery {
+    pub(crate) fn new(
+        env: Env,
+        directory: &Path,
+        settings: Settings,
+        file: StateFile,
+        finding: Option<(PathBuf, String)>,
+        lock: Box<dyn Lock>,
+    ) -> Result<Self, OpenError> {
+        let log = directory.join(LOG);
+        let names = env.disk.list(&log).map_err(|source| OpenError::Io { file: log.clone(), source })?;
+        let mut segments: Vec<Segment> = names
+            .iter()
+            .filter_map(|name| {
+                let (epoch, start, is_open) = block::parse_file_name(name)?;
+                Some(Segment { path: log.join(name), epoch, start, is_open })
+            })
+            .collect();
+        segments.sort_by_key(|segment| (segment.start, segment.epoch));
+        let findings = finding
+            .map(|(file, what)| Finding {
+                file,
+                offset: 0,
+                what: format!("one copy of the member's state cannot be read: {what}; the other was used"),
+            })
+            .into_iter()
+            .collect();
+        Ok(Self {
+            env,
+            directory: directory.to_owned(),
+            settings,
+            file,
+            lock,
+            segments,
+            image_was_read: false,
+            from: LogPoint::default(),
+            findings,
+        })
+    }
+
+    /// The member's state as the last life left it.
     pub fn state(&self) -> &MemberState {
-        todo!()
+        &self.file.state
     }
 
     /// Reads the newest image that can be read, and falls back to the one before it. `None`: there is no
@@ -36,17 +115,307 @@ impl Recovery {
     /// void. An error from `read` counts as a damaged image.
     pub fn load_image<T>(
         &mut self,
-        _read: impl FnMut(&mut ImageReader) -> io::Result<T>,
+        mut read: impl FnMut(&mut ImageReader) -> io::Result<T>,
     ) -> Result<Option<(LogPoint, T)>, RecoverError> {
-        todo!()
+        self.image_was_read = true;
+        let checkpoints = self.file.state.checkpoints.clone();
+        let mut last_failure = None;
+        for checkpoint in checkpoints.iter().rev() {
+            let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+            match self.read_image(&path, checkpoint, &mut read) {
+                Ok(value) => {
+                    self.from = checkpoint.at;
+                    return Ok(Some((checkpoint.at, value)));
+                }
+                Err(error) => {
+                    let what = format!("the image cannot be used: {error}; the one before it is tried");
+                    self.findings.push(Finding { file: path.clone(), offset: 0, what });
+                    last_failure = Some((path, error));
+                }
+            }
+        }
+        let starts_at_first = self.segments.first().is_some_and(|segment| segment.start == Sn(1));
+        match last_failure {
+            Some((file, error)) if !starts_at_first => Err(RecoverError::Damaged {
+                file,
+                offset: 0,
+                expected: "an image to start from".into(),
+                found: error.to_string(),
+                remedy: REBUILD,
+            }),
+            _ => Ok(None),
+        }
+    }
+
+    fn read_image<T>(
+        &self,
+        path: &Path,
+        checkpoint: &Checkpoint,
+        read: &mut impl FnMut(&mut ImageReader) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let invalid = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        let mut reader = ImageReader::open(self.env.disk.open(path, OpenMode::Read)?)?;
+        let header = *reader.header();
+        if header.at != checkpoint.at || header.group != self.file.state.identity.group {
+            return invalid(format!("expected the image of {}, found one of {}", checkpoint.at, header.at));
+        }
+        if reader.file_bytes() != checkpoint.file_bytes {
+            let (expected, found) = (checkpoint.file_bytes, reader.file_bytes());
+            return invalid(format!("expected {expected} bytes, found {found}"));
+        }
+        let value = read(&mut reader)?;
+        if reader.finish()? != checkpoint.sha256 {
+            return invalid("its sha256 is not the one in its checkpoint".into());
+        }
+        Ok(value)
     }
 
     /// Gives every entry after the image to `apply`, in order, seals what was open, and opens the log for
     /// appends. An error from `apply` ends recovery.
+    ///
+    /// Nothing on the disk is changed before all entries were read; then this start is counted.
     pub fn replay(
-        self,
-        _apply: impl FnMut(Entry) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
+        mut self,
+        mut apply: impl FnMut(Entry) -> Result<(), ApplyError>,
     ) -> Result<(Journal, Recovered), RecoverError> {
-        todo!()
+        assert!(
+            self.image_was_read || self.file.state.checkpoints.is_empty(),
+            "the image comes before the entries after it"
+        );
+        let segments = std::mem::take(&mut self.segments);
+        let mut walk =
+            Walk { at: None, replayed: 0, log_bytes: 0, checkpoints: Vec::new(), promised: Epoch(0) };
+        let mut to_seal = Vec::new();
+        // Segments that the image has made superfluous need not be read.
+        let first =
+            segments.iter().rposition(|segment| segment.start.0 <= self.from.id.sn.0 + 1).unwrap_or(0);
+        for (index, segment) in segments.iter().enumerate().skip(first) {
+            let is_last = index + 1 == segments.len();
+            let scanned = self.read_segment(segment, is_last, &mut walk, &mut apply)?;
+            // Not the last one: it was being replaced; its footer is there, its new name is not.
+            if segment.is_open {
+                to_seal.push((segment, scanned));
+            }
+        }
+        let end = walk.at.unwrap_or(self.from);
+        self.check_end(end, segments.last())?;
+        for (segment, scanned) in to_seal {
+            self.seal(segment, &scanned)?;
+        }
+        self.forget_what_is_behind()?;
+        let state = &mut self.file.state;
+        state.boot += 1;
+        state.next = Sn(end.id.sn.0 + 1);
+        for checkpoint in walk.checkpoints {
+            // Committed, since a group of one reads back only what it may keep; usable, if its file is there.
+            let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+            if self.env.disk.exists(&path).unwrap_or(false) {
+                state.add_checkpoint(checkpoint);
+            }
+        }
+        self.file.store(&*self.env.disk).map_err(|(file, source)| RecoverError::Io { file, source })?;
+        let recovered = Recovered { end, replayed: walk.replayed, findings: self.findings };
+        for finding in &recovered.findings {
+            tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
+        }
+        let journal = Journal::open(Opened {
+            env: self.env,
+            directory: self.directory,
+            settings: self.settings,
+            file: self.file,
+            lock: self.lock,
+            end,
+            log_bytes: walk.log_bytes,
+            promised: walk.promised,
+        });
+        Ok((journal, recovered))
     }
+
+    fn read_segment(
+        &mut self,
+        segment: &Segment,
+        is_last: bool,
+        walk: &mut Walk,
+        apply: &mut impl FnMut(Entry) -> Result<(), ApplyError>,
+    ) -> Result<Scanned, RecoverError> {
+        let bytes = self.read_whole(&segment.path)?;
+        let group = self.file.state.identity.group;
+        let from = self.from;
+        let mut after = walk.at;
+        if after.is_none() && self.from.id.sn.0 + 1 == segment.start.0 {
+            after = Some(self.from);
+        }
+        let damaged = |damage: Damage| RecoverError::Damaged {
+            file: segment.path.clone(),
+            offset: damage.offset,
+            expected: damage.expected,
+            found: damage.found,
+            remedy: REBUILD,
+        };
+        let result = scan(&bytes, group, after, |offset, entry| {
+            let id = entry.id;
+            if id.sn == from.id.sn && entry.point() != from {
+                let source = format!("the image was made after {from}, the log holds {}", entry.point());
+                return Err(RecoverError::Apply {
+                    file: segment.path.clone(),
+                    offset,
+                    id,
+                    source: source.into(),
+                });
+            }
+            if id.sn <= from.id.sn {
+                return Ok(());
+            }
+            if entry.kind == EntryKind::Checkpoint
+                && let Some(checkpoint) = Checkpoint::decode(&entry.payload)
+            {
+                walk.checkpoints.push(checkpoint);
+            }
+            walk.replayed += 1;
+            walk.promised = walk.promised.max(id.epoch);
+            walk.log_bytes += crate::record::record_bytes(entry.payload.len()) as u64;
+            apply(entry).map_err(|source| RecoverError::Apply {
+                file: segment.path.clone(),
+                offset,
+                id,
+                source,
+            })
+        });
+        let scanned = result.map_err(damaged)??;
+        let start = Sn(scanned.last.id.sn.0 + 1 - scanned.count);
+        let refuse = |offset, expected: String, found: String| damaged(Damage { offset, expected, found });
+        if start != segment.start {
+            let expected = format!("entry {} first, as the file's name says", segment.start);
+            return Err(refuse(0, expected, format!("entry {start}")));
+        }
+        if after.is_none() && self.from == LogPoint::default() && start != Sn(1) {
+            return Err(refuse(
+                0,
+                "entry 1: there is no image to start from".into(),
+                format!("entry {start}"),
+            ));
+        }
+        if start.0 > self.from.id.sn.0 + 1 && after.is_none() {
+            let expected = format!("entry {}, the first after the image", self.from.id.sn.0 + 1);
+            return Err(refuse(0, expected, format!("entry {start}")));
+        }
+        match scanned.end {
+            End::Sealed { .. } => {}
+            End::Open { offset } | End::Torn { offset } if !segment.is_open || !is_last => {
+                let expected = format!("entry {} or the segment's footer", scanned.last.id.sn.0 + 1);
+                return Err(refuse(offset, expected, "nothing intact".into()));
+            }
+            End::Open { .. } => {}
+            End::Torn { offset } => self.findings.push(Finding {
+                file: segment.path.clone(),
+                offset,
+                what: format!(
+                    "the write of entry {} was cut off before it was durable; the log ends with {}",
+                    scanned.last.id.sn.0 + 1,
+                    scanned.last.id
+                ),
+            }),
+        }
+        for offset in &scanned.dirty_padding {
+            let what =
+                "a byte between two batches is not zero: the disk has changed it. No entry is affected";
+            self.findings.push(Finding { file: segment.path.clone(), offset: *offset, what: what.into() });
+        }
+        walk.at = Some(scanned.last);
+        Ok(scanned)
+    }
+
+    fn read_whole(&self, path: &Path) -> Result<Bytes, RecoverError> {
+        let io = |source| RecoverError::Io { file: path.to_owned(), source };
+        let file = self.env.disk.open(path, OpenMode::Read).map_err(io)?;
+        let length = file.length().map_err(io)?;
+        // A single batch may be larger than a segment's usual size by one entry of the largest size.
+        let limit = Settings::SEGMENT_BYTES_MAX + 2 * crate::record::PAYLOAD_BYTES_MAX as u64;
+        if length > limit {
+            return Err(RecoverError::Damaged {
+                file: path.to_owned(),
+                offset: limit,
+                expected: format!("a segment of at most {limit} bytes"),
+                found: format!("{length} bytes"),
+                remedy: REBUILD,
+            });
+        }
+        let mut bytes = vec![0; length as usize];
+        env::disk::read_exact_at(&*file, &mut bytes, 0).map_err(io)?;
+        Ok(bytes.into())
+    }
+
+    /// What was durable once must be there.
+    fn check_end(&self, end: LogPoint, last: Option<&Segment>) -> Result<(), RecoverError> {
+        let state = &self.file.state;
+        let known = state.known_commit.0.max(state.next.0.saturating_sub(1)).max(self.from.id.sn.0);
+        if end.id.sn.0 >= known {
+            return Ok(());
+        }
+        Err(RecoverError::Damaged {
+            file: last.map_or_else(|| self.directory.join(LOG), |segment| segment.path.clone()),
+            offset: 0,
+            expected: format!("a log up to entry {known}, which is known to have been durable"),
+            found: format!("one that ends with {}", end.id),
+            remedy: REBUILD,
+        })
+    }
+
+    /// Makes what was read durable and final: an open segment gets its footer, an empty one goes. From then on
+    /// nothing that a cut-off write left behind can be taken for an entry.
+    fn seal(&self, segment: &Segment, scanned: &Scanned) -> Result<(), RecoverError> {
+        let disk = &*self.env.disk;
+        let log = self.directory.join(LOG);
+        let result = (|| {
+            if scanned.count == 0 {
+                disk.remove_file(&segment.path)?;
+                return disk.sync_directory(&log);
+            }
+            let file = disk.open(&segment.path, OpenMode::ReadWrite)?;
+            let (End::Sealed { offset } | End::Open { offset } | End::Torn { offset }) = scanned.end;
+            let footer_at = offset.next_multiple_of(BLOCK_BYTES);
+            if !matches!(scanned.end, End::Sealed { .. }) {
+                if footer_at > offset {
+                    // Synced apart, so that a cut-off write never comes to look like a rotten one.
+                    file.write_at(&vec![0; (footer_at - offset) as usize], offset)?;
+                    file.sync_data()?;
+                }
+                let footer = Footer {
+                    version: block::VERSION,
+                    group: self.file.state.identity.group,
+                    end: scanned.last,
+                    count: scanned.count,
+                    offset: footer_at,
+                };
+                file.write_at(&footer.encode(), footer_at)?;
+            }
+            file.sync_data()?;
+            file.set_length(footer_at + BLOCK_BYTES)?;
+            disk.rename(&segment.path, &log.join(block::file_name(segment.epoch, segment.start, false)))?;
+            disk.sync_directory(&log)
+        })();
+        result.map_err(|source| RecoverError::Io { file: segment.path.clone(), source })
+    }
+
+    /// Removes what an interrupted life left behind: images never finished.
+    fn forget_what_is_behind(&self) -> Result<(), RecoverError> {
+        let images = self.directory.join(IMAGES);
+        let io = |source| RecoverError::Io { file: images.clone(), source };
+        for name in self.env.disk.list(&images).map_err(io)? {
+            if name.ends_with(".tmp") {
+                self.env.disk.remove_file(&images.join(name)).map_err(io)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a walk over the segments stands.
+struct Walk {
+    at: Option<LogPoint>,
+    replayed: u64,
+    log_bytes: u64,
+    checkpoints: Vec<Checkpoint>,
+    /// The highest epoch of an entry.
+    promised: Epoch,
 }

@@ -27,8 +27,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A segment header, a footer, and one entry of the largest size must fit.
+    /// Room for a header, a footer and two small batches; a larger batch gets a larger segment.
     pub const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
+    /// A segment is read whole.
+    pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 }
 
 impl Default for Settings {

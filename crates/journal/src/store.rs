@@ -1,15 +1,119 @@
 //! Making and opening a store's directory.
+//!
+//! ```text
+//! lock                      held while the store is open
+//! member.0, member.1        the member's state, twice
+//! log/<epoch>-<sn>          a sealed segment, named for its first entry
+//! log/<epoch>-<sn>.open     the segment that is written to
+//! log/spare                 the next segment, being prepared
+//! images/<epoch>-<sn>.image
+//! ```
 
-use crate::{FormatError, Identity, OpenError, Recovery, Settings};
+use crate::{
+    FormatError, Identity, MemberState, OpenError, Recovery, Settings,
+    member_state::{FILE_NAMES, LoadError, StateFile},
+    record::BLOCK_BYTES,
+};
+use base::{Epoch, Sn};
 use env::Env;
-use std::path::Path;
+use std::{io, path::Path};
+
+pub const LOG: &str = "log";
+pub const IMAGES: &str = "images";
+const LOCK: &str = "lock";
 
 /// Makes a store in a directory that is empty or does not exist. Returns the new store's uuid.
-pub fn format(_env: &Env, _directory: &Path, _identity: &Identity) -> Result<[u8; 16], FormatError> {
-    todo!()
+pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 16], FormatError> {
+    let length = identity.cluster_id.len();
+    if !(1..=255).contains(&length) {
+        return Err(FormatError::ClusterId { length });
+    }
+    let io = |source| FormatError::Io { file: directory.to_owned(), source };
+    env.disk.create_directory(directory).map_err(io)?;
+    if !env.disk.list(directory).map_err(io)?.is_empty() {
+        return Err(FormatError::NotEmpty { directory: directory.to_owned() });
+    }
+    for name in [LOG, IMAGES] {
+        env.disk.create_directory(&directory.join(name)).map_err(io)?;
+    }
+    let mut store_uuid = [0; 16];
+    env.random.fill(&mut store_uuid);
+    let state = MemberState {
+        identity: identity.clone(),
+        store_uuid,
+        promised: Epoch(0),
+        known_commit: Sn(0),
+        boot: 0,
+        next: Sn(1),
+        generation: 0,
+        fault_note: None,
+        checkpoints: Vec::new(),
+    };
+    let mut file = StateFile { directory: directory.to_owned(), state, writes: 0 };
+    file.store(&*env.disk).map_err(|(file, source)| FormatError::Io { file, source })?;
+    if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        env.disk.sync_directory(parent).map_err(io)?;
+    }
+    Ok(store_uuid)
 }
 
-/// Opens a store: takes its lock, reads the member's state, and counts this start (boot + 1, durable).
-pub fn open(_env: &Env, _directory: &Path, _settings: Settings) -> Result<Recovery, OpenError> {
-    todo!()
+/// Opens a store: takes its lock and reads the member's state. Nothing is changed before
+/// [`Recovery::replay`].
+pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery, OpenError> {
+    check(&settings)?;
+    let io = |source| OpenError::Io { file: directory.to_owned(), source };
+    if !env.disk.is_directory(directory).map_err(io)? {
+        return Err(OpenError::NotFormatted { directory: directory.to_owned() });
+    }
+    let is_there = |name: &str| env.disk.exists(&directory.join(name)).unwrap_or(false);
+    if !FILE_NAMES.iter().any(|name| is_there(name)) {
+        return Err(OpenError::NotFormatted { directory: directory.to_owned() });
+    }
+    let lock = env.disk.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => OpenError::InUse { directory: directory.to_owned() },
+        _ => OpenError::Io { file: directory.join(LOCK), source: error },
+    })?;
+    let (file, finding) = load_state(env, directory)?;
+    if let Some(note) = &file.state.fault_note {
+        return Err(OpenError::Untrusted { directory: directory.to_owned(), note: note.clone() });
+    }
+    Recovery::new(env.clone(), directory, settings, file, finding, lock)
+}
+
+/// Removes the note that keeps a store from opening after its disk has failed: the operator has checked the
+/// disk and takes the log as it is. Entries acknowledged before the failure may be missing. Returns the note.
+pub fn accept_fault(env: &Env, directory: &Path) -> Result<Option<String>, OpenError> {
+    let (mut file, _) = load_state(env, directory)?;
+    let note = file.state.fault_note.take();
+    // What the note's writer believed durable is believed no more.
+    file.state.next = Sn(1);
+    file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
+    Ok(note)
+}
+
+fn load_state(
+    env: &Env,
+    directory: &Path,
+) -> Result<(StateFile, Option<(std::path::PathBuf, String)>), OpenError> {
+    StateFile::load(&*env.disk, directory).map_err(|error| match error {
+        LoadError::Missing => OpenError::NotFormatted { directory: directory.to_owned() },
+        LoadError::Damaged { first, second } => OpenError::StateDamaged { first, second },
+        LoadError::Io(file, source) => OpenError::Io { file, source },
+    })
+}
+
+fn check(settings: &Settings) -> Result<(), OpenError> {
+    let fail = |what: String| Err(OpenError::Settings { what });
+    let bytes = settings.segment_bytes;
+    if !bytes.is_multiple_of(BLOCK_BYTES) {
+        return fail(format!("segment_bytes {bytes} is no multiple of {BLOCK_BYTES}"));
+    }
+    if !(Settings::SEGMENT_BYTES_MIN..=Settings::SEGMENT_BYTES_MAX).contains(&bytes) {
+        let (min, max) = (Settings::SEGMENT_BYTES_MIN, Settings::SEGMENT_BYTES_MAX);
+        return fail(format!("segment_bytes {bytes} is not between {min} and {max}"));
+    }
+    if !(1..=64).contains(&settings.flights_max) {
+        return fail(format!("flights_max {} is not between 1 and 64", settings.flights_max));
+    }
+    Ok(())
 }

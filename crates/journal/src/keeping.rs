@@ -1,0 +1,133 @@
+//! Images and what they make superfluous.
+
+use crate::{
+    Checkpoint, ImageError, ImageReader, ImageWriter, StateError, append::Shared, block, image::ImageHeader,
+    store::IMAGES,
+};
+use base::{LogPoint, Sn};
+use env::OpenMode;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// How much log there was when images were begun.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    begun: Vec<(LogPoint, u64)>,
+    at_checkpoint: u64,
+}
+
+impl Keeping {
+    /// Bytes of log taken when the newest usable image was begun.
+    pub fn log_bytes_at_checkpoint(&self) -> u64 {
+        self.at_checkpoint
+    }
+
+    fn begin(&mut self, at: LogPoint, log_bytes: u64) {
+        self.begun.push((at, log_bytes));
+    }
+
+    fn commit(&mut self, at: LogPoint) {
+        if let Some((_, log_bytes)) = self.begun.iter().find(|(begun, _)| *begun == at) {
+            self.at_checkpoint = self.at_checkpoint.max(*log_bytes);
+        }
+        self.begun.retain(|(begun, _)| begun.id.sn > at.id.sn);
+    }
+}
+
+impl Shared {
+    pub(crate) fn write_image(
+        &self,
+        at: LogPoint,
+        log_bytes: u64,
+        write: impl FnOnce(&mut ImageWriter) -> io::Result<()>,
+    ) -> Result<Checkpoint, ImageError> {
+        let disk = &*self.env.disk;
+        let images = self.directory.join(IMAGES);
+        let name = Checkpoint { at, file_bytes: 0, sha256: [0; 32] }.file_name();
+        let (path, temporary) = (images.join(&name), images.join(format!("{name}.tmp")));
+        self.keeping.lock().begin(at, log_bytes);
+        let header = ImageHeader { group: self.group, at, store_uuid: self.store_uuid };
+        let written = (|| {
+            let mut writer = ImageWriter::new(disk.open(&temporary, OpenMode::CreateOrTruncate)?, &header)?;
+            write(&mut writer)?;
+            writer.finish()
+        })();
+        let checkpoint = written.map_err(|source| {
+            // It may be large and is worth nothing; a file that stays goes at the next start.
+            let _ = disk.remove_file(&temporary);
+            ImageError::Io { file: temporary.clone(), source }
+        })?;
+        self.verify(&temporary, &checkpoint)?;
+        disk.rename(&temporary, &path)
+            .and_then(|()| disk.sync_directory(&images))
+            .map_err(|source| ImageError::Io { file: path, source })?;
+        Ok(checkpoint)
+    }
+
+    /// Reads back what was written before anybody relies on it.
+    fn verify(&self, path: &Path, checkpoint: &Checkpoint) -> Result<(), ImageError> {
+        let fail = |what: String| ImageError::Verify { file: path.to_owned(), what };
+        let digest = self
+            .env
+            .disk
+            .open(path, OpenMode::Read)
+            .and_then(ImageReader::open)
+            .and_then(ImageReader::finish)
+            .map_err(|error| fail(error.to_string()))?;
+        if digest != checkpoint.sha256 {
+            return Err(fail("another sha256".into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
+        let mut oldest = None;
+        let _proof = self.change_state(|state| {
+            state.add_checkpoint(*checkpoint);
+            oldest = (state.checkpoints.len() > 1).then(|| state.checkpoints[0].at.id.sn);
+        })?;
+        self.keeping.lock().commit(checkpoint.at);
+        match oldest {
+            Some(oldest) => self.purge(oldest),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes segments and images that lie wholly behind the second-last committed checkpoint.
+    fn purge(&self, oldest: Sn) -> Result<(), StateError> {
+        let disk = &*self.env.disk;
+        let log = self.log_directory();
+        let io = |file: PathBuf| move |source| StateError::Io { file, source };
+        let mut segments: Vec<_> = disk
+            .list(&log)
+            .map_err(io(log.clone()))?
+            .into_iter()
+            .filter_map(|name| block::parse_file_name(&name).map(|(_, start, _)| (start, name)))
+            .collect();
+        segments.sort();
+        for pair in segments.windows(2) {
+            let next_start = pair[1].0;
+            if next_start.0 <= oldest.0 + 1 {
+                let path = log.join(&pair[0].1);
+                disk.remove_file(&path).map_err(io(path.clone()))?;
+            }
+        }
+        let images = self.directory.join(IMAGES);
+        let keep: Vec<String> =
+            self.file.lock().state.checkpoints.iter().map(Checkpoint::file_name).collect();
+        for name in disk.list(&images).map_err(io(images.clone()))? {
+            // One that is newer than the last checkpoint is on its way to become one.
+            if name.ends_with(".image")
+                && keep.iter().all(|kept| *kept != name)
+                && keep.iter().any(|kept| name < *kept)
+            {
+                let path = images.join(name);
+                disk.remove_file(&path).map_err(io(path.clone()))?;
+            }
+        }
+        disk.sync_directory(&log).map_err(io(log))?;
+        disk.sync_directory(&images).map_err(io(images))
+    }
+}

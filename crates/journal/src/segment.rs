@@ -1,0 +1,175 @@
+//! The segment that is written to, and how one follows another.
+
+use crate::{
+    append::Shared,
+    block::{self, Footer, SegmentHeader},
+    record::BLOCK_BYTES,
+};
+use base::{Epoch, LogPoint, Sn};
+use env::{Disk, File, OpenMode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The next segment, being prepared or ready.
+pub(crate) const SPARE: &str = "spare";
+const ZEROS_BYTES: usize = 1 << 20;
+
+pub(crate) struct OpenSegment {
+    pub file: Arc<dyn File>,
+    pub path: PathBuf,
+    epoch: Epoch,
+    start: Sn,
+    /// Where the next batch goes; a multiple of 4096.
+    position: u64,
+    allocated: u64,
+    count: u64,
+    last: LogPoint,
+}
+
+/// What the segment to come begins with.
+pub(crate) struct Next {
+    pub epoch: Epoch,
+    /// The entry before its first one.
+    pub previous: LogPoint,
+    /// Size of the batch that has to fit at least.
+    pub batch_bytes: u64,
+}
+
+impl OpenSegment {
+    /// Takes the place for a batch, if there is room for it and a footer after it.
+    pub fn reserve(&mut self, bytes: u64) -> Option<u64> {
+        if self.position + bytes + BLOCK_BYTES > self.allocated {
+            return None;
+        }
+        let offset = self.position;
+        self.position += bytes;
+        Some(offset)
+    }
+
+    /// Entries have been given the place just taken.
+    pub fn wrote(&mut self, last: LogPoint, count: u64) {
+        self.last = last;
+        self.count += count;
+    }
+}
+
+/// Writes the footer of the old segment and begins the next. An error names the file.
+pub(crate) fn roll(
+    shared: &Shared,
+    old: Option<OpenSegment>,
+    next: &Next,
+) -> Result<OpenSegment, (PathBuf, io::Error)> {
+    let disk = &*shared.env.disk;
+    let log = shared.log_directory();
+    let start = Sn(next.previous.id.sn.0 + 1);
+    let path = log.join(block::file_name(next.epoch, start, true));
+    let spare = log.join(SPARE);
+
+    // The new file first: when there is no room for it, the old one stays as it is.
+    let new = (|| {
+        let needed = next.batch_bytes + 2 * BLOCK_BYTES;
+        let (file, allocated) = take_spare(disk, &spare, needed, shared)?;
+        let header = SegmentHeader {
+            version: block::VERSION,
+            group: shared.group,
+            epoch: next.epoch,
+            previous: next.previous,
+            store_uuid: shared.store_uuid,
+            allocated,
+        };
+        file.write_at(&header.encode(), 0)?;
+        file.sync_data()?;
+        Ok((file, allocated))
+    })();
+    let (file, allocated) = new.map_err(|error| (path.clone(), error))?;
+    if let Some(old) = old {
+        let sealed = log.join(block::file_name(old.epoch, old.start, false));
+        (|| {
+            let footer = Footer {
+                version: block::VERSION,
+                group: shared.group,
+                end: old.last,
+                count: old.count,
+                offset: old.position,
+            };
+            old.file.write_at(&footer.encode(), old.position)?;
+            old.file.sync_data()?;
+            // Only tidy: a sealed segment ends with its footer, whatever is behind it.
+            old.file.set_length(old.position + BLOCK_BYTES)?;
+            disk.rename(&old.path, &sealed)
+        })()
+        .map_err(|error| (old.path.clone(), error))?;
+    }
+    // Both names with one sync.
+    disk.rename(&spare, &path)
+        .and_then(|()| disk.sync_directory(&log))
+        .map_err(|error| (path.clone(), error))?;
+    Ok(OpenSegment {
+        file,
+        path,
+        epoch: next.epoch,
+        start,
+        position: BLOCK_BYTES,
+        allocated,
+        count: 0,
+        last: next.previous,
+    })
+}
+
+fn take_spare(
+    disk: &dyn Disk,
+    spare: &Path,
+    needed: u64,
+    shared: &Shared,
+) -> io::Result<(Arc<dyn File>, u64)> {
+    let usual = shared.settings.segment_bytes;
+    if needed <= usual && disk.exists(spare)? {
+        let file = disk.open(spare, OpenMode::ReadWrite)?;
+        // A shorter one is still being prepared, or the preparation was cut off.
+        if file.length()? == usual {
+            return Ok((file, usual));
+        }
+    }
+    let allocated = usual.max(needed.next_multiple_of(BLOCK_BYTES));
+    check_room(disk, spare, allocated, shared.settings.reserve_bytes)?;
+    let file = disk.open(spare, OpenMode::CreateOrTruncate)?;
+    file.allocate(allocated)?;
+    Ok((file, allocated))
+}
+
+/// Makes the spare segment: written with zeros, so that later writes change no metadata (a flush was 257 µs at
+/// the median on such a file, 356 µs on one that was only allocated; ext4 on a virtual disk).
+pub(crate) fn prepare(disk: &dyn Disk, log: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
+    let spare = log.join(SPARE);
+    if disk.exists(&spare)? {
+        return Ok(());
+    }
+    check_room(disk, log, bytes, reserve_bytes)?;
+    let preparing = log.join("spare.tmp");
+    let file = disk.open(&preparing, OpenMode::CreateOrTruncate)?;
+    file.allocate(bytes)?;
+    let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
+    let mut at = 0;
+    while at < bytes {
+        let now = (zeros.len() as u64).min(bytes - at);
+        file.write_at(&zeros[..now as usize], at)?;
+        at += now;
+    }
+    file.sync_data()?;
+    disk.rename(&preparing, &spare)
+}
+
+fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
+    let directory = if disk.is_directory(path)? { path } else { path.parent().unwrap_or(path) };
+    let free = disk.space(directory)?.free_bytes;
+    if free < bytes + reserve_bytes {
+        return Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!("a segment of {bytes} bytes would leave less than {reserve_bytes} of {free} free bytes"),
+        ));
+    }
+    Ok(())
+}
