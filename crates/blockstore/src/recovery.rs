@@ -104,13 +104,13 @@ impl BlockStore {
     }
 
     /// The pipeline broke while closing: finalizes the replica (when it is not yet) at `new_stamp`.
-    /// Returns the block and the storage id that holds it.
+    /// Durable before it returns: a broken pipeline is no time to leave things to the page cache. Returns
+    /// the block and the storage id that holds it.
     pub fn recover_close(
         self: &Arc<Self>,
         block: &ExtendedBlock,
         new_stamp: GenerationStamp,
         length: u64,
-        sync: bool,
     ) -> StoreResult<(Block, Arc<str>)> {
         self.check_pool(&block.pool)?;
         let wanted = block.block;
@@ -128,7 +128,7 @@ impl BlockStore {
                 check_settled(&active, length)?;
                 self.raise_stamp(&active, &mut files, new_stamp)?;
                 self.open_again(&active, &mut files)?;
-                let block = self.finalize_active(&active, &mut files, sync)?;
+                let block = self.finalize_active(&active, &mut files, true)?;
                 Ok((block, self.storage_id(active.volume).clone()))
             }
             other => Err(wrong_state(wanted.id, &other, "it cannot be closed")),

@@ -135,8 +135,7 @@ fn a_broken_close_is_finished_at_the_new_stamp() {
         if id == 2 {
             writer.finalize(false).unwrap();
         }
-        let (closed, storage) =
-            store.recover_close(&block(id, 1001), GenerationStamp(1009), 1000, false).unwrap();
+        let (closed, storage) = store.recover_close(&block(id, 1001), GenerationStamp(1009), 1000).unwrap();
         assert_eq!((closed.generation_stamp.0, closed.length), (1009, 1000));
         assert_eq!(&storage, store.storage_id(blockstore::VolumeIndex(0)));
         assert_eq!(content(&store.read(&block(id, 1009)).unwrap()), data);
