@@ -100,8 +100,6 @@ pub fn put_error(
 /// The answer to another version of the framing, in the layout that version understands. Nothing for
 /// versions from before replies could carry an error.
 pub fn put_version_mismatch(out: &mut BytesMut, client_version: u8) {
-    // Hadoop reads the version as a signed byte.
-    let client_version = client_version as i8;
     let message =
         format!("Server IPC version {VERSION} cannot communicate with client version {client_version}");
     match client_version {
