@@ -1,4 +1,7 @@
 //! The whole tree as bytes; see `docs/format/namespace-image.md`.
+//!
+//! Inodes are written in the order of a walk from the root, so that no index of another record is ever read
+//! and no cycle can be written down. The digest at the end says whether what was read is what was there.
 
 mod read;
 mod write;
@@ -6,6 +9,43 @@ mod write;
 use crate::tree::Tree;
 use base::TxId;
 use std::io;
+
+const MAGIC: &[u8; 8] = b"clovrNS\x01";
+
+const FLAG_DIRECTORY: u8 = 1;
+const FLAG_OPEN: u8 = 2;
+
+/// The first byte of each section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Section {
+    Counters = 1,
+    Tree = 2,
+    Orphans = 3,
+    Retry = 4,
+    End = 255,
+}
+
+impl Section {
+    fn name(self) -> &'static str {
+        match self {
+            Section::Counters => "counters",
+            Section::Tree => "tree",
+            Section::Orphans => "orphans",
+            Section::Retry => "retry cache",
+            Section::End => "end",
+        }
+    }
+}
+
+/// What differences are taken from.
+#[derive(Default)]
+struct Previous {
+    inode: u64,
+    modified: u64,
+    block: u64,
+    stamp: u64,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {

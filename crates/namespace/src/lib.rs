@@ -17,6 +17,7 @@ pub mod context;
 mod digest;
 pub mod edit;
 mod entry_limits;
+mod epoch;
 pub mod file_status;
 pub mod image;
 mod lease;

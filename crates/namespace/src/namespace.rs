@@ -225,7 +225,7 @@ impl Namespace {
     /// All blocks of all files, to fill `blocks` after an image was read: block, file, replication, and
     /// whether the block is committed. Blocks of a deleted subtree count until it has been taken apart.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(Block, InodeId, u16, bool)) {
-        let orphans = self.tree.orphans.iter().filter_map(|inode| self.handle(*inode));
+        let orphans = self.tree.orphans.iter().copied();
         let mut stack: Vec<u32> = std::iter::once(self.tree.root).chain(orphans).collect();
         while let Some(handle) = stack.pop() {
             let inode = self.tree.inode(handle);

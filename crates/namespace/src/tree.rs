@@ -30,7 +30,7 @@ pub(crate) struct Tree {
     pub open_files: OpenFiles,
     pub root: u32,
     /// Deleted subtrees, the oldest first.
-    pub orphans: VecDeque<InodeId>,
+    pub orphans: VecDeque<u32>,
     pub retry: Ring,
     pub counters: Counters,
     /// The sum of the digests of all inodes and blocks.
@@ -216,7 +216,7 @@ impl Tree {
             u64::from(self.blocks.live()),
             u64::from(self.open_files.live()),
             self.orphans.len() as u64,
-            self.orphans.front().map_or(0, |inode| inode.0),
+            self.orphans.front().map_or(0, |top| self.inode(*top).id().0),
         ];
         numbers.into_iter().for_each(|number| digester.number(number));
         digester.finish()

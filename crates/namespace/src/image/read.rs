@@ -1,11 +1,385 @@
-use super::ImageError;
-use crate::Namespace;
-use std::io;
+//! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
+
+use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section};
+use crate::{
+    Namespace,
+    edit::Origin,
+    retry::Record,
+    store::{
+        NONE,
+        block_list::{LENGTH_LIMIT, STAMP_LIMIT, Stored},
+        children,
+        inode::{Inode, LIMIT_48},
+        open_file::OpenFile,
+        strings::Strings,
+    },
+    tree::{Counters, block_digest},
+};
+use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId};
+use std::{cmp::Ordering, io, sync::Arc};
 
 impl Namespace {
-    /// `source` ends where the image ends; `size` bounds every count in it.
-    pub fn read_image(seed: u64, source: &mut dyn io::Read, size: u64) -> Result<Self, ImageError> {
-        let _ = (seed, source, size);
-        todo!()
+    /// `source` ends where the image ends, after at most `size` bytes.
+    pub fn read_image(seed: u64, source: &mut dyn io::Read, size: u64) -> Result<Self> {
+        let mut image = Image {
+            source: Source { source, left: size, buffer: vec![0; 256 * 1024], at: 0, end: 0 },
+            section: Section::Counters,
+            ns: Namespace::empty(seed),
+            texts: Vec::new(),
+            attributes: Vec::new(),
+            before: Previous::default(),
+            name: Vec::new(),
+        };
+        image.read()?;
+        Ok(image.ns)
+    }
+}
+
+/// Bytes that come one piece after the other.
+struct Source<'a> {
+    source: &'a mut dyn io::Read,
+    left: u64,
+    buffer: Vec<u8>,
+    at: usize,
+    end: usize,
+}
+
+impl Source<'_> {
+    fn byte(&mut self) -> io::Result<u8> {
+        if self.at == self.end {
+            self.fill()?;
+        }
+        self.at += 1;
+        Ok(self.buffer[self.at - 1])
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let length = self.left.min(self.buffer.len() as u64) as usize;
+        let read = if length == 0 { 0 } else { self.source.read(&mut self.buffer[..length])? };
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= read as u64;
+        (self.at, self.end) = (0, read);
+        Ok(())
+    }
+
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        if self.at < self.end {
+            return Ok(false);
+        }
+        match self.fill() {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(true),
+            other => other.map(|()| false),
+        }
+    }
+}
+
+struct Image<'a> {
+    source: Source<'a>,
+    section: Section,
+    ns: Namespace,
+    /// Handles by the numbers that the image gives.
+    texts: Vec<Arc<str>>,
+    attributes: Vec<u32>,
+    before: Previous,
+    name: Vec<u8>,
+}
+
+type Result<T> = std::result::Result<T, ImageError>;
+
+impl Image<'_> {
+    fn malformed(&self, what: impl Into<String>) -> ImageError {
+        ImageError::Malformed { section: self.section.name(), what: what.into() }
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        self.source.byte().map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.malformed("it ends too early"),
+            _ => error.into(),
+        })
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        for byte in &mut bytes {
+            *byte = self.byte()?;
+        }
+        Ok(bytes)
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.malformed("a number of more than 64 bits"))
+    }
+
+    fn below(&mut self, limit: u64, what: &str) -> Result<u64> {
+        let number = self.number()?;
+        self.check_below(number, limit, what)
+    }
+
+    fn check_below(&self, number: u64, limit: u64, what: &str) -> Result<u64> {
+        if number < limit {
+            return Ok(number);
+        }
+        Err(self.malformed(format!("{what} {number} is not below {limit}")))
+    }
+
+    fn signed(&mut self) -> Result<u64> {
+        let number = self.number()?;
+        Ok(number >> 1 ^ (number & 1).wrapping_neg())
+    }
+
+    fn section(&mut self, section: Section) -> Result<()> {
+        self.section = section;
+        match self.byte()? {
+            byte if byte == section as u8 => Ok(()),
+            byte => Err(self.malformed(format!("section {byte} stands in its place"))),
+        }
+    }
+
+    fn read(&mut self) -> Result<()> {
+        if &self.array::<8>()? != MAGIC {
+            return Err(self.malformed("this is no namespace image of a known version"));
+        }
+        self.counters()?;
+        self.section(Section::Tree)?;
+        let root = self.subtree()?;
+        if self.ns.tree.inode(root).is_file() || self.ns.tree.inode(root).id() != InodeId::ROOT {
+            return Err(self.malformed("it does not begin with the root"));
+        }
+        self.ns.tree.root = root;
+        self.section(Section::Orphans)?;
+        for _ in 0..self.number()? {
+            let top = self.subtree()?;
+            self.ns.tree.orphans.push_back(top);
+        }
+        self.retry()?;
+        self.end()
+    }
+
+    fn counters(&mut self) -> Result<()> {
+        self.section(Section::Counters)?;
+        self.ns.tree.counters = Counters {
+            applied: TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) },
+            last_inode: InodeId(self.below(LIMIT_48, "inode id")?),
+            last_block: BlockId(self.number()?),
+            last_stamp: GenerationStamp(self.below(STAMP_LIMIT, "generation stamp")?),
+            time: Timestamp::from_ms(self.below(LIMIT_48, "time")?),
+            files: 0,
+            directories: 0,
+        };
+        Ok(())
+    }
+
+    /// Answers the topmost inode, which hangs nowhere.
+    fn subtree(&mut self) -> Result<u32> {
+        let (top, count) = self.inode(NONE, NONE)?;
+        // Directories with the last child read and the number of those to come.
+        let mut stack = vec![(top, NONE, count)];
+        while let Some((directory, last, left)) = stack.last_mut() {
+            if *left == 0 {
+                stack.pop();
+                continue;
+            }
+            *left -= 1;
+            let (child, count) = {
+                let (directory, last) = (*directory, *last);
+                self.inode(directory, last)?
+            };
+            *last = child;
+            if count > 0 {
+                stack.push((child, NONE, count));
+            }
+        }
+        Ok(top)
+    }
+
+    /// Reads an inode into its directory, behind `last`; answers how many children it will have.
+    fn inode(&mut self, parent: u32, last: u32) -> Result<(u32, u32)> {
+        let flags = self.byte()?;
+        let is_directory = flags & FLAG_DIRECTORY != 0;
+        let is_open = flags & FLAG_OPEN != 0;
+        if flags & !(FLAG_DIRECTORY | FLAG_OPEN) != 0 || (is_directory && is_open) {
+            return Err(self.malformed(format!("an inode has the flags {flags}")));
+        }
+        self.name(parent, last)?;
+        let id = self.before.inode.wrapping_add(self.signed()?);
+        let modified = self.before.modified.wrapping_add(self.signed()?);
+        let last_inode = self.ns.tree.counters.last_inode.0;
+        self.check_below(id, last_inode + 1, "inode id")?;
+        self.check_below(modified, LIMIT_48, "time")?;
+        (self.before.inode, self.before.modified) = (id, modified);
+        let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));
+        if self.ns.handle(id).is_some() {
+            return Err(self.malformed(format!("inode {id} is there twice")));
+        }
+        let attributes = self.attributes()?;
+        let mut children_count = 0;
+        let mut inode = if is_directory {
+            children_count = self.below(u64::from(NONE), "number of children")? as u32;
+            Inode::directory(id, attributes, modified)
+        } else {
+            let accessed = modified.ms.wrapping_add(self.signed()?);
+            self.check_below(accessed, LIMIT_48, "time")?;
+            let mut inode = Inode::file(id, attributes, modified, Timestamp::from_ms(accessed));
+            inode.content = self.blocks(id, is_open)?;
+            if is_open {
+                inode.content = self.open_file(inode.content)?;
+                inode.set_open(true);
+            }
+            inode
+        };
+        inode.parent = parent;
+        let handle = self.enter(inode, parent);
+        if is_open {
+            self.ns.derive_open(handle);
+        }
+        Ok((handle, children_count))
+    }
+
+    /// The name goes behind the last one, so that no comparison is needed to find its place.
+    fn enter(&mut self, inode: Inode, parent: u32) -> u32 {
+        let handle = self.ns.insert_inode(inode, &self.name);
+        if parent != NONE {
+            let tree = &mut self.ns.tree;
+            let record = tree.inodes.get_mut(parent);
+            record.set_children_count(record.children_count() + 1);
+            record.content = children::insert(&mut tree.children, record.content, handle, |_| Ordering::Less);
+        }
+        handle
+    }
+
+    fn name(&mut self, parent: u32, last: u32) -> Result<()> {
+        let length = self.below(256, "length of a name")?;
+        self.name.clear();
+        for _ in 0..length {
+            let byte = self.byte()?;
+            self.name.push(byte);
+        }
+        let is_text = std::str::from_utf8(&self.name).is_ok();
+        let is_clean = !self.name.contains(&b'/') && !self.name.contains(&0);
+        if !is_text || !is_clean || (parent != NONE && self.name.is_empty()) {
+            return Err(self.malformed(format!("{:?} is no name", String::from_utf8_lossy(&self.name))));
+        }
+        if last != NONE && self.ns.tree.name_of(last) >= &self.name[..] {
+            return Err(self.malformed(format!(
+                "{:?} comes after {:?} in one directory",
+                String::from_utf8_lossy(&self.name),
+                String::from_utf8_lossy(self.ns.tree.name_of(last))
+            )));
+        }
+        Ok(())
+    }
+
+    fn text(&mut self) -> Result<Arc<str>> {
+        let number = self.below(self.texts.len() as u64 + 1, "number of a text")? as usize;
+        if number < self.texts.len() {
+            return Ok(self.texts[number].clone());
+        }
+        let length = self.below(1 << 20, "length of a text")?;
+        let mut bytes = Vec::new();
+        for _ in 0..length {
+            bytes.push(self.byte()?);
+        }
+        let text = String::from_utf8(bytes).map_err(|_| self.malformed("a text is not UTF-8"))?;
+        self.texts.push(text.into());
+        Ok(self.texts[number].clone())
+    }
+
+    fn attributes(&mut self) -> Result<u32> {
+        let number = self.below(self.attributes.len() as u64 + 1, "number of attributes")? as usize;
+        if number < self.attributes.len() {
+            let handle = self.attributes[number];
+            self.ns.attributes.acquire_again(&mut self.ns.tree.attributes, handle);
+            return Ok(handle);
+        }
+        let (owner, group) = (self.text()?, self.text()?);
+        let values = crate::store::attributes::AttributeValues {
+            owner: &owner,
+            group: &group,
+            mode: self.below(1 << 12, "mode")? as u16,
+            replication: self.below(1 << 16, "replication")? as u16,
+            block_size: self.number()?,
+            storage_policy: self.byte()?,
+        };
+        let handle = self.ns.acquire_attributes(values);
+        self.attributes.push(handle);
+        Ok(handle)
+    }
+
+    /// Answers the last block.
+    fn blocks(&mut self, file: InodeId, is_open: bool) -> Result<u32> {
+        let mut last = NONE;
+        let count = self.number()?;
+        for at in 0..count {
+            let id = self.before.block.wrapping_add(self.signed()?);
+            let stamp = self.before.stamp.wrapping_add(self.signed()?);
+            self.check_below(stamp, STAMP_LIMIT, "generation stamp")?;
+            (self.before.block, self.before.stamp) = (id, stamp);
+            let length = self.number()?;
+            let committed = length & 1 == 1;
+            let length = self.check_below(length >> 1, LENGTH_LIMIT, "length of a block")?;
+            if !committed && !(is_open && at + 1 == count) {
+                return Err(self.malformed(format!("block {id} is not committed, and not the last")));
+            }
+            let (id, generation_stamp) = (BlockId(id), GenerationStamp(stamp));
+            let stored = Stored { block: Block { id, generation_stamp, length }, committed };
+            last = self.ns.tree.blocks.append(last, stored);
+            self.ns.tree.sum = self.ns.tree.sum.wrapping_add(block_digest(file, stored));
+        }
+        Ok(last)
+    }
+
+    fn open_file(&mut self, last_block: u32) -> Result<u32> {
+        let (holder, machine) = (self.text()?, self.text()?);
+        let recovery = self.below(STAMP_LIMIT, "generation stamp")?;
+        let strings: &mut Strings = &mut self.ns.tree.strings;
+        let open = OpenFile {
+            last_block,
+            holder: self.ns.strings.acquire(strings, &holder),
+            machine: self.ns.strings.acquire(strings, &machine),
+            recovery,
+        };
+        Ok(self.ns.tree.open_files.insert(open))
+    }
+
+    fn retry(&mut self) -> Result<()> {
+        self.section(Section::Retry)?;
+        for _ in 0..self.number()? {
+            let client = ClientId(self.array()?);
+            let fingerprint = u64::from_le_bytes(self.array()?);
+            let call = CallId(self.below(1 << 32, "call id")? as u32 as i32);
+            let time = Timestamp::from_ms(self.number()?);
+            let origin = Origin { client, call, fingerprint };
+            let (kind, value) = (self.byte()?, self.number()?);
+            let Some(record) = Record::from_parts(&origin, time, kind, value) else {
+                return Err(self.malformed(format!("an answer of kind {kind}")));
+            };
+            self.ns.retry.insert(&mut self.ns.tree.retry, record);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.section(Section::End)?;
+        let digest = u64::from_le_bytes(self.array()?);
+        if !self.source.is_at_end()? {
+            return Err(self.malformed("bytes follow"));
+        }
+        if digest != self.ns.digest() {
+            return Err(self.malformed("the digest of what was read is another"));
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,207 @@
-use crate::tree::Tree;
+//! The tree, walked from the root in the order of names: no handle and no hash order shows.
+
+use super::{FLAG_DIRECTORY, FLAG_OPEN, MAGIC, Section};
+use crate::{
+    edit::codec::Writer,
+    store::{NONE, block_list::Stored},
+    tree::Tree,
+};
+use base::{Block, BlockId, GenerationStamp};
 use std::io;
 
-pub(super) fn write(tree: &Tree, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let _ = (tree, sink);
-    todo!()
+/// Bytes that are gathered before they are handed out.
+const PIECE: usize = 256 * 1024;
+
+type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
+
+struct Image<'a> {
+    tree: &'a Tree,
+    sink: Sink<'a>,
+    buffer: Vec<u8>,
+    /// The numbers of texts and attributes, by handle; `NONE`: not yet met.
+    texts: Numbers,
+    attributes: Numbers,
+    before: super::Previous,
+}
+
+/// Numbers things in the order in which they are met.
+#[derive(Default)]
+struct Numbers {
+    by_handle: Vec<u32>,
+    next: u32,
+}
+
+impl Numbers {
+    /// The number of a handle, and whether it is new.
+    fn number(&mut self, handle: u32) -> (u32, bool) {
+        let handle = handle as usize;
+        if handle >= self.by_handle.len() {
+            self.by_handle.resize(handle + 1, NONE);
+        }
+        if self.by_handle[handle] != NONE {
+            return (self.by_handle[handle], false);
+        }
+        self.by_handle[handle] = self.next;
+        self.next += 1;
+        (self.next - 1, true)
+    }
+}
+
+pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
+    let mut image = Image {
+        tree,
+        sink,
+        buffer: Vec::with_capacity(2 * PIECE),
+        texts: Numbers::default(),
+        attributes: Numbers::default(),
+        before: super::Previous::default(),
+    };
+    image.buffer.extend_from_slice(MAGIC);
+    image.counters();
+    image.out().byte(Section::Tree as u8);
+    image.subtree(tree.root)?;
+    image.out().byte(Section::Orphans as u8);
+    image.out().number(tree.orphans.len() as u64);
+    for top in &tree.orphans {
+        image.subtree(*top)?;
+    }
+    image.retry()?;
+    image.out().byte(Section::End as u8);
+    let digest = tree.digest();
+    image.buffer.extend_from_slice(&digest.to_le_bytes());
+    (image.sink)(&image.buffer)
+}
+
+impl Image<'_> {
+    fn out(&mut self) -> Writer<'_> {
+        Writer(&mut self.buffer)
+    }
+
+    fn flush_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= PIECE {
+            (self.sink)(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self) {
+        let counters = self.tree.counters;
+        let numbers = [
+            counters.applied.epoch.0,
+            counters.applied.sn.0,
+            counters.last_inode.0,
+            counters.last_block.0,
+            counters.last_stamp.0,
+            counters.time.ms,
+        ];
+        let mut out = self.out();
+        out.byte(Section::Counters as u8);
+        numbers.into_iter().for_each(|number| out.number(number));
+    }
+
+    fn subtree(&mut self, top: u32) -> io::Result<()> {
+        let tree = self.tree;
+        self.inode(top);
+        let mut stack = vec![tree.children_of(top, 0)];
+        while let Some(children) = stack.last_mut() {
+            let Some(child) = children.next() else {
+                stack.pop();
+                continue;
+            };
+            self.inode(child);
+            self.flush_full()?;
+            if tree.inode(child).children_count() > 0 {
+                stack.push(tree.children_of(child, 0));
+            }
+        }
+        Ok(())
+    }
+
+    fn signed(&mut self, difference: i64) {
+        self.out().number((difference << 1 ^ difference >> 63) as u64);
+    }
+
+    fn text(&mut self, handle: u32) {
+        let (number, is_new) = self.texts.number(handle);
+        self.out().number(u64::from(number));
+        if is_new {
+            let text = self.tree.strings.text(handle);
+            self.out().bytes(text.as_bytes());
+        }
+    }
+
+    fn attributes(&mut self, handle: u32) {
+        let (number, is_new) = self.attributes.number(handle);
+        self.out().number(u64::from(number));
+        if !is_new {
+            return;
+        }
+        let slot = self.tree.attributes.get(handle);
+        self.text(slot.owner);
+        self.text(slot.group);
+        let mut out = self.out();
+        out.number(u64::from(slot.mode));
+        out.number(u64::from(slot.replication));
+        out.number(slot.block_size);
+        out.byte(slot.storage_policy);
+    }
+
+    fn inode(&mut self, handle: u32) {
+        let tree = self.tree;
+        let inode = tree.inode(handle);
+        let directory = if inode.is_directory() { FLAG_DIRECTORY } else { 0 };
+        let open = if inode.is_open() { FLAG_OPEN } else { 0 };
+        self.out().byte(directory | open);
+        self.out().bytes(tree.name_of(handle));
+        let (id, modified) = (inode.id().0, inode.modified().ms);
+        self.signed(id.wrapping_sub(self.before.inode) as i64);
+        self.signed(modified.wrapping_sub(self.before.modified) as i64);
+        (self.before.inode, self.before.modified) = (id, modified);
+        self.attributes(inode.attributes);
+        if inode.is_directory() {
+            let count = inode.children_count();
+            self.out().number(u64::from(count));
+            return;
+        }
+        self.signed(inode.accessed().ms.wrapping_sub(modified) as i64);
+        let blocks = tree.blocks_of(handle).count() as u64;
+        self.out().number(blocks);
+        for stored in tree.blocks_of(handle) {
+            self.block(stored);
+        }
+        if inode.is_open() {
+            let open = tree.open_files.get(inode.content);
+            self.text(open.holder);
+            self.text(open.machine);
+            self.out().number(open.recovery);
+        }
+    }
+
+    fn block(&mut self, stored: Stored) {
+        let Block { id: BlockId(id), generation_stamp: GenerationStamp(stamp), length } = stored.block;
+        self.signed(id.wrapping_sub(self.before.block) as i64);
+        self.signed(stamp.wrapping_sub(self.before.stamp) as i64);
+        (self.before.block, self.before.stamp) = (id, stamp);
+        self.out().number(length << 1 | u64::from(stored.committed));
+    }
+
+    fn retry(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        self.out().byte(Section::Retry as u8);
+        self.out().number(tree.retry.len());
+        for record in tree.retry.iterate() {
+            let origin = record.origin();
+            let (kind, value) = record.to_parts();
+            self.buffer.extend_from_slice(&origin.client.0);
+            self.buffer.extend_from_slice(&origin.fingerprint.to_le_bytes());
+            let mut out = self.out();
+            out.number(u64::from(origin.call.0 as u32));
+            out.number(record.time().ms);
+            out.byte(kind);
+            out.number(value);
+            self.flush_full()?;
+        }
+        Ok(())
+    }
 }

@@ -17,7 +17,7 @@ record_fields! { CleanupEdit { inodes } }
 
 /// The next step, or `None` when nothing is left to do.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
-    let top = ns.handle(*ns.tree.orphans.front()?)?;
+    let top = *ns.tree.orphans.front()?;
     let mut inodes = Vec::new();
     // A directory and the rank of the child to visit next.
     let mut stack = vec![(top, 0)];
@@ -54,7 +54,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
 pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<BlockChange>) -> Reply {
     for inode in &edit.inodes {
         let handle = ns.expect(*inode);
-        if ns.tree.orphans.front() == Some(inode) {
+        if ns.tree.orphans.front() == Some(&handle) {
             ns.tree.orphans.pop_front();
         } else {
             ns.detach(handle);

@@ -80,7 +80,7 @@ pub(crate) fn apply(
     if edit.at_once {
         ns.remove_subtree(target, changes);
     } else {
-        ns.tree.orphans.push_back(edit.inode);
+        ns.tree.orphans.push_back(target);
     }
     Reply::Bool(true)
 }

@@ -130,6 +130,11 @@ impl AttributeIndex {
         handle
     }
 
+    /// One more use of a combination whose handle is known.
+    pub fn acquire_again(&self, arena: &mut AttributeArena, handle: u32) {
+        arena.get_mut(handle).uses += 1;
+    }
+
     pub fn release(
         &mut self,
         arena: &mut AttributeArena,

@@ -1,0 +1,257 @@
+//! A namespace with a journal in memory.
+
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
+use base::{
+    Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, InodeId, Moment, Sn, Timestamp,
+    TxId,
+};
+use namespace::{
+    Applied, BlockFacts, Context, Edit, Limits, Namespace, Planned, Renewals, Reply, Snapshot, ops,
+    reads::get_file_info,
+};
+
+pub const HOLDER: &str = "DFSClient_test_1";
+
+/// Random numbers from a seed.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// All replicas are there, as their writers said.
+pub struct AllFinished;
+
+impl BlockFacts for AllFinished {
+    fn is_complete(&self, _: &Block) -> bool {
+        true
+    }
+    fn recovered_length(&self, block: &Block) -> Option<u64> {
+        Some(block.length)
+    }
+    fn is_located(&self, _: &Block) -> bool {
+        true
+    }
+}
+
+pub struct World {
+    pub ns: Namespace,
+    pub limits: Limits,
+    pub caller: Caller,
+    pub now: Timestamp,
+    pub moment: Moment,
+    pub renewals: Option<Renewals>,
+    pub holder: String,
+    /// The encoded edits so far.
+    pub journal: Vec<Vec<u8>>,
+    pub calls: i32,
+}
+
+pub fn image_of(snapshot: &Snapshot) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let written = snapshot.write(&mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    });
+    assert!(written.is_ok());
+    bytes
+}
+
+fn fresh(seed: u64) -> Namespace {
+    Namespace::new(seed, "hdfs", "supergroup", Timestamp::from_ms(1))
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            ns: fresh(seed),
+            limits: Limits { block_size_min: 512, ..Limits::default() },
+            caller: Caller::simple("hdfs", &[]),
+            now: Timestamp::from_ms(1_000_000),
+            moment: Moment::default(),
+            renewals: None,
+            holder: HOLDER.into(),
+            journal: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    pub fn origin(&self) -> CallOrigin {
+        CallOrigin {
+            client_id: ClientId(*b"a client of ours"),
+            call_id: CallId(self.calls),
+            retry_count: 0,
+            address: None,
+        }
+    }
+
+    pub fn context(&self, origin: Option<CallOrigin>) -> Context<'_> {
+        Context {
+            caller: &self.caller,
+            origin,
+            fingerprint: 42,
+            now: self.now,
+            moment: self.moment,
+            limits: &self.limits,
+            renewals: self.renewals.as_ref(),
+        }
+    }
+
+    /// Applies an edit as it comes back from its bytes.
+    pub fn apply(&mut self, edit: Edit) -> Applied {
+        let mut bytes = Vec::new();
+        edit.encode(&mut bytes);
+        let decoded = Edit::decode(&bytes);
+        assert_eq!(decoded, Ok(edit.clone()));
+        self.journal.push(bytes);
+        let at = TxId { epoch: Epoch(1), sn: Sn(self.journal.len() as u64) };
+        self.now.ms += 1;
+        self.ns.apply(at, &edit)
+    }
+
+    pub fn plan<T>(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<T>) -> FsResult<T> {
+        self.calls += 1;
+        plan(&self.ns, &self.context(Some(self.origin())))
+    }
+
+    pub fn run(
+        &mut self,
+        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned>,
+    ) -> FsResult<Reply> {
+        Ok(match self.plan(plan)? {
+            Planned::Edit(edit) => self.apply(edit).reply,
+            Planned::NoChange(reply) => reply,
+        })
+    }
+
+    fn answer(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned>) -> FsResult<bool> {
+        self.run(plan).map(|reply| reply == Reply::Bool(true))
+    }
+
+    /// All edits on an empty tree make this tree, whatever the seed.
+    pub fn check_replay(&self) {
+        let mut again = fresh(12_345);
+        for (at, bytes) in self.journal.iter().enumerate() {
+            let edit = Edit::decode(bytes).unwrap_or_else(|error| panic!("{error}"));
+            again.apply(TxId { epoch: Epoch(1), sn: Sn(at as u64 + 1) }, &edit);
+        }
+        assert_eq!(again.digest(), self.ns.digest());
+        assert_eq!(again.counts(), self.ns.counts());
+        assert_eq!(image_of(&again.snapshot()), image_of(&self.ns.snapshot()));
+    }
+
+    /// Goes on with what an image brings back.
+    pub fn restart_from_image(&mut self) {
+        let bytes = image_of(&self.ns.snapshot());
+        let back = Namespace::read_image(self.ns.digest(), &mut &bytes[..], bytes.len() as u64);
+        let back = back.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(back.digest(), self.ns.digest());
+        assert_eq!(back.counts(), self.ns.counts());
+        assert!(back.leases().eq(self.ns.leases()));
+        assert_eq!(image_of(&back.snapshot()), bytes);
+        self.ns = back;
+    }
+
+    pub fn mkdirs(&mut self, path: &str, create_parent: bool) -> FsResult<bool> {
+        let request = ops::mkdirs::Request { path, permission: 0o755, create_parent };
+        self.answer(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))
+    }
+
+    pub fn create_request<'a>(&self, path: &'a str, holder: &'a str) -> ops::create::Request<'a> {
+        ops::create::Request {
+            path,
+            permission: 0o644,
+            holder,
+            client_machine: "127.0.0.1",
+            flags: ops::create::flag::CREATE,
+            create_parent: true,
+            replication: 3,
+            block_size: 1 << 20,
+        }
+    }
+
+    pub fn create(&mut self, path: &str, overwrite: bool) -> FsResult<InodeId> {
+        let holder = self.holder.clone();
+        let mut request = self.create_request(path, &holder);
+        if overwrite {
+            request.flags |= ops::create::flag::OVERWRITE;
+        }
+        match self.run(|ns, ctx| ops::create::plan(ns, ctx, &request))? {
+            Reply::Created(inode) => Ok(inode),
+            other => panic!("create answers {other:?}"),
+        }
+    }
+
+    pub fn add_block(&mut self, path: &str, inode: InodeId, previous: Option<Block>) -> Block {
+        let holder = self.holder.clone();
+        let request = ops::add_block::Request { path, holder: &holder, previous, inode };
+        let plan = self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &AllFinished));
+        match plan {
+            Ok(ops::add_block::Plan::New { edit, .. }) => match self.apply(edit).reply {
+                Reply::Block { block, .. } => block,
+                other => panic!("addBlock answers {other:?}"),
+            },
+            other => panic!("addBlock of {path}: {other:?}"),
+        }
+    }
+
+    pub fn complete(&mut self, path: &str, inode: InodeId, last: Option<Block>) {
+        let holder = self.holder.clone();
+        let request = ops::complete::Request { path, holder: &holder, last, inode };
+        let plan = self.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &AllFinished));
+        match plan {
+            Ok(ops::complete::Plan::Close(edit)) => assert_eq!(self.apply(edit).reply, Reply::Bool(true)),
+            other => panic!("complete of {path}: {other:?}"),
+        }
+    }
+
+    pub fn delete(&mut self, path: &str, recursive: bool) -> FsResult<bool> {
+        let request = ops::delete::Request { path, recursive };
+        self.answer(|ns, ctx| ops::delete::plan(ns, ctx, &request))
+    }
+
+    pub fn rename(&mut self, source: &str, destination: &str) -> FsResult<bool> {
+        let request = ops::rename::Request { source, destination };
+        self.answer(|ns, ctx| ops::rename::plan(ns, ctx, &request))
+    }
+
+    pub fn rename2(&mut self, source: &str, destination: &str, overwrite: bool) -> FsResult<Reply> {
+        let request = ops::rename2::Request { source, destination, overwrite, to_trash: false };
+        self.run(|ns, ctx| ops::rename2::plan(ns, ctx, &request))
+    }
+
+    pub fn set_permission(&mut self, path: &str, permission: u16) -> FsResult<Reply> {
+        let request = ops::set_permission::Request { path, permission };
+        self.run(|ns, ctx| ops::set_permission::plan(ns, ctx, &request))
+    }
+
+    pub fn set_owner(&mut self, path: &str, owner: Option<&str>, group: Option<&str>) -> FsResult<Reply> {
+        let request = ops::set_owner::Request { path, owner, group };
+        self.run(|ns, ctx| ops::set_owner::plan(ns, ctx, &request))
+    }
+
+    pub fn set_times(&mut self, path: &str, modified: i64, accessed: i64) -> FsResult<Reply> {
+        let request = ops::set_times::Request { path, modified, accessed };
+        self.run(|ns, ctx| ops::set_times::plan(ns, ctx, &request))
+    }
+
+    pub fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<bool> {
+        let request = ops::set_replication::Request { path, replication };
+        self.answer(|ns, ctx| ops::set_replication::plan(ns, ctx, &request))
+    }
+
+    pub fn last_block(&self, path: &str) -> Option<Block> {
+        let status = get_file_info::get(&self.ns, &self.context(None), path).ok().flatten()?;
+        let blocks = namespace::reads::get_block_locations::by_id(&self.ns, status.id)?;
+        blocks.last.map(|last| last.block)
+    }
+
+    pub fn block(id: u64) -> Block {
+        Block { id: BlockId(id), ..Block::default() }
+    }
+}
