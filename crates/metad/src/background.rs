@@ -42,10 +42,20 @@ fn release_expired_leases(core: &Arc<Core>) {
         tracing::info!(%holder, files = files.len(), "lease expired");
         for inode in files {
             let queued = core.write(Box::new(move |turn| {
-                let plan =
-                    turn.plan_own(|namespace, context, facts| ops::release_lease::plan(namespace, context, inode, facts));
-                if let ops::release_lease::Plan::Edit(edit) = plan {
-                    turn.apply(&edit);
+                let plan = turn.plan_own(|namespace, context, facts| {
+                    ops::release_lease::plan(namespace, context, inode, facts)
+                });
+                match plan {
+                    ops::release_lease::Plan::Closed => {}
+                    ops::release_lease::Plan::Close(edit) => {
+                        turn.apply(&edit);
+                    }
+                    // Data servers cannot yet be asked to agree on a length: the file stays open until a
+                    // finished replica is reported.
+                    ops::release_lease::Plan::Recover { block, .. }
+                    | ops::release_lease::Plan::Waiting(block) => {
+                        tracing::info!(%inode, %block, "the file stays open: its last block is not finished");
+                    }
                 }
             }));
             if queued.is_err() {

@@ -112,7 +112,9 @@ fn take_snapshot(core: &Arc<Core>) -> Result<(Snapshot, LogPoint), String> {
     let taken = slot.clone();
     wait_for(|done| {
         core.write(Box::new(move |turn: &mut Turn<'_>| {
-            turn.at_the_end(Box::new(move |namespace, end| *taken.lock() = Some((namespace.snapshot(), end))));
+            turn.at_the_end(Box::new(move |namespace, end| {
+                *taken.lock() = Some((namespace.snapshot(), end))
+            }));
             turn.after_commit(move |committed| done(committed.map_err(str::to_owned)));
         }))
     })?;
@@ -120,9 +122,7 @@ fn take_snapshot(core: &Arc<Core>) -> Result<(Snapshot, LogPoint), String> {
 }
 
 /// Runs `ask` and waits until its callback was called.
-fn wait_for(
-    ask: impl FnOnce(Written) -> Result<(), base::FsError>,
-) -> Result<(), String> {
+fn wait_for(ask: impl FnOnce(Written) -> Result<(), base::FsError>) -> Result<(), String> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     ask(Box::new(move |result| {
         let _ = sender.send(result);

@@ -96,8 +96,7 @@ pub fn format(
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
     };
-    let identity =
-        journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member: MEMBER };
+    let identity = journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member: MEMBER };
     journal::format(env, &layout.store, &identity)?;
     let coordinator = coord::Embedded::open(env, &layout.coordinator)?;
     let first = MemberStore { member: MEMBER, generation: 0 };
@@ -155,7 +154,8 @@ fn parse_cluster(text: &str) -> Result<Cluster, String> {
     let number = |key: &str| get(key)?.parse::<u64>().map_err(|_| format!("{key} is not a number"));
     Ok(Cluster {
         cluster_id: get("clusterID")?.to_owned(),
-        namespace_id: u32::try_from(number("namespaceID")?).map_err(|_| "namespaceID is too large".to_owned())?,
+        namespace_id: u32::try_from(number("namespaceID")?)
+            .map_err(|_| "namespaceID is too large".to_owned())?,
         block_pool: get("blockpoolID")?.into(),
         created_ms: number("cTime")?,
     })

@@ -14,7 +14,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getServiceStatus" => {
             let Some((_, reply)) = decode::<p::GetServiceStatusRequestProto>(&call, reply) else { return };
             let serving = matches!(core.replica.role(), Role::Serving { .. });
-            let state = if serving { p::HaServiceStateProto::Active } else { p::HaServiceStateProto::Standby };
+            let state =
+                if serving { p::HaServiceStateProto::Active } else { p::HaServiceStateProto::Standby };
             reply.ok(&p::GetServiceStatusResponseProto {
                 state: state as i32,
                 ready_to_become_active: Some(serving),

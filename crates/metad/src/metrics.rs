@@ -76,7 +76,11 @@ impl Collector for Numbers {
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
             ("clover_files_under_construction", "Files open for writing", counts.files_under_construction),
-            ("clover_retry_cache_entries", "Calls remembered for clients that repeat them", counts.retry_entries),
+            (
+                "clover_retry_cache_entries",
+                "Calls remembered for clients that repeat them",
+                counts.retry_entries,
+            ),
             ("clover_namespace_bytes", "Memory of the namespace", namespace_bytes as u64),
             ("clover_retry_cache_bytes", "Memory of the retry cache", memory.retry_cache as u64),
             ("clover_block_map_bytes", "Memory of the block map", block_map_bytes as u64),

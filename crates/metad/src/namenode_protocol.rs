@@ -30,9 +30,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((_, reply)) = decode::<p::IsRollingUpgradeRequestProto>(&call, reply) else { return };
             reply.ok(&p::IsRollingUpgradeResponseProto { is_rolling_upgrade: false });
         }
-        method => reply.fs_error(&FsError::Unsupported(format!(
-            "{method} is not built yet in this version of Clover."
-        ))),
+        method => reply
+            .fs_error(&FsError::Unsupported(format!("{method} is not built yet in this version of Clover."))),
     }
 }
 

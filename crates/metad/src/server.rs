@@ -253,11 +253,12 @@ fn replay_entry(
             namespace.apply(at, &edit);
         }
         EntryKind::EpochStart => {
-            let start = EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
+            let start =
+                EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
             let steps = start.id_steps;
             namespace.start_epoch(at, steps.inode, steps.block, steps.generation_stamp);
         }
-        EntryKind::Checkpoint => namespace.pass(at),
+        EntryKind::Checkpoint => namespace.skip_to(at),
     }
     Ok(())
 }

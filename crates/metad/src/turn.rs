@@ -132,7 +132,9 @@ impl<'a> Turn<'a> {
         if self.tree.namespace.counts().orphans == 0 {
             return;
         }
-        if let Some(edit) = self.plan_own(|namespace, context, _| namespace::ops::cleanup::plan(namespace, context)) {
+        if let Some(edit) =
+            self.plan_own(|namespace, context, _| namespace::ops::cleanup::plan(namespace, context))
+        {
             self.apply(&edit);
             self.orphans_left = self.tree.namespace.counts().orphans > 0;
         }
@@ -145,7 +147,7 @@ impl<'a> Turn<'a> {
         done: impl FnOnce(Result<(), String>) + Send + 'static,
     ) {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
-        self.tree.namespace.pass(at);
+        self.tree.namespace.skip_to(at);
         self.entries.push((EntryKind::Checkpoint, payload));
         self.after_commit(move |committed| done(committed.map_err(str::to_owned)));
     }
@@ -170,7 +172,12 @@ impl<'a> Turn<'a> {
 }
 
 /// Tells the block map what an edit changed.
-pub fn tell_blocks(blocks: &mut ::blocks::BlockMap, changes: &[BlockChange], targets: &[Location], now: Moment) {
+pub fn tell_blocks(
+    blocks: &mut ::blocks::BlockMap,
+    changes: &[BlockChange],
+    targets: &[Location],
+    now: Moment,
+) {
     for change in changes {
         match *change {
             BlockChange::Allocated { block, inode, replication } => {
@@ -202,20 +209,21 @@ impl BlockFacts for Facts<'_> {
 
     fn recovered_length(&self, block: &Block) -> Option<u64> {
         let facts = self.core.blocks.lock().facts(block.id)?;
-        let lengths = |finalized: bool| {
-            facts
-                .replicas
-                .iter()
-                .filter(|replica| replica.generation_stamp == block.generation_stamp)
-                .filter(|replica| (replica.state == ::blocks::ReplicaState::Finalized) == finalized)
-                .map(|replica| replica.length)
-                .min()
-        };
-        lengths(true).or_else(|| lengths(false))
+        facts
+            .replicas
+            .iter()
+            .filter(|replica| replica.generation_stamp == block.generation_stamp)
+            .filter(|replica| replica.state == ::blocks::ReplicaState::Finalized)
+            .map(|replica| replica.length)
+            .min()
     }
 
     fn is_located(&self, block: &Block) -> bool {
-        self.core.blocks.lock().facts(block.id).is_some_and(|facts| !facts.replicas.is_empty() || facts.live > 0)
+        self.core
+            .blocks
+            .lock()
+            .facts(block.id)
+            .is_some_and(|facts| !facts.replicas.is_empty() || facts.live > 0)
     }
 }
 

@@ -1,9 +1,6 @@
 //! Small pieces of replies.
 
-use base::Caller;
 use namespace::Reply;
-use rpc::Call;
-use std::sync::Arc;
 
 /// An operation whose answer is yes or no.
 pub fn boolean(essentials: Reply) -> bool {
@@ -11,8 +8,4 @@ pub fn boolean(essentials: Reply) -> bool {
         Reply::Bool(answer) => answer,
         _ => true,
     }
-}
-
-pub fn user(call: &Call) -> Arc<Caller> {
-    call.caller.clone()
 }

@@ -24,23 +24,28 @@ pub fn add_block(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto) -> FsResult<p::LocatedBlockProto> {
+fn allocate(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &p::AddBlockRequestProto,
+) -> FsResult<p::LocatedBlockProto> {
     if let Some(essentials) = calls::remembered(turn, call)? {
         return again(turn, call, essentials);
     }
     calls::refuse_in_safe_mode(turn.core(), || format!("Cannot add block to {}", request.src))?;
     let previous = request.previous.as_ref().map(block_of);
-    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-        let request = ops::add_block::Request {
-            path: &request.src,
-            holder: &request.client_name,
-            previous,
-            inode: InodeId(request.file_id.unwrap_or(0)),
-        };
-        ops::add_block::plan(namespace, context, &request, facts)
-    })?;
+    let plan =
+        turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+            let request = ops::add_block::Request {
+                path: &request.src,
+                holder: &request.client_name,
+                previous,
+                inode: InodeId(request.file_id.unwrap_or(0)),
+            };
+            ops::add_block::plan(namespace, context, &request, facts)
+        })?;
     match plan {
-        ops::add_block::Plan::Again(essentials) => again(turn, call, essentials),
+        ops::add_block::Plan::Again { reply, .. } => again(turn, call, reply),
         ops::add_block::Plan::New { edit, replication, block_size, .. } => {
             let targets = choose(turn, call, request, replication, block_size)?;
             let essentials = turn.apply_with_targets(&edit, &targets).reply;
@@ -158,7 +163,9 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::UpdateBlockForPipelineRequestProto>(&call, reply) else { return };
+    let Some((request, reply)) = decode::<p::UpdateBlockForPipelineRequestProto>(&call, reply) else {
+        return;
+    };
     let asked = block_of(&request.block);
     let pool = core.cluster.block_pool.clone();
     calls::write(
@@ -190,10 +197,11 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         let (old, new) = (block_of(&request.old_block), block_of(&request.new_block));
         calls::refuse_in_safe_mode(turn.core(), || format!("Cannot update pipeline for {old}"))?;
-        let planned = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
-            let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };
-            ops::update_pipeline::plan(namespace, context, &request)
-        })?;
+        let planned =
+            turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
+                let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };
+                ops::update_pipeline::plan(namespace, context, &request)
+            })?;
         if let namespace::Planned::Edit(edit) = planned {
             let targets: Vec<Location> = {
                 let map = turn.core().blocks.lock();

@@ -108,15 +108,16 @@ fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
     }
     calls::refuse_in_safe_mode(turn.core(), || format!("Cannot complete file {}", request.src))?;
     let last = request.last.as_ref().map(super::blocks::block_of);
-    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-        let request = ops::complete::Request {
-            path: &request.src,
-            holder: &request.client_name,
-            last,
-            inode: InodeId(request.file_id.unwrap_or(0)),
-        };
-        ops::complete::plan(namespace, context, &request, facts)
-    })?;
+    let plan =
+        turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+            let request = ops::complete::Request {
+                path: &request.src,
+                holder: &request.client_name,
+                last,
+                inode: InodeId(request.file_id.unwrap_or(0)),
+            };
+            ops::complete::plan(namespace, context, &request, facts)
+        })?;
     Ok(match plan {
         ops::complete::Plan::Already => Closing::Done,
         ops::complete::Plan::Waiting(block) => Closing::Waiting(block),

@@ -1,7 +1,7 @@
 //! Making, moving and removing files and directories; leases.
 
 use super::{
-    answers::{boolean, user},
+    answers::boolean,
     calls::{self, decode},
     status,
 };
@@ -132,20 +132,21 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RecoverLeaseRequestProto>(&call, reply) else { return };
     calls::turn(core, call, reply, move |turn, call| {
         calls::refuse_in_safe_mode(turn.core(), || format!("Cannot recover the lease of {}", request.src))?;
-        let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-            let request = ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
-            ops::recover_lease::plan(namespace, context, &request, facts)
-        })?;
+        let plan =
+            turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+                let request =
+                    ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
+                ops::recover_lease::plan(namespace, context, &request, facts)
+            })?;
         let result = match plan {
             ops::recover_lease::Plan::Closed => true,
-            ops::recover_lease::Plan::Waiting(_) => false,
-            ops::recover_lease::Plan::Edit(edit) => {
+            ops::recover_lease::Plan::Close(edit) => {
                 turn.apply(&edit);
-                // Hadoop answers false while recovery is under way; here it may be over already.
-                turn.plan(&user(call), call.origin, 0, |namespace, context, _| {
-                    reads::get_file_info::is_closed(namespace, context, &request.src)
-                })?
+                true
             }
+            // Data servers cannot yet be asked to agree on a length: the client asks again, as it does while
+            // a recovery is under way.
+            ops::recover_lease::Plan::Recover { .. } | ops::recover_lease::Plan::Waiting(_) => false,
         };
         Ok(p::RecoverLeaseResponseProto { result })
     });
@@ -155,7 +156,8 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
     // A full queue has better things to do than access times.
     let _ = core.write(Box::new(move |turn| {
-        let planned = turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
+        let planned =
+            turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {
             turn.apply(&edit);
         }

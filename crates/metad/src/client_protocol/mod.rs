@@ -77,8 +77,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getStoragePolicies" => service::get_storage_policies(core, call, reply),
         "getSlowDatanodeReport" => service::get_slow_datanode_report(core, call, reply),
 
-        method => reply.fs_error(&FsError::Unsupported(format!(
-            "{method} is not built yet in this version of Clover."
-        ))),
+        method => reply
+            .fs_error(&FsError::Unsupported(format!("{method} is not built yet in this version of Clover."))),
     }
 }

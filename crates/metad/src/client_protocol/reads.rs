@@ -35,7 +35,8 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetLocatedFileInfoRequestProto>(&call, reply) else { return };
     let host = host(&call);
     calls::read(core, &call, reply, |tree, context| {
-        let found = reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
+        let found =
+            reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
         let fs = found.map(|(fs, blocks)| {
             let mut proto = status::to_proto(&fs, Name::Empty);
             proto.locations = blocks.map(|blocks| located_blocks(core, &blocks, &host));
@@ -79,14 +80,19 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
         let paths: Vec<&str> = request.paths.iter().map(String::as_str).collect();
         let start = match request.start_after.len() {
             0 => (0, &[][..]),
-            1..4 => return Err(FsError::InvalidArgument("The cookie of the batched listing is too short.".into())),
+            1..4 => {
+                return Err(FsError::InvalidArgument(
+                    "The cookie of the batched listing is too short.".into(),
+                ));
+            }
             // Our cookie: the index of the path, big-endian, then the name.
             _ => {
                 let (index, name) = request.start_after.split_at(4);
                 (u32::from_be_bytes([index[0], index[1], index[2], index[3]]), name)
             }
         };
-        let found = reads::get_listing::get_batched(&tree.namespace, context, &paths, start, request.need_location)?;
+        let found =
+            reads::get_listing::get_batched(&tree.namespace, context, &paths, start, request.need_location)?;
         let listings = found
             .listings
             .iter()

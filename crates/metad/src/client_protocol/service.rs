@@ -1,8 +1,6 @@
 //! Questions about the service itself, and its switches.
 
-use super::{
-    calls::{self, decode},
-};
+use super::calls::{self, decode};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::ServerFilter;
 use base::{FsError, FsResult};
@@ -79,13 +77,16 @@ fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
 pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetDatanodeReportRequestProto>(&call, reply) else { return };
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
-    let servers = filter_of(request.r#type()).map(|filter| core.blocks.lock().servers(filter)).unwrap_or_default();
+    let servers =
+        filter_of(request.r#type()).map(|filter| core.blocks.lock().servers(filter)).unwrap_or_default();
     let di = servers.iter().map(|server| wire::datanode_info(server, now, moment)).collect();
     reply.ok(&p::GetDatanodeReportResponseProto { di });
 }
 
 pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetDatanodeStorageReportRequestProto>(&call, reply) else { return };
+    let Some((request, reply)) = decode::<p::GetDatanodeStorageReportRequestProto>(&call, reply) else {
+        return;
+    };
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
     let map = core.blocks.lock();
     let servers = filter_of(request.r#type()).map(|filter| map.servers(filter)).unwrap_or_default();
@@ -147,8 +148,9 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     if !core.blocks.lock().in_safe_mode() {
-        return reply
-            .fs_error(&FsError::Io("Safe mode should be turned ON in order to create namespace image.".into()));
+        return reply.fs_error(&FsError::Io(
+            "Safe mode should be turned ON in order to create namespace image.".into(),
+        ));
     }
     core.checkpoint.request(Box::new(move |written| match written {
         Ok(()) => reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) }),
@@ -182,7 +184,9 @@ pub fn get_data_encryption_key(_: &Arc<Core>, call: Call, reply: Replier) {
 
 /// None: no file is erasure-coded.
 pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else { return };
+    let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else {
+        return;
+    };
     calls::read(core, &call, reply, |tree, context| {
         if namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?.is_none() {
             return Err(FsError::NotFound(format!("Path not found: {}", request.src)));

@@ -66,7 +66,12 @@ pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) ->
 }
 
 /// A block of a file and where it can be read. `located` is `None` when the block map does not know it.
-pub fn located_block(pool: &str, block: Block, offset: u64, located: Option<&Located>) -> p::LocatedBlockProto {
+pub fn located_block(
+    pool: &str,
+    block: Block,
+    offset: u64,
+    located: Option<&Located>,
+) -> p::LocatedBlockProto {
     let places = located.map_or(&[][..], |located| &located.locations);
     let corrupt = located.is_some_and(|located| located.corrupt);
     p::LocatedBlockProto { corrupt, ..located_at(pool, block, offset, places) }

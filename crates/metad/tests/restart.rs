@@ -1,0 +1,147 @@
+//! What a client was told survives a restart, with and without an image; over real sockets and a real disk.
+
+use env::Env;
+use metad::{FileDefaults, MetaConfig, MetaServer};
+use namespace::{AccessPolicy, Limits};
+use proto::hdfs as p;
+use std::path::Path;
+
+const SUPERUSER: &str = "alice";
+
+fn config(directory: &Path) -> MetaConfig {
+    let any = "127.0.0.1:0".parse().unwrap();
+    MetaConfig {
+        name_directory: directory.to_owned(),
+        rpc_address: any,
+        http_address: Some(any),
+        limits: Limits {
+            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
+            ..Limits::default()
+        },
+        defaults: FileDefaults::default(),
+        blocks: blocks::Config {
+            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
+            ..Default::default()
+        },
+        complete_wait_ms: 200,
+        edits_per_image: 1_000_000,
+        image_period_ms: 3_600_000,
+        call_queue: Default::default(),
+        racks: Vec::new(),
+    }
+}
+
+async fn start(directory: &Path) -> (MetaServer, rpc::Client) {
+    let server = MetaServer::start(Env::production(), config(directory)).await.unwrap();
+    let client = rpc::Client::connect(
+        server.rpc_address(),
+        proto::protocol::CLIENT_NAMENODE,
+        SUPERUSER,
+        rpc::ClientOptions::default(),
+    );
+    (server, client)
+}
+
+async fn mkdirs(client: &rpc::Client, path: &str) -> bool {
+    let request = p::MkdirsRequestProto {
+        src: path.into(),
+        masked: p::FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: None,
+    };
+    let response: p::MkdirsResponseProto = client.call("mkdirs", &request).await.unwrap();
+    response.result
+}
+
+async fn names(client: &rpc::Client, path: &str) -> Vec<String> {
+    let request = p::GetListingRequestProto {
+        src: path.into(),
+        start_after: bytes::Bytes::new(),
+        need_location: false,
+    };
+    let response: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
+    let listing = response.dir_list.expect("the directory is there");
+    listing.partial_listing.iter().map(|entry| String::from_utf8(entry.path.to_vec()).unwrap()).collect()
+}
+
+fn format(directory: &Path) {
+    metad::format(&Env::production(), directory, None, "127.0.0.1".parse().unwrap()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn directories_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let (server, client) = start(directory.path()).await;
+    assert!(mkdirs(&client, "/a/b").await);
+    assert!(mkdirs(&client, "/a/c").await);
+    assert_eq!(names(&client, "/a").await, ["b", "c"]);
+    drop(client);
+    server.shutdown().await;
+
+    let (server, client) = start(directory.path()).await;
+    assert_eq!(names(&client, "/a").await, ["b", "c"]);
+    drop(client);
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_and_the_journal_behind_it_make_the_same_tree() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let (server, client) = start(directory.path()).await;
+    for number in 0..100 {
+        assert!(mkdirs(&client, &format!("/before/{number:03}")).await);
+    }
+    set_safe_mode(&client, p::SafeModeActionProto::SafemodeEnter).await;
+    let refused: Result<p::MkdirsResponseProto, _> = client
+        .call(
+            "mkdirs",
+            &p::MkdirsRequestProto {
+                src: "/refused".into(),
+                masked: p::FsPermissionProto { perm: 0o755 },
+                create_parent: true,
+                unmasked: None,
+            },
+        )
+        .await;
+    assert!(refused.unwrap_err().class().unwrap().ends_with("SafeModeException"));
+    let saved: p::SaveNamespaceResponseProto =
+        client.call("saveNamespace", &p::SaveNamespaceRequestProto::default()).await.unwrap();
+    assert_eq!(saved.saved, Some(true));
+    set_safe_mode(&client, p::SafeModeActionProto::SafemodeLeave).await;
+    assert!(mkdirs(&client, "/after").await);
+    drop(client);
+    server.shutdown().await;
+
+    let (server, client) = start(directory.path()).await;
+    assert_eq!(names(&client, "/").await, ["after", "before"]);
+    assert_eq!(names(&client, "/before").await.len(), 100);
+    drop(client);
+    server.shutdown().await;
+}
+
+async fn set_safe_mode(client: &rpc::Client, action: p::SafeModeActionProto) {
+    let request = p::SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+    let _: p::SetSafeModeResponseProto = client.call("setSafeMode", &request).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_sent_twice_has_one_effect_and_one_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let (server, client) = start(directory.path()).await;
+    assert!(mkdirs(&client, "/d").await);
+    let identity = client.new_call();
+    let request = p::DeleteRequestProto { src: "/d".into(), recursive: false };
+    for _ in 0..2 {
+        // Without the retry cache the second answer would be false: there is nothing left to delete.
+        let response: p::DeleteResponseProto = client.call_as(identity, "delete", &request).await.unwrap();
+        assert!(response.result);
+    }
+    let other = p::DeleteRequestProto { src: "/other".into(), recursive: false };
+    let refused: Result<p::DeleteResponseProto, _> = client.call_as(identity, "delete", &other).await;
+    assert!(refused.is_err(), "the same call id with another request");
+    drop(client);
+    server.shutdown().await;
+}
