@@ -47,6 +47,9 @@ pub enum StoreError {
     Exists { block: Block, state: ReplicaState },
     #[error("the replica of {block} is {state}: {what}")]
     State { block: Block, state: ReplicaState, what: String },
+    /// Try again later. Hadoop: `RecoveryInProgressException`.
+    #[error("{block} is being recovered at stamp {recovery}")]
+    UnderRecovery { block: Block, recovery: GenerationStamp },
     /// The pool of another cluster, or the server has not yet shaken hands.
     #[error("block pool {0} is not served here")]
     UnknownPool(String),

@@ -33,6 +33,8 @@ pub(crate) struct ReplicaMap {
     pub records: HashMap<BlockId, Record>,
     /// Forgotten, but the files are not yet removed: the id cannot be used anew.
     pub removing: HashSet<BlockId>,
+    /// Whose length is being settled, and by which recovery: nobody else may change them.
+    pub recovering: HashMap<BlockId, GenerationStamp>,
 }
 
 impl Record {

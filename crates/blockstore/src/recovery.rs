@@ -28,7 +28,7 @@ impl BlockStore {
     ) -> StoreResult<ReplicaWriter> {
         self.check_pool(&block.pool)?;
         let wanted = block.block;
-        match self.record(wanted.id)? {
+        match self.record_to_change(wanted.id)? {
             Record::Finalized(settled) => {
                 let found = settled.block(wanted.id);
                 if found.generation_stamp != wanted.generation_stamp || new_stamp <= found.generation_stamp {
@@ -50,7 +50,7 @@ impl BlockStore {
     ) -> StoreResult<ReplicaWriter> {
         self.check_pool(&block.pool)?;
         let wanted = block.block;
-        match self.record(wanted.id)? {
+        match self.record_to_change(wanted.id)? {
             Record::Finalized(settled) => {
                 let found = settled.block(wanted.id);
                 check_stamp(found, wanted, new_stamp)?;
@@ -81,7 +81,7 @@ impl BlockStore {
     ) -> StoreResult<ReplicaWriter> {
         self.check_pool(&block.pool)?;
         let wanted = block.block;
-        let active = match self.record(wanted.id)? {
+        let active = match self.record_to_change(wanted.id)? {
             Record::Active(active) if active.state() == ReplicaState::BeingWritten => active,
             other => return Err(wrong_state(wanted.id, &other, "Cannot recover a non-RBW replica")),
         };
@@ -114,7 +114,7 @@ impl BlockStore {
     ) -> StoreResult<(Block, Arc<str>)> {
         self.check_pool(&block.pool)?;
         let wanted = block.block;
-        match self.record(wanted.id)? {
+        match self.record_to_change(wanted.id)? {
             Record::Finalized(settled) => {
                 let found = settled.block(wanted.id);
                 check_stamp(found, wanted, new_stamp)?;
@@ -124,7 +124,12 @@ impl BlockStore {
                 Ok((Block { generation_stamp: new_stamp, ..found }, storage))
             }
             Record::Active(active) if active.state() == ReplicaState::BeingWritten => {
-                let (mut files, _) = self.take_over(&active, wanted, new_stamp)?;
+                let taken = self.take_over(&active, wanted, new_stamp);
+                if matches!(taken, Err(StoreError::State { state: ReplicaState::Finalized, .. })) {
+                    // The close went through after all, while this call waited for it.
+                    return self.recover_close(block, new_stamp, length);
+                }
+                let (mut files, _) = taken?;
                 check_settled(&active, length)?;
                 self.raise_stamp(&active, &mut files, new_stamp)?;
                 self.open_again(&active, &mut files)?;
@@ -182,7 +187,7 @@ impl BlockStore {
         Ok((files, writer))
     }
 
-    fn open_again(&self, active: &Active, files: &mut Files) -> StoreResult<()> {
+    pub(crate) fn open_again(&self, active: &Active, files: &mut Files) -> StoreResult<()> {
         if files.open.is_none() {
             let open = self.open_files(active.volume, files.place, active.block(), OpenMode::ReadWrite)?;
             files.open = Some(open);
@@ -191,7 +196,7 @@ impl BlockStore {
     }
 
     /// Cuts a replica being written back to `length`, and makes the last chunk's sum fit.
-    fn cut(&self, active: &Active, files: &mut Files, length: u64) -> StoreResult<()> {
+    pub(crate) fn cut(&self, active: &Active, files: &mut Files, length: u64) -> StoreResult<()> {
         let open = files.open.clone().ok_or(StoreError::Replaced(active.block()))?;
         let checksum = active.checksum;
         let before = active.on_disk();
@@ -217,7 +222,12 @@ impl BlockStore {
         Ok(())
     }
 
-    fn raise_stamp(&self, active: &Active, files: &mut Files, stamp: GenerationStamp) -> StoreResult<()> {
+    pub(crate) fn raise_stamp(
+        &self,
+        active: &Active,
+        files: &mut Files,
+        stamp: GenerationStamp,
+    ) -> StoreResult<()> {
         let block = active.block();
         if block.generation_stamp != stamp {
             let paths = self.paths(active.volume);
@@ -258,7 +268,7 @@ impl BlockStore {
 
     /// Moves a finalized replica back to `rbw`, the block file first: see [`BlockStore::finalize_active`] for
     /// why that order is safe.
-    fn reopen(
+    pub(crate) fn reopen(
         self: &Arc<Self>,
         settled: Settled,
         found: Block,

@@ -24,6 +24,7 @@ impl BlockStore {
                 return Err(StoreError::GenerationStamp { wanted: block.block, found });
             }
             map.removing.insert(id);
+            map.recovering.remove(&id);
             map.records.remove(&id).expect("it was there a line ago, under the same lock")
         };
         let removed = record.block(id);

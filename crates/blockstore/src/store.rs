@@ -226,6 +226,7 @@ impl BlockStore {
         tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");
         let mut lost = Vec::new();
         self.map.write().records.retain(|id, record| {
+            // Recoveries under way find out when they look their replica up again.
             if record.volume() != index {
                 return true;
             }
@@ -267,6 +268,16 @@ impl BlockStore {
 
     pub(crate) fn record(&self, id: BlockId) -> StoreResult<Record> {
         self.map.read().records.get(&id).cloned().ok_or(StoreError::NotFound(id))
+    }
+
+    /// The same, for whoever is going to change it.
+    pub(crate) fn record_to_change(&self, id: BlockId) -> StoreResult<Record> {
+        let map = self.map.read();
+        let record = map.records.get(&id).cloned().ok_or(StoreError::NotFound(id))?;
+        match map.recovering.get(&id) {
+            Some(recovery) => Err(StoreError::UnderRecovery { block: record.block(id), recovery: *recovery }),
+            None => Ok(record),
+        }
     }
 
     /// Makes an error of an I/O error, and ends the volume when the disk is broken.
