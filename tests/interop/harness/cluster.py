@@ -1,5 +1,6 @@
 """A cluster of separate processes: one metadata server, three data servers."""
 
+import json
 import os
 import signal
 import socket
@@ -35,7 +36,6 @@ class CloverCluster:
         self.stock = stock
         self.processes = {}
         self.port = free_port()
-        self.http_port = free_port()
         self.uri = f"hdfs://127.0.0.1:{self.port}"
 
     def start(self):
@@ -50,14 +50,24 @@ class CloverCluster:
         self.wait()
 
     def configure(self):
-        meta = self.directory / "meta"
-        (self.directory / "meta.toml").write_text(
-            f'directory = "{meta}"\nrpc_address = "127.0.0.1:{self.port}"\nhttp_address = "127.0.0.1:{self.http_port}"\n'
+        """No extension of safe mode: all servers start together here, and nobody waits for stragglers."""
+        toml(
+            self.directory / "meta.toml",
+            name_dir=self.directory / "meta",
+            rpc_address=f"127.0.0.1:{self.port}",
+            http_address="127.0.0.1:0",
+            safe_mode_extension_ms=0,
+            heartbeat_interval_ms=1000,
         )
         for number in range(DATA_SERVERS):
-            data = self.directory / f"data-{number}"
-            (self.directory / f"data-{number}.toml").write_text(
-                f'directories = ["{data}"]\nmeta_address = "127.0.0.1:{self.port}"\n'
+            toml(
+                self.directory / f"data-{number}.toml",
+                data_dirs=[self.directory / f"data-{number}"],
+                metadata_servers=[f"127.0.0.1:{self.port}"],
+                transfer_address="127.0.0.1:0",
+                ipc_address="127.0.0.1:0",
+                data_http_address="127.0.0.1:0",
+                heartbeat_interval_ms=1000,
             )
 
     def spawn(self, name, *arguments):
@@ -101,6 +111,11 @@ class CloverCluster:
                 process.kill()
                 process.wait()
         self.processes.clear()
+
+
+def toml(path, **keys):
+    """JSON's texts, numbers and arrays are TOML's too."""
+    path.write_text("".join(f"{key} = {json.dumps(value, default=str)}\n" for key, value in keys.items()))
 
 
 def free_port():

@@ -6,9 +6,11 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 
 from . import shell
 from .clients import call
+from .cluster import free_port
 from .report import Failure, check
 
 READY_S = 60
@@ -21,6 +23,9 @@ def run(report, stock, clover, directory):
         with Demo(clover, directory) as demo:
             shell.tell(stock, demo.uri)
             keep(stock, demo.uri)
+            for page in ("health", "metrics"):
+                with urllib.request.urlopen(f"{demo.http}/{page}", timeout=10) as answer:
+                    check(answer.status == 200 and answer.read(), f"/{page} is empty")
     with report.case("hadoop fs", "finds its file after clover demo was restarted"):
         with Demo(clover, directory) as demo:
             kept = call(stock.shell(demo.uri, "-cat", "/kept")).decode()
@@ -36,7 +41,9 @@ class Demo:
     """A running `clover demo`; leaving the `with` block is ^C, and must end it cleanly."""
 
     def __init__(self, clover, directory):
-        self.command = [str(clover), "demo", "--dir", str(directory), "--rpc-port", "0", "--http-port", "0"]
+        http_port = free_port()
+        self.http = f"http://127.0.0.1:{http_port}"
+        self.command = [clover, "demo", "--dir", directory, "--rpc-port", "0", "--http-port", str(http_port)]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

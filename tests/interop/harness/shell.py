@@ -12,6 +12,19 @@ POEM = "Four leaves,\nthree copies,\nno loss.\n"
 def run(report, stock, cluster):
     with report.case("hadoop fs", "mkdir, put, ls, cat, stat, chmod, mv, count, rm"):
         tell(stock, cluster.uri)
+    if stock.clover:
+        with report.case("hadoop fs", "finds the cluster by the XML files of clover client-config"):
+            find(stock, cluster.uri)
+
+
+def find(stock, uri):
+    with tempfile.TemporaryDirectory() as scratch:
+        conf = Path(scratch) / "conf"
+        call([stock.clover, "client-config", conf, "--target", uri])
+        shell = stock.java("org.apache.hadoop.fs.FsShell", "-mkdir", "-p", "/found/by configuration", conf=conf)
+        call(shell)
+        listing = call(stock.shell(uri, "-ls", "/found")).decode()
+        check("/found/by configuration" in listing, listing)
 
 
 def tell(stock, uri):

@@ -2,9 +2,10 @@
 //!
 //! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order:
 //! who may know whom ([`walls`], [`purity`]), what every source file has ([`sources`]), and whether the
-//! documents point at things that exist ([`documents`]).
+//! documents point at things that exist ([`documents`]) and name every setting ([`keys`]).
 
 mod documents;
+mod keys;
 mod purity;
 mod sources;
 mod table;
@@ -41,6 +42,7 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     purity::check(&workspace, &mut findings);
     sources::check(&workspace, &mut findings);
     documents::check(&workspace, &mut findings);
+    keys::check(&workspace, &mut findings);
 
     for finding in &findings {
         eprintln!("{finding}");
