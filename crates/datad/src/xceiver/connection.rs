@@ -1,0 +1,121 @@
+//! One connection: operations, one after the other.
+
+use super::{
+    checksum, read,
+    refusal::Refusal,
+    stream::{self, Inbound, Outgoing, StreamError},
+    transfer, write,
+};
+use crate::state::State;
+use proto::{
+    data_transfer::{Op, Opcode, delimited},
+    hdfs::{ReleaseShortCircuitAccessResponseProto, ShortCircuitShmResponseProto, Status},
+};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::net::TcpStream;
+
+/// How long a connection is kept for the next operation (`dfs.datanode.socket.reuse.keepalive`).
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
+
+/// How long a refused sender may go on sending before the connection is cut. Hadoop's servers wait as long for
+/// their last word to arrive.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// Whether another operation may follow on the same connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Operation,
+    End,
+}
+
+pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
+    if let Err(error) = socket.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "a transfer connection is gone already");
+        return;
+    }
+    let patience = Duration::from_millis(state.config.transfer_timeout_ms);
+    let (mut inbound, mut out) = stream::split(socket, patience);
+    loop {
+        let op = match inbound.op().await {
+            Ok(op) => op,
+            Err(StreamError::Wire(error)) => {
+                tracing::info!(%peer, %error, "no data transfer operation; the connection is closed");
+                refuse(&mut inbound, &mut out, &error.into()).await;
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(%peer, %error, "a transfer connection ends");
+                return;
+            }
+        };
+        let code = op.code;
+        inbound.timeout = patience;
+        match operate(state, op, &mut inbound, &mut out, peer).await {
+            Ok(Next::Operation) => {}
+            Ok(Next::End) => {
+                out.end().await;
+                return;
+            }
+            Err(refusal) => {
+                tracing::info!(%peer, ?code, reason = refusal.message(), "a transfer operation failed");
+                refuse(&mut inbound, &mut out, &refusal).await;
+                return;
+            }
+        }
+        inbound.timeout = KEEP_ALIVE;
+    }
+}
+
+async fn refuse(inbound: &mut Inbound, out: &mut Outgoing, refusal: &Refusal) {
+    if let Some(response) = refusal.response()
+        && out.message(&response).await.is_err()
+    {
+        return;
+    }
+    out.end().await;
+    inbound.drain(LINGER).await;
+}
+
+async fn operate(
+    state: &Arc<State>,
+    op: Op,
+    inbound: &mut Inbound,
+    out: &mut Outgoing,
+    peer: SocketAddr,
+) -> Result<Next, Refusal> {
+    match op.code {
+        Opcode::WriteBlock => {
+            write::write_block(state, delimited::decode(op.message)?, inbound, out, peer).await
+        }
+        Opcode::ReadBlock => {
+            read::read_block(state, delimited::decode(op.message)?, inbound, out, peer).await
+        }
+        Opcode::BlockChecksum => checksum::block_checksum(state, delimited::decode(op.message)?, out).await,
+        Opcode::TransferBlock => transfer::transfer_block(state, delimited::decode(op.message)?, out).await,
+        Opcode::RequestShortCircuitShm => {
+            out.message(&ShortCircuitShmResponseProto {
+                status: Status::ErrorUnsupported.into(),
+                error: Some(NO_SHORT_CIRCUIT.into()),
+                ..Default::default()
+            })
+            .await?;
+            Ok(Next::Operation)
+        }
+        Opcode::ReleaseShortCircuitFds => {
+            out.message(&ReleaseShortCircuitAccessResponseProto {
+                status: Status::ErrorUnsupported.into(),
+                error: Some(NO_SHORT_CIRCUIT.into()),
+            })
+            .await?;
+            Ok(Next::Operation)
+        }
+        Opcode::RequestShortCircuitFds => Err(Refusal::unsupported(NO_SHORT_CIRCUIT)),
+        Opcode::CopyBlock | Opcode::ReplaceBlock => {
+            Err(Refusal::unsupported("moving replicas between servers for the balancer is not supported"))
+        }
+        Opcode::BlockGroupChecksum => Err(Refusal::unsupported("erasure coding is not supported")),
+        Opcode::Custom => Err(Refusal::unsupported("custom operations are not supported")),
+    }
+}
+
+const NO_SHORT_CIRCUIT: &str = "short-circuit reads are not supported; read through the transfer port";

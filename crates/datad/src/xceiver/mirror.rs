@@ -1,0 +1,73 @@
+//! The next server of a pipeline, seen from the one before it.
+
+use super::{
+    connect,
+    refusal::Refusal,
+    request::{self, Write},
+    stream::{self, Inbound, Outgoing},
+};
+use crate::state::State;
+use bytes::BytesMut;
+use proto::{
+    data_transfer::{Opcode, op},
+    hdfs::{BlockOpResponseProto, OpWriteBlockProto, Status},
+};
+use std::time::Duration;
+
+/// What each further server of a pipeline may add to an answer (Hadoop's `READ_TIMEOUT_EXTENSION`).
+const TIMEOUT_EXTENSION: Duration = Duration::from_secs(5);
+
+pub struct Mirror {
+    pub inbound: Inbound,
+    pub out: Outgoing,
+}
+
+/// Connects to the first target and hands it the rest of the pipeline. For a client's pipeline its answer is
+/// awaited; a refusal names the server that is to blame.
+pub async fn open(state: &State, write: &Write) -> Result<Mirror, Refusal> {
+    let target = &write.header.targets[0];
+    let addr = request::socket_addr(target)?;
+    let bad_link = |reason: String| {
+        let address = request::address(target);
+        tracing::info!(block = %write.block, mirror = address, reason, "no pipeline to the next server");
+        Refusal::bad_link(address.clone(), format!("no pipeline to {address}: {reason}"))
+    };
+    let patience = Duration::from_millis(state.config.transfer_timeout_ms)
+        + TIMEOUT_EXTENSION * write.header.targets.len() as u32;
+    let socket = connect(addr, patience).await.map_err(|error| bad_link(error.to_string()))?;
+    let (mut inbound, mut out) = stream::split(socket, patience);
+
+    let mut bytes = BytesMut::new();
+    op::encode(Opcode::WriteBlock, &forwarded(&write.header), &mut bytes);
+    out.write(&bytes).await.map_err(|error| bad_link(error.to_string()))?;
+    if write.is_acknowledged() {
+        let response: BlockOpResponseProto =
+            inbound.message().await.map_err(|error| bad_link(error.to_string()))?;
+        if response.status != Status::Success as i32 {
+            // The blame goes where the one further down put it, or to the mirror itself.
+            let first_bad_link = match response.first_bad_link() {
+                "" => request::address(target),
+                link => link.to_owned(),
+            };
+            let status = Status::try_from(response.status).unwrap_or(Status::Error);
+            return Err(Refusal::Answer { status, message: response.message().to_owned(), first_bad_link });
+        }
+    }
+    Ok(Mirror { inbound, out })
+}
+
+/// The header for the next server: what was the first target's is now its own.
+fn forwarded(header: &OpWriteBlockProto) -> OpWriteBlockProto {
+    let mut header = header.clone();
+    header.targets.remove(0);
+    if !header.target_storage_types.is_empty() {
+        header.storage_type = Some(header.target_storage_types.remove(0));
+    }
+    if !header.target_storage_ids.is_empty() {
+        header.storage_id = Some(header.target_storage_ids.remove(0));
+    }
+    if !header.target_pinnings.is_empty() {
+        header.pinning = Some(header.target_pinnings.remove(0));
+    }
+    header
+}

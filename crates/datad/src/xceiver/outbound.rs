@@ -1,0 +1,166 @@
+//! A replica on its way out: packets filled from block file and meta file on a volume's thread.
+//!
+//! One buffer is filled while the one before it is being sent. The first ones are small, so that a short read
+//! is answered at once; they double while the reader goes on.
+
+use super::{on_disk, refusal::Refusal, request, stream::Outgoing};
+use crate::state::State;
+use base::{BlockId, PacketHeader};
+use blockstore::{ReplicaReader, meta_file};
+use env::disk::read_exact_at;
+use pipeline::Checksum;
+use proto::data_transfer::packet;
+use std::{future::Future, io, sync::Arc};
+
+/// Data bytes of a packet, as Hadoop's servers send them. Clients take larger ones, but they hold a packet
+/// whole before they use any of it.
+const PACKET_DATA_BYTES: usize = 64 * 1024;
+
+/// Data bytes filled in one turn on a volume's thread: the first and the largest.
+const FILL_BYTES_FIRST: usize = 128 * 1024;
+const FILL_BYTES_MAX: usize = 1 << 20;
+
+/// Chunks larger than this are cut to it for readers that want no checksums.
+const UNSUMMED_CHUNK_BYTES: u32 = 512;
+
+/// Which bytes of a replica are sent, and how they are summed.
+pub struct Outbound {
+    reader: Arc<ReplicaReader>,
+    /// Of the packets: none when the reader wants none or the replica has none.
+    pub checksum: Checksum,
+    /// Where the first chunk begins.
+    pub start: u64,
+    /// Where the last chunk sent ends: beyond what was asked for, to a chunk's end where there is one.
+    end: u64,
+    /// Replaces the last chunk's sum: the meta file may be ahead of what is sent.
+    last_sum: Option<[u8; 4]>,
+}
+
+impl Outbound {
+    /// Plans to send `length` bytes from `offset`.
+    pub fn new(
+        reader: ReplicaReader,
+        offset: u64,
+        length: u64,
+        with_checksums: bool,
+    ) -> Result<Self, Refusal> {
+        let available = reader.block.length;
+        let asked_end = offset.checked_add(length).filter(|end| *end <= available).ok_or_else(|| {
+            Refusal::error(format!(
+                "Offset {offset} and length {length} don't match block {} ( blockLen {available} )",
+                reader.block
+            ))
+        })?;
+        let checksum = match with_checksums && reader.meta_file.is_some() {
+            true => request::wire_checksum(reader.checksum)?,
+            false => Checksum::new(0, UNSUMMED_CHUNK_BYTES).expect("a constant"),
+        };
+        let chunk = u64::from(checksum.bytes_per_checksum());
+        let end = asked_end.div_ceil(chunk).saturating_mul(chunk).min(available);
+        let last_sum = reader.last_sum.filter(|_| end == available && checksum.size() > 0);
+        Ok(Self { reader: Arc::new(reader), checksum, start: offset - offset % chunk, end, last_sum })
+    }
+
+    /// Sends `greeting`, all packets and the empty one that ends them.
+    pub async fn send(self, state: &Arc<State>, greeting: Vec<u8>, out: &mut Outgoing) -> io::Result<()> {
+        let this = Arc::new(self);
+        let id = this.reader.block.id;
+        let mut filled = Fill { bytes: greeting, position: this.start, seqno: 0 };
+        let mut fill_bytes = FILL_BYTES_FIRST;
+        let mut next = Some(fill(state, id, &this, filled, fill_bytes));
+        let mut spare = Vec::new();
+        while let Some(filling) = next.take() {
+            filled = filling.await??;
+            fill_bytes = (fill_bytes * 2).min(FILL_BYTES_MAX);
+            if filled.position < this.end {
+                let more = Fill {
+                    bytes: std::mem::take(&mut spare),
+                    position: filled.position,
+                    seqno: filled.seqno,
+                };
+                // Submitted now, so that it is filled while this one is sent.
+                next = Some(fill(state, id, &this, more, fill_bytes));
+            } else {
+                let last = PacketHeader {
+                    offset_in_block: this.end as i64,
+                    seqno: filled.seqno,
+                    last_in_block: true,
+                    ..Default::default()
+                };
+                packet::encode_prefix(&last, 0, &mut filled.bytes);
+            }
+            out.write(&filled.bytes).await?;
+            spare = filled.bytes;
+            spare.clear();
+        }
+        Ok(())
+    }
+
+    /// Appends packets to `fill` until it has `data_bytes` more data or the range ends. Blocks.
+    fn fill(&self, mut fill: Fill, data_bytes: usize) -> io::Result<Fill> {
+        let chunk = self.checksum.bytes_per_checksum() as usize;
+        let packet_bytes = (PACKET_DATA_BYTES / chunk).max(1) * chunk;
+        let target = self.end.min(fill.position + data_bytes.max(packet_bytes) as u64);
+        while fill.position < target {
+            // Whole packets, so that every one but the last ends at a chunk's end.
+            let count = packet_bytes.min((self.end - fill.position) as usize);
+            self.append_packet(&mut fill, count)?;
+        }
+        Ok(fill)
+    }
+
+    fn append_packet(&self, fill: &mut Fill, count: usize) -> io::Result<()> {
+        let header = PacketHeader {
+            offset_in_block: fill.position as i64,
+            seqno: fill.seqno,
+            data_length: count as i32,
+            ..Default::default()
+        };
+        let sums_bytes = self.checksum.sums_bytes(count);
+        packet::encode_prefix(&header, sums_bytes, &mut fill.bytes);
+        let sums_at = fill.bytes.len();
+        fill.bytes.resize(sums_at + sums_bytes + count, 0);
+        let (sums, data) = fill.bytes[sums_at..].split_at_mut(sums_bytes);
+        if sums_bytes > 0 {
+            let meta = self.reader.meta_file.as_ref().expect("there are no sums without a meta file");
+            read_exact_at(&**meta, sums, meta_file::sum_offset(self.reader.checksum, fill.position))?;
+        }
+        read_exact_at(&*self.reader.block_file, data, fill.position)?;
+        fill.position += count as u64;
+        fill.seqno += 1;
+        if let Some(sum) = self.last_sum
+            && fill.position == self.end
+        {
+            sums[sums_bytes - 4..].copy_from_slice(&sum);
+        }
+        Ok(())
+    }
+}
+
+struct Fill {
+    bytes: Vec<u8>,
+    position: u64,
+    seqno: i64,
+}
+
+/// Submits a fill at once; the future only waits for it.
+fn fill(
+    state: &Arc<State>,
+    id: BlockId,
+    outbound: &Arc<Outbound>,
+    fill: Fill,
+    data_bytes: usize,
+) -> impl Future<Output = io::Result<io::Result<Fill>>> + use<> {
+    let (sender, result) = tokio::sync::oneshot::channel();
+    let owned = outbound.clone();
+    let volume = outbound.reader.volume;
+    state.store.threads().submit(volume, id.0, move || {
+        let _ = sender.send(owned.fill(fill, data_bytes));
+    });
+    async move { result.await.map_err(|_| io::Error::other("the disk job was lost")) }
+}
+
+/// Opens a replica for reading on a thread that may block.
+pub async fn open(state: &Arc<State>, block: base::ExtendedBlock) -> Result<ReplicaReader, Refusal> {
+    Ok(on_disk(state, block.block.id, move |state| state.store.read(&block)).await??)
+}

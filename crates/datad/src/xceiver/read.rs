@@ -1,0 +1,83 @@
+//! READ_BLOCK: a range of a replica, with the checksums that the disk has for it.
+
+use super::{
+    connection::Next,
+    outbound::{self, Outbound},
+    refusal::Refusal,
+    request,
+    stream::{Inbound, Outgoing},
+};
+use crate::state::State;
+use blockstore::{ReplicaReader, ReplicaState};
+use proto::{
+    data_transfer::delimited,
+    hdfs::{BlockOpResponseProto, ClientReadStatusProto, OpReadBlockProto, ReadOpChecksumInfoProto, Status},
+};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+/// A reader may ask for bytes that were acknowledged to the writer a moment ago and are still on their way to
+/// this server's disk: for so long they are waited for.
+const WAIT_FOR_LENGTH: Duration = Duration::from_secs(3);
+
+/// Between looks at a replica that has not grown enough.
+const WAIT_STEP: Duration = Duration::from_millis(10);
+
+pub async fn read_block(
+    state: &Arc<State>,
+    op: OpReadBlockProto,
+    inbound: &mut Inbound,
+    out: &mut Outgoing,
+    peer: SocketAddr,
+) -> Result<Next, Refusal> {
+    let block = request::block(&op.header.base_header.block);
+    // Negative numbers arrive as numbers beyond any block.
+    let reader = open_with_length(state, &block, op.offset.saturating_add(op.len)).await?;
+    let outbound = Outbound::new(reader, op.offset, op.len, op.send_checksums())?;
+    let response = BlockOpResponseProto {
+        status: Status::Success.into(),
+        read_op_checksum_info: Some(ReadOpChecksumInfoProto {
+            checksum: request::checksum_proto(outbound.checksum),
+            chunk_offset: outbound.start,
+        }),
+        ..Default::default()
+    };
+    // In one piece with the first packets: a short read is answered with one write.
+    let counters = &state.counters;
+    outbound.send(state, delimited::encoded(&response).to_vec(), out).await?;
+
+    counters.blocks_read.fetch_add(1, Ordering::Relaxed);
+    counters.bytes_read.fetch_add(op.len, Ordering::Relaxed);
+
+    // What the reader made of it. One that goes away instead has what it wanted.
+    match inbound.message::<ClientReadStatusProto>().await {
+        Ok(said) => {
+            if said.status == Status::ErrorChecksum as i32 {
+                tracing::warn!(%block, %peer, "the reader found the replica corrupt");
+            }
+            Ok(Next::Operation)
+        }
+        Err(_) => Ok(Next::End),
+    }
+}
+
+/// Opens the replica, and again until one being written has grown to `length`.
+async fn open_with_length(
+    state: &Arc<State>,
+    block: &base::ExtendedBlock,
+    length: u64,
+) -> Result<ReplicaReader, Refusal> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let reader = outbound::open(state, block.clone()).await?;
+        let may_grow = reader.state == ReplicaState::BeingWritten && length <= request::BLOCK_BYTES_MAX;
+        if reader.block.length >= length || !may_grow || waited >= WAIT_FOR_LENGTH {
+            return Ok(reader);
+        }
+        tokio::time::sleep(WAIT_STEP).await;
+        waited += WAIT_STEP;
+    }
+}

@@ -1,0 +1,146 @@
+//! One direction of a transfer connection.
+
+use bytes::{Bytes, BytesMut};
+use proto::data_transfer::{
+    Error, Op, delimited, op,
+    packet::{self, Packet, Taken},
+};
+use std::{io, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    time::timeout,
+};
+
+/// Read at once while packets of this size or more come in: a few packets, so that one read often brings the
+/// beginning of the next.
+const READ_BYTES: usize = 256 * 1024;
+
+/// Read at once for headers and small packets.
+const READ_BYTES_SMALL: usize = 8 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The other side ended the connection between two messages.
+    #[error("the connection was closed")]
+    Closed,
+    #[error("nothing came for {0:?}")]
+    Timeout(Duration),
+    #[error("{0}")]
+    Wire(#[from] Error),
+}
+
+pub struct Inbound {
+    half: OwnedReadHalf,
+    buffer: BytesMut,
+    /// How long to wait for the next byte.
+    pub timeout: Duration,
+}
+
+pub struct Outgoing {
+    half: OwnedWriteHalf,
+    /// How long a write may make no progress.
+    pub timeout: Duration,
+}
+
+/// A place for a SASL handshake: it would look at the first bytes and wrap both directions.
+pub fn split(socket: TcpStream, timeout: Duration) -> (Inbound, Outgoing) {
+    let (read, write) = socket.into_split();
+    (Inbound { half: read, buffer: BytesMut::new(), timeout }, Outgoing { half: write, timeout })
+}
+
+impl Inbound {
+    /// The next operation; [`StreamError::Closed`] when there is none.
+    pub async fn op(&mut self) -> Result<Op, StreamError> {
+        loop {
+            if let Some(op) = op::take(&mut self.buffer)? {
+                return Ok(op);
+            }
+            self.fill(1).await?;
+        }
+    }
+
+    /// The next length-prefixed message. Nothing is lost when dropped before it is complete.
+    pub async fn message<M: prost::Message + Default + prost::Name>(&mut self) -> Result<M, StreamError> {
+        loop {
+            if let Some(message) = delimited::take(&mut self.buffer)? {
+                return Ok(message);
+            }
+            self.fill(1).await?;
+        }
+    }
+
+    pub async fn packet(&mut self) -> Result<Packet, StreamError> {
+        loop {
+            match packet::take(&mut self.buffer)? {
+                Taken::Packet(packet) => return Ok(packet),
+                Taken::More(needed) => self.fill(needed).await?,
+            }
+        }
+    }
+
+    /// Reads at least a byte, and makes room for `needed`.
+    async fn fill(&mut self, needed: usize) -> Result<(), StreamError> {
+        if self.buffer.capacity() - self.buffer.len() < needed {
+            let usual = if needed > READ_BYTES_SMALL { READ_BYTES } else { READ_BYTES_SMALL };
+            self.buffer.reserve(usual.max(needed));
+        }
+        let count = match timeout(self.timeout, self.half.read_buf(&mut self.buffer)).await {
+            Ok(count) => count?,
+            Err(_) => return Err(StreamError::Timeout(self.timeout)),
+        };
+        match count {
+            0 if self.buffer.is_empty() => Err(StreamError::Closed),
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads and forgets until the other side ends or `limit` has passed, so that closing the connection does
+    /// not take back what was just said on it.
+    pub async fn drain(&mut self, limit: Duration) {
+        let _ = timeout(limit, async {
+            loop {
+                self.buffer.clear();
+                self.buffer.reserve(READ_BYTES_SMALL);
+                if !matches!(self.half.read_buf(&mut self.buffer).await, Ok(count) if count > 0) {
+                    return;
+                }
+            }
+        })
+        .await;
+    }
+}
+
+impl Outgoing {
+    pub async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = timeout(self.timeout, self.half.write(bytes)).await.map_err(|_| {
+                io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("nothing could be sent for {:?}", self.timeout),
+                )
+            })??;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
+    pub async fn message(&mut self, message: &impl prost::Message) -> io::Result<()> {
+        let bytes: Bytes = delimited::encoded(message);
+        self.write(&bytes).await
+    }
+
+    /// Says that nothing more comes.
+    pub async fn end(&mut self) {
+        let _ = self.half.shutdown().await;
+    }
+}

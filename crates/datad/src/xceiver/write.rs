@@ -1,0 +1,136 @@
+//! WRITE_BLOCK: sets up this server's place in a pipeline, then receives.
+
+use super::{
+    connection::Next,
+    lane::Ending,
+    mirror::{self, Mirror},
+    on_disk,
+    receive::{self, Reception},
+    refusal::Refusal,
+    request::{self, BLOCK_BYTES_MAX, Write},
+    stream::{Inbound, Outgoing},
+};
+use crate::state::State;
+use base::{Block, GenerationStamp};
+use blockstore::{NewReplica, ReplicaWriter};
+use proto::hdfs::{
+    BlockOpResponseProto, OpWriteBlockProto, Status, op_write_block_proto::BlockConstructionStage as Stage,
+};
+use std::{net::SocketAddr, sync::Arc};
+
+/// What stands ready to receive.
+enum Place {
+    Open(ReplicaWriter),
+    /// The replica was complete already and has its new generation stamp; no data follows.
+    Closed,
+}
+
+pub async fn write_block(
+    state: &Arc<State>,
+    header: OpWriteBlockProto,
+    inbound: &mut Inbound,
+    out: &mut Outgoing,
+    peer: SocketAddr,
+) -> Result<Next, Refusal> {
+    let write = Arc::new(Write::new(state, header)?);
+    tracing::debug!(block = %write.block, stage = ?write.stage, %peer, "receiving");
+    let open = async {
+        let opened = write.clone();
+        on_disk(state, write.block.block.id, move |state| open(state, &opened)).await?
+    };
+    // Both at once: a pipeline of three is then set up in the time of one, not of three after another.
+    let (place, mirror) = tokio::join!(open, open_mirror(state, &write));
+    let place = place.map_err(|refusal| {
+        // A copying server does not listen.
+        if write.is_copy { Refusal::Close(refusal.message().into()) } else { refusal }
+    })?;
+    let mirror = mirror?;
+
+    if write.is_acknowledged() {
+        out.message(&success()).await?;
+    }
+    let Place::Open(writer) = place else { return Ok(Next::End) };
+    let known_length = write.block.block.length;
+    let limit = if write.is_copy && known_length > 0 { known_length } else { BLOCK_BYTES_MAX };
+    let ending = match write.stage {
+        Stage::TransferRbw if !write.is_copy => Ending::KeepOpen { length_min: known_length },
+        Stage::TransferFinalized if !write.is_copy => Ending::FinalizeQuietly,
+        _ => Ending::Finalize,
+    };
+    let reception = Reception {
+        state,
+        checksum: write.checksum,
+        limit,
+        ending,
+        is_acknowledged: write.is_acknowledged(),
+        // Whoever has nobody behind looks at every byte; the others rely on it.
+        verifies: mirror.is_none() || !write.is_acknowledged(),
+    };
+    receive::receive(reception, writer, inbound, out, mirror).await?;
+    if write.is_transfer() && !write.is_copy {
+        out.message(&success()).await?;
+    }
+    Ok(Next::End)
+}
+
+fn success() -> BlockOpResponseProto {
+    BlockOpResponseProto {
+        status: Status::Success.into(),
+        first_bad_link: Some(String::new()),
+        ..Default::default()
+    }
+}
+
+/// The connection to the next server; without it a client's pipeline fails, and a copy goes on alone.
+async fn open_mirror(state: &State, write: &Write) -> Result<Option<Mirror>, Refusal> {
+    if write.header.targets.is_empty() {
+        return Ok(None);
+    }
+    match mirror::open(state, write).await {
+        Ok(mirror) => Ok(Some(mirror)),
+        Err(_) if write.is_copy => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// Opens the replica as the stage asks. Runs where it may block.
+fn open(state: &Arc<State>, write: &Write) -> Result<Place, Refusal> {
+    let store = &state.store;
+    let mut block = write.block.clone();
+    let known_length = block.block.length;
+    let new = |block| -> Result<NewReplica, Refusal> {
+        Ok(NewReplica {
+            block,
+            checksum: request::disk_checksum(write.checksum)?,
+            storage_type: write.storage_type,
+            size_expected: known_length.min(BLOCK_BYTES_MAX),
+        })
+    };
+    if write.is_copy || write.is_transfer() {
+        return Ok(Place::Open(store.create_temporary(&new(block)?)?));
+    }
+    let (min, max) = (write.length_min, write.length_max);
+    let stamp = write.new_stamp;
+    let writer = match write.stage {
+        Stage::PipelineSetupCreate => {
+            if stamp != GenerationStamp(0) {
+                block.block.generation_stamp = stamp;
+            }
+            store.create_rbw(&new(block)?)?
+        }
+        Stage::PipelineSetupStreamingRecovery => {
+            return Ok(Place::Open(store.recover_rbw(&block, stamp, min, max)?));
+        }
+        Stage::PipelineSetupAppend => store.append(&block, stamp, min)?,
+        Stage::PipelineSetupAppendRecovery => store.recover_append(&block, stamp, min)?,
+        Stage::PipelineCloseRecovery => {
+            let (block, storage_id) = store.recover_close(&block, stamp, min)?;
+            state.reporter.notify_received(&storage_id, block, None);
+            return Ok(Place::Closed);
+        }
+        other => return Err(Refusal::error(format!("Unsupported stage {other:?} while receiving {block}"))),
+    };
+    let Block { id, generation_stamp, .. } = writer.block();
+    state.reporter.notify_receiving(writer.storage_id(), Block { id, generation_stamp, length: 0 });
+    Ok(Place::Open(writer))
+}
