@@ -16,6 +16,8 @@ use std::{
     path::PathBuf,
 };
 
+// Cargo speaks to build scripts through the environment.
+#[allow(clippy::disallowed_methods)]
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("protos");
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -31,6 +31,7 @@ type Facts = BTreeMap<String, String>;
 
 #[test]
 #[ignore = "needs the descriptors in Hadoop's jars: make conformance"]
+#[allow(clippy::disallowed_methods)] // The tests of this crate may read what the crate may not.
 fn definitions_are_those_of_hadoop() {
     let path = std::env::var("CLOVER_HADOOP_DESCRIPTORS")
         .expect("CLOVER_HADOOP_DESCRIPTORS names the dump of Hadoop's descriptors: run `make conformance`");
