@@ -330,7 +330,8 @@ impl Image<'_> {
             let length = self.number()?;
             let committed = length & 1 == 1;
             let length = self.check_below(length >> 1, LENGTH_LIMIT, "length of a block")?;
-            if !committed && !(is_open && at + 1 == count) {
+            let may_be_open = is_open && at + 1 == count;
+            if !committed && !may_be_open {
                 return Err(self.malformed(format!("block {id} is not committed, and not the last")));
             }
             let (id, generation_stamp) = (BlockId(id), GenerationStamp(stamp));

@@ -174,7 +174,7 @@ mod tests {
                 generation_stamp: GenerationStamp(STAMP_LIMIT - 1 - n),
                 length: LENGTH_LIMIT - 1 - n,
             },
-            committed: n % 2 == 0,
+            committed: n.is_multiple_of(2),
         };
         let mut blocks = Blocks::new();
         let mut last = NONE;
