@@ -13,11 +13,7 @@ pub fn signed(number: u32) -> i32 {
 }
 
 pub fn block_to_proto(block: Block) -> BlockProto {
-    BlockProto {
-        block_id: block.id.0,
-        gen_stamp: block.generation_stamp.0,
-        num_bytes: Some(block.length),
-    }
+    BlockProto { block_id: block.id.0, gen_stamp: block.generation_stamp.0, num_bytes: Some(block.length) }
 }
 
 pub fn block_from_proto(block: &BlockProto) -> Block {
@@ -76,6 +72,16 @@ pub fn replica_state_to_proto(state: ReplicaState) -> ReplicaStateProto {
         ReplicaState::WaitingRecovery => ReplicaStateProto::Rwr,
         ReplicaState::UnderRecovery => ReplicaStateProto::Rur,
         ReplicaState::Temporary => ReplicaStateProto::Temporary,
+    }
+}
+
+pub fn replica_state_from_proto(state: ReplicaStateProto) -> ReplicaState {
+    match state {
+        ReplicaStateProto::Finalized => ReplicaState::Finalized,
+        ReplicaStateProto::Rbw => ReplicaState::BeingWritten,
+        ReplicaStateProto::Rwr => ReplicaState::WaitingRecovery,
+        ReplicaStateProto::Rur => ReplicaState::UnderRecovery,
+        ReplicaStateProto::Temporary => ReplicaState::Temporary,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What this server answers over RPC: a few questions of clients and administrators, and block recovery.
 
-use crate::{convert, metadata::handshake::SOFTWARE_VERSION, state::State};
+use crate::{convert, metadata::handshake::SOFTWARE_VERSION, recovery, state::State};
 use base::FsError;
 use blockstore::StoreError;
 use proto::{
@@ -41,7 +41,7 @@ impl Service for IpcService {
             return reply.fs_error(&FsError::Retry("The data server is starting.".into()));
         };
         match call.protocol {
-            INTER_DATANODE => recovery(state, &call, reply),
+            INTER_DATANODE => recovery::answer(state, &call, reply),
             _ => answer_client(state, &call, reply),
         }
     }
@@ -60,7 +60,9 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         }
         "triggerBlockReport" => reply.result(trigger_report(state, call)),
         // The metadata servers stand in the configuration file.
-        "refreshNamenodes" => reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {})),
+        "refreshNamenodes" => {
+            reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {}))
+        }
         "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto { bandwidth: 0 }),
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
@@ -74,7 +76,9 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
              dfs.block.local-path-access.user: this server gives its files to nobody"
                 .into(),
         )),
-        other => reply.fs_error(&FsError::Unsupported(format!("{other} is not offered by this data server."))),
+        other => {
+            reply.fs_error(&FsError::Unsupported(format!("{other} is not offered by this data server.")))
+        }
     }
 }
 
@@ -87,7 +91,10 @@ fn visible_length(state: &State, call: &Call) -> Result<GetReplicaVisibleLengthR
         }
         Ok(facts) => Err(RpcError::application(
             REPLICA_NOT_FOUND,
-            format!("Replica generation stamp < block generation stamp, block={block}, replica={}", facts.block),
+            format!(
+                "Replica generation stamp < block generation stamp, block={block}, replica={}",
+                facts.block
+            ),
         )),
         Err(error) => Err(refuse(&error)),
     }
@@ -138,14 +145,11 @@ fn volume_report(store: &Arc<blockstore::BlockStore>) -> Vec<DatanodeVolumeInfoP
     volumes
 }
 
-fn recovery(_: &Arc<State>, call: &Call, reply: Replier) {
-    reply.fs_error(&FsError::Unsupported(format!("{} is not offered by this data server.", call.method)));
-}
-
 /// The store's refusals by Hadoop's names.
 pub fn refuse(error: &StoreError) -> RpcError {
     let class = match error {
         StoreError::NotFound(_) | StoreError::GenerationStamp { .. } => REPLICA_NOT_FOUND,
+        StoreError::UnderRecovery { .. } => exception::RECOVERY_IN_PROGRESS,
         StoreError::Exists { .. } => "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException",
         _ => exception::IO,
     };

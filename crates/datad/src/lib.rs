@@ -14,6 +14,7 @@ pub mod identity;
 pub mod ipc;
 pub mod metadata;
 pub mod metrics;
+pub mod recovery;
 pub mod reporter;
 pub mod server;
 pub mod state;

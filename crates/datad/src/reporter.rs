@@ -56,7 +56,11 @@ impl Reporter {
     }
 
     pub fn notify_received(&self, storage_id: &Arc<str>, block: Block, delete_hint: Option<String>) {
-        self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Received { delete_hint } });
+        self.notify(Event {
+            storage_id: storage_id.clone(),
+            block,
+            change: Change::Received { delete_hint },
+        });
     }
 
     pub fn notify_deleted(&self, storage_id: &Arc<str>, block: Block) {

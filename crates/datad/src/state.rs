@@ -1,8 +1,8 @@
 //! What all parts of a data server share.
 
 use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leadership, reporter::Reporter};
-use blockstore::{BlockStore, Observer, StorageType};
 use base::{Block, Moment};
+use blockstore::{BlockStore, Observer, StorageType};
 use env::Env;
 use std::{
     collections::HashMap,

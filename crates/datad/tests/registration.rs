@@ -8,13 +8,15 @@ use parking_lot::Mutex;
 use proto::{
     exception,
     hdfs::{
-        BlockProto, NamespaceInfoProto, NnhaStatusHeartbeatProto, StorageInfoProto, VersionResponseProto,
+        BlockProto, ExtendedBlockProto, LocatedBlockProto, NamespaceInfoProto, NnhaStatusHeartbeatProto,
+        RecoveringBlockProto, StorageInfoProto, VersionResponseProto,
         datanode::{
             BlockCommandProto, BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
-            BlockReportRequestProto, BlockReportResponseProto, DatanodeCommandProto, HeartbeatRequestProto,
-            HeartbeatResponseProto, RegisterCommandProto, RegisterDatanodeRequestProto,
-            RegisterDatanodeResponseProto, block_command_proto::Action, datanode_command_proto::Type,
-            received_deleted_block_info_proto::BlockStatus,
+            BlockRecoveryCommandProto, BlockReportRequestProto, BlockReportResponseProto,
+            CommitBlockSynchronizationRequestProto, CommitBlockSynchronizationResponseProto,
+            DatanodeCommandProto, HeartbeatRequestProto, HeartbeatResponseProto, RegisterCommandProto,
+            RegisterDatanodeRequestProto, RegisterDatanodeResponseProto, block_command_proto::Action,
+            datanode_command_proto::Type, received_deleted_block_info_proto::BlockStatus,
         },
     },
 };
@@ -35,6 +37,7 @@ struct Log {
     full: Vec<BlockReportRequestProto>,
     changes: Vec<(BlockProto, BlockStatus)>,
     commands: Vec<DatanodeCommandProto>,
+    recovered: Vec<CommitBlockSynchronizationRequestProto>,
     /// The next heartbeat and report get this.
     refusal: Option<&'static str>,
 }
@@ -101,6 +104,10 @@ impl Service for Front {
                     (info.block, status)
                 }));
                 Ok(BlockReceivedAndDeletedResponseProto {})
+            })),
+            "commitBlockSynchronization" => reply.result(call.decode().map(|request| {
+                this.log.lock().recovered.push(request);
+                CommitBlockSynchronizationResponseProto {}
             })),
             other => reply.fs_error(&FsError::Unsupported(other.into())),
         }
@@ -346,4 +353,59 @@ async fn a_refusal_for_good_ends_the_server() {
     let server = start(root.path(), &[&rpc]).await;
     let reason = server.wait_ended().await;
     assert!(reason.contains("DisallowedDatanodeException"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
+    let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let mut servers = Vec::new();
+    let mut writers = Vec::new();
+    for (root, data) in roots.iter().zip([&b"clover and more"[..], b"clover"]) {
+        let server = start(root.path(), &[&rpc]).await;
+        server.wait_registered().await.unwrap();
+        let new = NewReplica {
+            block: block(5),
+            checksum: Checksum::DEFAULT,
+            storage_type: StorageType::Disk,
+            size_expected: 100,
+        };
+        let mut writer = server.state().store.create_rbw(&new).unwrap();
+        writer.write(0, data, &Checksum::DEFAULT.sum(data)).unwrap();
+        writer.acknowledger().acknowledge(6);
+        writers.push(writer);
+        servers.push(server);
+    }
+    let order = RecoveringBlockProto {
+        new_gen_stamp: 1002,
+        block: LocatedBlockProto {
+            b: ExtendedBlockProto {
+                pool_id: POOL.into(),
+                block_id: 5,
+                generation_stamp: 1001,
+                num_bytes: Some(0),
+            },
+            locs: servers.iter().map(|server| server.state().identity.to_info_proto()).collect(),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    metadata.log.lock().commands.push(DatanodeCommandProto {
+        cmd_type: Type::BlockRecoveryCommand as i32,
+        recovery_cmd: Some(BlockRecoveryCommandProto { blocks: vec![order] }),
+        ..Default::default()
+    });
+    eventually("the recovery is told", || !metadata.log.lock().recovered.is_empty()).await;
+    {
+        let log = metadata.log.lock();
+        let told = &log.recovered[0];
+        assert_eq!((told.new_gen_stamp, told.new_length, told.new_taragets.len()), (1002, 6, 2));
+        assert!(told.close_file && !told.delete_block);
+    }
+    for server in &servers {
+        let facts = server.state().store.facts(POOL, BlockId(5)).unwrap();
+        assert_eq!((facts.state, facts.block.length), (blockstore::ReplicaState::Finalized, 6));
+    }
+    eventually("the replicas are told", || metadata.changed(5, BlockStatus::Received)).await;
 }

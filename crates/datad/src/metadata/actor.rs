@@ -141,10 +141,14 @@ impl Actor {
             match self.heartbeat(session, false).await {
                 Ok(_) => {
                     back_off.reset();
+                    self.progress.send_if_modified(|progress| {
+                        std::mem::replace(progress, Progress::Serving) != Progress::Serving
+                    });
                     sleep(interval).await;
                 }
                 Err(Failure::Transient(reason)) => {
                     tracing::debug!(server = %self.address, reason, "a heartbeat failed");
+                    self.progress.send_replace(Progress::Connecting);
                     sleep(back_off.next().min(interval)).await;
                 }
                 Err(failure) => return failure,

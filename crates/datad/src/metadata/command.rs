@@ -1,7 +1,7 @@
 //! What a metadata server orders.
 
 use super::actor::{Actor, Failure};
-use crate::{convert, transfer};
+use crate::{convert, recovery, transfer};
 use base::ExtendedBlock;
 use proto::hdfs::datanode::{
     BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
@@ -21,6 +21,12 @@ impl Actor {
         }
         match command.cmd_type() {
             Type::BlockCommand => command.blk_cmd.as_ref().map_or(Ok(()), |blocks| self.obey_blocks(blocks)),
+            Type::BlockRecoveryCommand => {
+                for order in command.recovery_cmd.iter().flat_map(|command| &command.blocks) {
+                    recovery::start(&self.state, &self.client, order.clone());
+                }
+                Ok(())
+            }
             // No upgrade is ever under way, so there is nothing to make final; keys are not in use.
             Type::FinalizeCommand | Type::KeyUpdateCommand | Type::NullDatanodeCommand => Ok(()),
             other => {
