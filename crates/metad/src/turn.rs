@@ -2,7 +2,9 @@
 
 use crate::core::{Core, Finished, Tree};
 use ::blocks::{BlockState, Location};
-use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
+use base::{
+    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, InodeId, LogPoint, Moment, Sn, Timestamp, TxId,
+};
 use bytes::Bytes;
 use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals};
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub struct Turn<'a> {
     at_the_end: Vec<AtTheEnd>,
     /// One buffer for the encoding of all edits of this turn.
     scratch: Vec<u8>,
+    /// The inodes that the edit just applied has touched.
+    footprint: Vec<InodeId>,
     orphans_left: bool,
 }
 
@@ -44,6 +48,7 @@ impl<'a> Turn<'a> {
             releases: Vec::new(),
             at_the_end: Vec::new(),
             scratch: Vec::new(),
+            footprint: Vec::new(),
             orphans_left: false,
         }
     }
@@ -107,6 +112,9 @@ impl<'a> Turn<'a> {
     /// The same for an edit that allocates a block, or gives one a new pipeline, on these targets.
     pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
+        self.footprint.clear();
+        self.tree.namespace.footprint_of(edit, &mut self.footprint);
+        self.tree.uncommitted.touch(at.sn, self.footprint.iter().copied());
         let applied = self.tree.namespace.apply(at, edit);
         self.scratch.clear();
         edit.encode(&mut self.scratch);

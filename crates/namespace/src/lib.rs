@@ -19,6 +19,7 @@ pub mod edit;
 mod entry_limits;
 mod epoch;
 pub mod file_status;
+mod footprint;
 pub mod image;
 mod lease;
 pub mod limits;

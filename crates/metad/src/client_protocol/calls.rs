@@ -5,7 +5,7 @@ use crate::{
     core::{Core, Tree},
     turn::{Turn, commit_failed},
 };
-use base::{FsError, FsResult};
+use base::{FsError, FsResult, Sn};
 use namespace::{BlockFacts, Context, Namespace, Planned, Reply};
 use prost::Message;
 use rpc::{Call, Replier};
@@ -29,19 +29,26 @@ pub fn send<M: Message>(reply: Replier, answer: FsResult<M>) {
     }
 }
 
+/// What a read looks at.
+pub enum Sight<'a> {
+    /// The inodes on these paths, and the children of the last on each.
+    Paths(&'a [&'a str]),
+    /// More than can be told apart from edits in flight.
+    Everything,
+}
+
 /// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
 pub fn read<M: Message + Send + 'static>(
     core: &Arc<Core>,
     call: &Call,
     reply: Replier,
+    sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<M>,
 ) {
     let (answer, wait_for) = {
         let tree = core.tree();
         let context = core.context(&call.caller, Some(call.origin));
-        let answer = look(&tree, &context);
-        let applied = tree.namespace.applied().sn;
-        (answer, (applied > core.commit.committed()).then_some(applied))
+        (look(&tree, &context), rests_on(&tree, core.commit.committed(), sight))
     };
     match wait_for {
         None => send(reply, answer),
@@ -50,6 +57,25 @@ pub fn read<M: Message + Send + 'static>(
             Err(reason) => reply.fs_error(&commit_failed(reason)),
         }),
     }
+}
+
+/// The last edit in flight that an answer about what was in sight may rest on.
+fn rests_on(tree: &Tree, committed: Sn, sight: Sight<'_>) -> Option<Sn> {
+    let applied = tree.namespace.applied().sn;
+    if applied <= committed {
+        return None;
+    }
+    let rests_on = match sight {
+        Sight::Everything => Some(applied),
+        Sight::Paths(paths) => {
+            let mut inodes = Vec::with_capacity(16);
+            for path in paths {
+                tree.namespace.inodes_on(path, &mut inodes);
+            }
+            tree.uncommitted.wait_for(inodes)
+        }
+    };
+    rests_on.filter(|sn| *sn > committed)
 }
 
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".

@@ -1,7 +1,7 @@
 //! What clients ask without changing anything.
 
 use super::{
-    calls::{self, decode},
+    calls::{self, Sight, decode},
     files,
     status::{self, Name},
 };
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub fn get_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetFileInfoRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let found = reads::get_file_info::get(&tree.namespace, context, &request.src)?;
         Ok(p::GetFileInfoResponseProto { fs: found.map(|fs| status::to_proto(&fs, Name::Empty)) })
     });
@@ -25,7 +25,7 @@ pub fn get_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Without symbolic links the same as `getFileInfo`.
 pub fn get_file_link_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetFileLinkInfoRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let found = reads::get_file_info::get(&tree.namespace, context, &request.src)?;
         Ok(p::GetFileLinkInfoResponseProto { fs: found.map(|fs| status::to_proto(&fs, Name::Empty)) })
     });
@@ -34,7 +34,7 @@ pub fn get_file_link_info(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetLocatedFileInfoRequestProto>(&call, reply) else { return };
     let host = host(&call);
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[request.src()]), |tree, context| {
         let found =
             reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
         let fs = found.map(|(fs, blocks)| {
@@ -48,7 +48,7 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn is_file_closed(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::IsFileClosedRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let result = reads::get_file_info::is_closed(&tree.namespace, context, &request.src)?;
         Ok(p::IsFileClosedResponseProto { result })
     });
@@ -57,7 +57,7 @@ pub fn is_file_closed(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetListingRequestProto>(&call, reply) else { return };
     let host = host(&call);
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let page = reads::get_listing::get(
             &tree.namespace,
             context,
@@ -76,8 +76,8 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetBatchedListingRequestProto>(&call, reply) else { return };
     let host = host(&call);
-    calls::read(core, &call, reply, |tree, context| {
-        let paths: Vec<&str> = request.paths.iter().map(String::as_str).collect();
+    let paths: Vec<&str> = request.paths.iter().map(String::as_str).collect();
+    calls::read(core, &call, reply, Sight::Paths(&paths), |tree, context| {
         let start = match request.start_after.len() {
             0 => (0, &[][..]),
             1..4 => {
@@ -132,7 +132,7 @@ pub fn get_content_summary(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetContentSummaryRequestProto>(&call, reply) else { return };
     match summarize(core, &call, &request.path) {
         Err(error) => reply.fs_error(&error),
-        Ok(summary) => calls::read(core, &call, reply, |_, _| {
+        Ok(summary) => calls::read(core, &call, reply, Sight::Everything, |_, _| {
             Ok(p::GetContentSummaryResponseProto {
                 summary: p::ContentSummaryProto {
                     length: summary.length,
@@ -159,7 +159,7 @@ pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetQuotaUsageRequestProto>(&call, reply) else { return };
     match summarize(core, &call, &request.path) {
         Err(error) => reply.fs_error(&error),
-        Ok(summary) => calls::read(core, &call, reply, |_, _| {
+        Ok(summary) => calls::read(core, &call, reply, Sight::Everything, |_, _| {
             Ok(p::GetQuotaUsageResponseProto {
                 usage: p::QuotaUsageProto {
                     file_and_directory_count: summary.file_count + summary.directory_count,
@@ -196,7 +196,7 @@ fn summarize(
 
 pub fn get_preferred_block_size(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetPreferredBlockSizeRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.filename]), |tree, context| {
         let bsize = reads::get_file_info::preferred_block_size(&tree.namespace, context, &request.filename)?;
         Ok(p::GetPreferredBlockSizeResponseProto { bsize })
     });
@@ -204,7 +204,7 @@ pub fn get_preferred_block_size(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn check_access(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CheckAccessRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.path]), |tree, context| {
         // FsActionProto counts like the permission bits: 4 read, 2 write, 1 execute.
         let action = request.mode as u8 & 7;
         reads::check_access::check(&tree.namespace, context, &request.path, action)?;
@@ -215,7 +215,7 @@ pub fn check_access(core: &Arc<Core>, call: Call, reply: Replier) {
 /// The root of the encryption zone or of the file system that holds the path: there are no zones.
 pub fn get_enclosing_root(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetEnclosingRootRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[request.filename()]), |tree, context| {
         // Asked for its checks: the path must be well-formed and its ancestors passable.
         reads::get_file_info::get(&tree.namespace, context, request.filename())?;
         Ok(p::GetEnclosingRootResponseProto { enclosing_root_path: Some("/".into()) })
@@ -225,7 +225,7 @@ pub fn get_enclosing_root(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetBlockLocationsRequestProto>(&call, reply) else { return };
     let host = host(&call);
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let blocks = reads::get_block_locations::get(
             &tree.namespace,
             context,

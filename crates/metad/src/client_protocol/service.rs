@@ -1,6 +1,6 @@
 //! Questions about the service itself, and its switches.
 
-use super::calls::{self, decode};
+use super::calls::{self, Sight, decode};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::ServerFilter;
 use base::{FsError, FsResult};
@@ -161,7 +161,7 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Answers once everything that was acknowledged before is visible here: on the active it always is.
 pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::MsyncRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |_, _| Ok(p::MsyncResponseProto {}));
+    calls::read(core, &call, reply, Sight::Everything, |_, _| Ok(p::MsyncResponseProto {}));
 }
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
@@ -187,7 +187,7 @@ pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else {
         return;
     };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         if namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?.is_none() {
             return Err(FsError::NotFound(format!("Path not found: {}", request.src)));
         }
@@ -203,7 +203,7 @@ pub fn get_erasure_coding_policies(_: &Arc<Core>, call: Call, reply: Replier) {
 /// None: there are no encryption zones.
 pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, |tree, context| {
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?;
         Ok(p::GetEzForPathResponseProto { zone: None })
     });
