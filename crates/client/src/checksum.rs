@@ -62,7 +62,7 @@ pub(crate) async fn of_file(fs: &FileSystem, path: &str) -> Result<FileChecksum>
     let mut parts = Vec::with_capacity(located.blocks.len());
     for block in &located.blocks {
         let options = fs.read_options();
-        let part = of_block(block, &options).await;
+        let part = crate::block_checksum::of_block(block, &options).await;
         parts.push(part.map_err(|source| Error::Read {
             path: path.to_owned(),
             offset: block.offset,
@@ -74,13 +74,6 @@ pub(crate) async fn of_file(fs: &FileSystem, path: &str) -> Result<FileChecksum>
         let source = ReadError::NoReplica { block, offset: 0, reason };
         Error::Read { path: path.to_owned(), offset: 0, source }
     })
-}
-
-async fn of_block(
-    _located: &LocatedBlockProto,
-    _options: &crate::block::BlockOptions,
-) -> std::result::Result<OpBlockChecksumResponseProto, ReadError> {
-    todo!()
 }
 
 fn name_of(located: &LocatedBlockProto) -> String {

@@ -7,6 +7,7 @@
 //! Start with [`FileSystem`], then [`FileWriter`] and [`FileReader`]; [`Config`] says where things come from.
 
 pub mod block;
+mod block_checksum;
 pub mod checksum;
 pub mod config;
 pub mod error;

@@ -31,6 +31,9 @@ pub struct Args {
     paths: Vec<String>,
 }
 
+/// What servers call the absence of erasure coding.
+const REPLICATED: &str = "Replicated";
+
 pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
     if args.header && !shell.is_json {
         shell.say(format!("{}PATHNAME", header(&args)))?;
@@ -90,7 +93,10 @@ fn columns(args: &Args, summary: &ContentSummary) -> String {
         ]);
     }
     if args.policy {
-        line += &policy_column(&summary.erasure_coding);
+        line += &match &*summary.erasure_coding {
+            REPLICATED => policy_column(REPLICATED),
+            policy => policy_column(&format!("EC:{policy}")),
+        };
     }
     line
 }

@@ -254,7 +254,7 @@ mod tests {
         let dir = status("d", FileKind::Directory, 0);
         list.widen([&file, &dir]);
         let date = format::minute(0);
-        assert_eq!(list.line(&dir, "/d"), format!("drw-r--r--    - alice staff           0 {date} /d"));
-        assert_eq!(list.line(&file, "/f"), format!("-rw-r--r--    3 alice staff      11.5 G {date} /f"));
+        assert_eq!(list.line(&dir, "/d"), format!("drw-r--r--   - alice staff           0 {date} /d"));
+        assert_eq!(list.line(&file, "/f"), format!("-rw-r--r--   3 alice staff      11.5 G {date} /f"));
     }
 }
