@@ -57,12 +57,26 @@ impl BlockMap {
         heartbeat: &Heartbeat,
         now: Moment,
     ) -> Result<Vec<Command>, ServerError> {
+        match self.lifeline(id, heartbeat, now) {
+            Ok(index) => Ok(self.commands(index)),
+            Err(ServerError::NotRegistered(_)) => Ok(vec![Command::Register]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A server too busy for heartbeats says that it lives. It gets no commands.
+    pub fn take_lifeline(
+        &mut self,
+        id: ServerId,
+        heartbeat: &Heartbeat,
+        now: Moment,
+    ) -> Result<(), ServerError> {
+        self.lifeline(id, heartbeat, now).map(|_| ())
+    }
+
+    fn lifeline(&mut self, id: ServerId, heartbeat: &Heartbeat, now: Moment) -> Result<u32, ServerError> {
         self.latest = now;
-        let index = match self.speaker(id) {
-            Ok(index) => index,
-            Err(ServerError::NotRegistered(_)) => return Ok(vec![Command::Register]),
-            Err(error) => return Err(error),
-        };
+        let index = self.speaker(id)?;
         for report in &heartbeat.storages {
             self.take_storage(index, report)?;
         }
@@ -71,7 +85,7 @@ impl BlockMap {
             self.retire_unmentioned(index, &heartbeat.storages);
         }
         self.take_numbers(index, heartbeat, now);
-        Ok(self.commands(index))
+        Ok(index)
     }
 
     /// A number other than 0 if the server may now send a full report; 0 if too many are doing so.
@@ -230,6 +244,13 @@ impl BlockMap {
         for index in self.servers.live().iter().filter(silent).copied().collect::<Vec<_>>() {
             self.lose_server(index);
         }
+    }
+
+    /// The server itself says that it can serve no more.
+    pub fn give_up_server(&mut self, id: ServerId) -> Result<(), ServerError> {
+        let index = self.speaker(id)?;
+        self.lose_server(index);
+        Ok(())
     }
 
     /// The server is dead: its replicas no longer count. It stays known.

@@ -1,26 +1,111 @@
 //! Hadoop's `DatanodeProtocol`: what data servers tell, and the commands they get back.
+//!
+//! Each method decodes its request, tells the block map under its lock, and shapes the answer. What the
+//! block map decides is decided in `blocks`; here are only the wire, the lock and the clock. Nothing here
+//! touches the namespace.
 
+mod block_list;
+mod heartbeats;
+mod identity;
+mod monitor;
+mod reports;
 pub mod wire;
 
 use crate::core::Core;
-use base::FsError;
+use ::blocks::{BlockMap, Events, ServerError};
+use base::{FsError, Moment};
+use parking_lot::{Mutex, MutexGuard};
 use rpc::{Call, Replier};
-use std::sync::Arc;
+use std::{sync::Arc, thread::JoinHandle};
 
 /// The half of the service that talks to data servers.
 pub struct DatanodeSide {
     core: Arc<Core>,
+    bell: monitor::Bell,
+    monitor: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl DatanodeSide {
     pub fn start(core: &Arc<Core>) -> Arc<Self> {
-        Arc::new(Self { core: core.clone() })
+        let side =
+            Arc::new(Self { core: core.clone(), bell: monitor::Bell::default(), monitor: Mutex::default() });
+        let watched = side.clone();
+        let thread = std::thread::Builder::new().name("meta-datanodes".into());
+        let thread = thread.spawn(move || monitor::run(&watched)).expect("a thread can be started");
+        *side.monitor.lock() = Some(thread);
+        side
     }
 
-    pub fn call(&self, call: Call, reply: Replier) {
-        let _ = &self.core;
-        reply.fs_error(&FsError::Unsupported(format!("{} is not built yet.", call.method)));
+    /// Ends the monitor. Calls may still come, and are answered.
+    pub fn stop(&self) {
+        self.bell.stop();
+        if let Some(monitor) = self.monitor.lock().take() {
+            let _ = monitor.join();
+        }
     }
 
-    pub fn stop(&self) {}
+    /// Answers one call.
+    pub fn call(self: &Arc<Self>, call: Call, reply: Replier) {
+        match call.method {
+            "versionRequest" => self.version_request(reply),
+            "registerDatanode" => self.register(&call, reply),
+            "sendHeartbeat" => self.heartbeat(&call, reply),
+            "sendLifeline" => self.lifeline(&call, reply),
+            "blockReport" => self.block_report(&call, reply),
+            "blockReceivedAndDeleted" => self.incremental_report(&call, reply),
+            "cacheReport" => self.cache_report(&call, reply),
+            "reportBadBlocks" => self.report_bad_blocks(&call, reply),
+            "errorReport" => self.error_report(&call, reply),
+            method => {
+                reply.fs_error(&FsError::Unsupported(format!("{method} is not offered by this server.")))
+            }
+        }
+    }
+
+    /// Tells or asks the block map something, and passes on what others have waited for.
+    fn change<T>(&self, change: impl FnOnce(&mut BlockMap, Moment) -> T) -> T {
+        let mut map = self.core.blocks.lock();
+        let result = change(&mut map, self.core.moment());
+        let events = map.has_events().then(|| map.take_events());
+        // Whoever waits for the lock gets it before the next slice of a report.
+        MutexGuard::unlock_fair(map);
+        if let Some(events) = events {
+            self.pass_on(&events);
+        }
+        result
+    }
+
+    fn pass_on(&self, events: &Events) {
+        if !events.newly_safe.is_empty() {
+            self.core.parked.wake(&self.core, &events.newly_safe);
+        }
+        for server in &events.joined {
+            tracing::info!(server, "data server joined");
+        }
+        for server in &events.died {
+            tracing::warn!(
+                server,
+                "data server is dead: nothing was heard of it for too long, or it gave up"
+            );
+        }
+        if events.left_safe_mode {
+            tracing::info!("safe mode is off");
+        }
+        if !events.died.is_empty() || events.left_safe_mode {
+            self.wake_monitor();
+        }
+    }
+
+    fn wake_monitor(&self) {
+        self.bell.ring();
+    }
+}
+
+/// A refused message, in the words and classes that Hadoop's data servers know.
+fn refusal(about: &str, error: &ServerError) -> FsError {
+    match error {
+        ServerError::AnotherHolds { .. } => FsError::Unregistered(error.to_string()),
+        ServerError::NotRegistered(_) => FsError::Io(format!("{about}{error}")),
+        ServerError::TooManyStorages { .. } | ServerError::ReportGone => FsError::Io(error.to_string()),
+    }
 }

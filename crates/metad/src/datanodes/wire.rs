@@ -2,7 +2,7 @@
 
 use crate::core::Cluster;
 use ::blocks::{DataServer, Located, Location, StorageState, StorageStats, StorageType};
-use base::{Block, Moment, Timestamp};
+use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
 use proto::{common, hdfs as p};
 
 /// The namespace layout of Hadoop 3.5: what a data server and a balancer compare with their own.
@@ -40,6 +40,18 @@ pub fn extended_block(pool: &str, block: Block) -> p::ExtendedBlockProto {
         block_id: block.id.0,
         generation_stamp: block.generation_stamp.0,
         num_bytes: Some(block.length),
+    }
+}
+
+pub fn block(block: Block) -> p::BlockProto {
+    p::BlockProto { block_id: block.id.0, gen_stamp: block.generation_stamp.0, num_bytes: Some(block.length) }
+}
+
+pub fn block_of(proto: &p::ExtendedBlockProto) -> Block {
+    Block {
+        id: BlockId(proto.block_id),
+        generation_stamp: GenerationStamp(proto.generation_stamp),
+        length: proto.num_bytes.unwrap_or(0),
     }
 }
 
@@ -90,7 +102,8 @@ fn datanode_id(server: &DataServer) -> p::DatanodeIdProto {
     }
 }
 
-fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
+/// The addresses and the rack of a server, for whoever will talk to it.
+pub fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
     p::DatanodeInfoProto {
         id: datanode_id(server),
         capacity: Some(server.capacity),

@@ -1,0 +1,173 @@
+//! Data servers register, say that they live, and get their orders.
+
+use super::{DatanodeSide, identity, refusal, wire};
+use crate::client_protocol::decode;
+use base::{FsError, FsResult};
+use blocks::{Command, Heartbeat, StorageReport, StorageState, StorageType, Transfer};
+use proto::hdfs::{self as p, datanode as d};
+use rpc::{Call, Replier};
+
+impl DatanodeSide {
+    pub(super) fn version_request(&self, reply: Replier) {
+        reply.ok(&p::VersionResponseProto { info: wire::namespace_info(&self.core.cluster) });
+    }
+
+    pub(super) fn register(&self, call: &Call, reply: Replier) {
+        let Some((request, reply)) = decode::<d::RegisterDatanodeRequestProto>(call, reply) else { return };
+        match self.try_register(call, request.registration) {
+            Ok(registration) => reply.ok(&d::RegisterDatanodeResponseProto { registration }),
+            Err(error) => {
+                tracing::warn!(peer = %call.peer, %error, "data server refused");
+                reply.fs_error(&error);
+            }
+        }
+    }
+
+    fn try_register(
+        &self,
+        call: &Call,
+        mut registration: d::DatanodeRegistrationProto,
+    ) -> FsResult<d::DatanodeRegistrationProto> {
+        identity::check_registration(&self.core.cluster, &registration)?;
+        let known = identity::registration_of(&registration, call.peer.ip())?;
+        registration.datanode_id.ip_addr = known.ip.to_string();
+        self.change(|map, now| map.register(known, now)).map_err(|error| FsError::Io(error.to_string()))?;
+        Ok(registration)
+    }
+
+    pub(super) fn heartbeat(&self, call: &Call, reply: Replier) {
+        let Some((request, reply)) = decode::<d::HeartbeatRequestProto>(call, reply) else { return };
+        match self.try_heartbeat(&request) {
+            Ok(response) => reply.ok(&response),
+            Err(error) => reply.fs_error(&error),
+        }
+    }
+
+    fn try_heartbeat(&self, request: &d::HeartbeatRequestProto) -> FsResult<d::HeartbeatResponseProto> {
+        identity::check_cluster(&self.core.cluster, &request.registration)?;
+        let id = identity::server_id(&request.registration.datanode_id);
+        let heartbeat = heartbeat_of(request);
+        let (commands, lease) = self
+            .change(|map, now| {
+                let commands = map.heartbeat(id, &heartbeat, now)?;
+                let wants_lease = request.request_full_block_report_lease.unwrap_or(false);
+                let lease = if wants_lease { map.grant_report_lease(id, now) } else { 0 };
+                Ok((commands, lease))
+            })
+            .map_err(|error| refusal("Heartbeat from ", &error))?;
+        let pool = &self.core.cluster.block_pool;
+        Ok(d::HeartbeatResponseProto {
+            cmds: commands.into_iter().map(|command| command_of(pool, command)).collect(),
+            ha_status: p::NnhaStatusHeartbeatProto {
+                state: p::nnha_status_heartbeat_proto::State::Active as i32,
+                txid: self.core.commit.committed().0,
+            },
+            rolling_upgrade_status: None,
+            rolling_upgrade_status_v2: None,
+            full_block_report_lease_id: Some(lease),
+            is_slownode: Some(false),
+        })
+    }
+
+    pub(super) fn lifeline(&self, call: &Call, reply: Replier) {
+        let Some((request, reply)) = decode::<d::HeartbeatRequestProto>(call, reply) else { return };
+        let taken = identity::check_cluster(&self.core.cluster, &request.registration).and_then(|()| {
+            let id = identity::server_id(&request.registration.datanode_id);
+            let heartbeat = heartbeat_of(&request);
+            let taken = self.change(|map, now| map.take_lifeline(id, &heartbeat, now));
+            taken.map_err(|error| refusal("Lifeline from ", &error))
+        });
+        match taken {
+            Ok(()) => reply.ok(&p::datanodelifeline::LifelineResponseProto {}),
+            Err(error) => reply.fs_error(&error),
+        }
+    }
+}
+
+fn heartbeat_of(request: &d::HeartbeatRequestProto) -> Heartbeat {
+    Heartbeat {
+        storages: request.reports.iter().map(storage_report_of).collect(),
+        cache_capacity: request.cache_capacity.unwrap_or(0),
+        cache_used: request.cache_used.unwrap_or(0),
+        xceivers: request.xceiver_count.unwrap_or(0),
+        transfers_in_progress: request.xmits_in_progress.unwrap_or(0),
+        failed_volumes: request.failed_volumes.unwrap_or(0),
+    }
+}
+
+#[allow(deprecated, reason = "servers that do not describe their storages name them here")]
+fn storage_report_of(report: &p::StorageReportProto) -> StorageReport {
+    let storage = report.storage.as_ref();
+    let id = storage.map_or(&report.storage_uuid, |storage| &storage.storage_uuid);
+    let shared = p::datanode_storage_proto::StorageState::ReadOnlyShared as i32;
+    StorageReport {
+        id: id.as_str().into(),
+        storage_type: storage.map_or(StorageType::Disk, storage_type_of),
+        state: match storage.and_then(|storage| storage.state) {
+            _ if report.failed == Some(true) => StorageState::Failed,
+            Some(state) if state == shared => StorageState::ReadOnlyShared,
+            _ => StorageState::Normal,
+        },
+        capacity: report.capacity.unwrap_or(0),
+        dfs_used: report.dfs_used.unwrap_or(0),
+        remaining: report.remaining.unwrap_or(0),
+        block_pool_used: report.block_pool_used.unwrap_or(0),
+        non_dfs_used: report.non_dfs_used.unwrap_or(0),
+    }
+}
+
+pub(super) fn storage_type_of(storage: &p::DatanodeStorageProto) -> StorageType {
+    match storage.storage_type.and_then(|number| p::StorageTypeProto::try_from(number).ok()) {
+        None | Some(p::StorageTypeProto::Disk) => StorageType::Disk,
+        Some(p::StorageTypeProto::Ssd) => StorageType::Ssd,
+        Some(p::StorageTypeProto::Archive) => StorageType::Archive,
+        Some(p::StorageTypeProto::RamDisk) => StorageType::RamDisk,
+        Some(p::StorageTypeProto::Provided) => StorageType::Provided,
+        Some(p::StorageTypeProto::Nvdimm) => StorageType::Nvdimm,
+    }
+}
+
+pub(super) fn register_command() -> d::DatanodeCommandProto {
+    d::DatanodeCommandProto {
+        cmd_type: d::datanode_command_proto::Type::RegisterCommand as i32,
+        register_cmd: Some(d::RegisterCommandProto {}),
+        ..d::DatanodeCommandProto::default()
+    }
+}
+
+fn command_of(pool: &str, command: Command) -> d::DatanodeCommandProto {
+    let blocks = match command {
+        Command::Register => return register_command(),
+        Command::Transfer(transfers) => transfer_command(pool, transfers),
+        Command::Invalidate(blocks) => d::BlockCommandProto {
+            action: d::block_command_proto::Action::Invalidate as i32,
+            block_pool_id: pool.to_owned(),
+            blocks: blocks.into_iter().map(wire::block).collect(),
+            ..d::BlockCommandProto::default()
+        },
+    };
+    d::DatanodeCommandProto {
+        cmd_type: d::datanode_command_proto::Type::BlockCommand as i32,
+        blk_cmd: Some(blocks),
+        ..d::DatanodeCommandProto::default()
+    }
+}
+
+fn transfer_command(pool: &str, transfers: Vec<Transfer>) -> d::BlockCommandProto {
+    let mut command = d::BlockCommandProto {
+        action: d::block_command_proto::Action::Transfer as i32,
+        block_pool_id: pool.to_owned(),
+        ..d::BlockCommandProto::default()
+    };
+    for Transfer { block, targets } in transfers {
+        command.blocks.push(wire::block(block));
+        let datanodes = targets.iter().map(|target| wire::place_info(&target.server)).collect();
+        command.targets.push(p::DatanodeInfosProto { datanodes });
+        let storage_uuids = targets.iter().map(|target| target.storage.to_string()).collect();
+        command.target_storage_uuids.push(p::StorageUuidsProto { storage_uuids });
+        let storage_types =
+            targets.iter().map(|target| wire::storage_type(target.storage_type) as i32).collect();
+        command.target_storage_types.push(p::StorageTypesProto { storage_types });
+    }
+    command
+}

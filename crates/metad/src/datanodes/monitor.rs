@@ -1,0 +1,62 @@
+//! What must be done about data servers although none of them speaks: finding the dead, copying what they
+//! had, ending safe mode, and sweeping.
+
+use super::DatanodeSide;
+use parking_lot::{Condvar, Mutex};
+use std::{sync::Arc, time::Duration};
+
+/// How often the block map is given the time.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Blocks looked at under one lock: about a millisecond.
+const SWEEP_BLOCKS: usize = 50_000;
+
+#[derive(Default)]
+pub struct Bell {
+    state: Mutex<State>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    rung: bool,
+    stopped: bool,
+}
+
+impl Bell {
+    pub fn ring(&self) {
+        self.state.lock().rung = true;
+        self.rung.notify_one();
+    }
+
+    pub fn stop(&self) {
+        self.state.lock().stopped = true;
+        self.rung.notify_one();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.state.lock().stopped
+    }
+
+    /// Until somebody rings, or a period has passed.
+    fn wait(&self) {
+        let mut state = self.state.lock();
+        if !state.rung && !state.stopped {
+            self.rung.wait_for(&mut state, PERIOD);
+        }
+        state.rung = false;
+    }
+}
+
+/// Runs on a thread of its own until stopped.
+pub fn run(side: &Arc<DatanodeSide>) {
+    let mut last_tick = side.core.moment();
+    while !side.bell.is_stopped() {
+        side.bell.wait();
+        let now = side.core.moment();
+        if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
+            last_tick = now;
+            side.change(|map, now| map.tick(now));
+        }
+        while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {}
+    }
+}
