@@ -4,10 +4,12 @@
 //! file's writer asks for a block, writes it with a [`BlockWriter`], and says goodbye to it with `close`; a
 //! file's reader opens a [`BlockReader`] on each block that the range touches.
 
-pub mod connection;
+mod connection;
 pub mod error;
 pub mod options;
+mod pipe;
 pub mod reader;
+mod streamer;
 pub mod writer;
 
 pub use error::{BadReplica, ReadError, WriteError};

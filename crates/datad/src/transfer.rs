@@ -3,10 +3,8 @@
 use crate::{
     state::State,
     xceiver::{
-        connect,
         outbound::{self, Outbound},
         request,
-        stream::{self, StreamError},
     },
 };
 use base::ExtendedBlock;
@@ -20,6 +18,7 @@ use proto::{
         DatanodeInfoProto, OpWriteBlockProto, Status, op_write_block_proto::BlockConstructionStage as Stage,
     },
 };
+use rpc::streaming::{self, StreamError};
 use std::{
     io,
     sync::{Arc, atomic::Ordering},
@@ -112,8 +111,8 @@ pub(crate) async fn send(state: &Arc<State>, copy: Copy) -> Result<(), TransferE
     };
     let addr = request::socket_addr(target).map_err(|refusal| failed(&refusal.message()))?;
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
-    let socket = connect(addr, patience).await.map_err(|error| failed(&error))?;
-    let (mut inbound, mut out) = stream::split(socket, patience);
+    let socket = streaming::connect(addr, patience).await.map_err(|error| failed(&error))?;
+    let (mut inbound, mut out) = streaming::split(socket, patience);
     let mut greeting = BytesMut::new();
     op::encode(Opcode::WriteBlock, &header(state, &copy, &block, stage, &outbound), &mut greeting);
     outbound.send(state, greeting.to_vec(), &mut out).await.map_err(|error| failed(&error))?;

@@ -13,16 +13,12 @@ mod read;
 mod receive;
 mod refusal;
 pub(crate) mod request;
-pub(crate) mod stream;
 mod transfer;
 mod write;
 
 use crate::state::State;
 use std::{io, sync::Arc, time::Duration};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, task::JoinSet};
 
 /// Accepts connections until dropped; then every connection ends.
 pub async fn serve(state: Arc<State>, listener: TcpListener) {
@@ -54,15 +50,6 @@ pub async fn serve(state: Arc<State>, listener: TcpListener) {
             Some(_) = connections.join_next() => {}
         }
     }
-}
-
-/// Connects to another data server's transfer port.
-pub(crate) async fn connect(addr: std::net::SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-    let socket = tokio::time::timeout(timeout, TcpStream::connect(addr)).await.map_err(|_| {
-        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {timeout:?}"))
-    })??;
-    socket.set_nodelay(true)?;
-    Ok(socket)
 }
 
 /// Runs `job` on a thread of the volumes, where it may block.

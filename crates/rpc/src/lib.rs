@@ -14,6 +14,7 @@ pub mod error;
 pub mod null_service;
 pub mod server;
 pub mod service;
+pub mod streaming;
 
 pub use client::{CallIdentity, Client, ClientOptions};
 pub use error::{CallError, RpcError};

@@ -1,35 +1,199 @@
 //! Reads a range of one block from its replicas.
 
-use super::{BadReplica, BlockOptions, ReadError};
+use super::{
+    BadReplica, BlockOptions, ReadError,
+    connection::{Link, LinkError, address, describe, header},
+};
 use bytes::Bytes;
-use proto::hdfs::LocatedBlockProto;
+use pipeline::{Checksum, Range};
+use proto::{
+    data_transfer::Opcode,
+    hdfs::{ClientReadStatusProto, LocatedBlockProto, OpReadBlockProto, Status},
+};
+use std::ops;
 
-pub struct BlockReader {}
+/// A range of a block on its way in, from one replica at a time. What it returns has been checked against the
+/// replica's checksums; a replica that fails is left for the next one.
+pub struct BlockReader {
+    located: LocatedBlockProto,
+    options: BlockOptions,
+    /// What has not been returned yet.
+    wanted: ops::Range<u64>,
+    source: Option<Source>,
+    /// Servers not tried yet, the nearest last.
+    untried: Vec<usize>,
+    bad_replicas: Vec<BadReplica>,
+    /// Why the last server was left.
+    reason: String,
+}
+
+/// The replica being read.
+struct Source {
+    node: usize,
+    link: Link,
+    checksum: Checksum,
+    range: Range,
+}
+
+enum Failure {
+    Link(String),
+    Corrupt(String),
+}
+
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error.to_string())
+    }
+}
 
 impl BlockReader {
     /// Opens `length` bytes from `offset` (both within the block) on the first replica that answers.
     pub async fn open(
-        _located: &LocatedBlockProto,
-        _offset: u64,
-        _length: u64,
-        _options: &BlockOptions,
+        located: &LocatedBlockProto,
+        offset: u64,
+        length: u64,
+        options: &BlockOptions,
     ) -> Result<Self, ReadError> {
-        todo!()
+        let end = offset
+            .checked_add(length)
+            .ok_or_else(|| ReadError::Misuse(format!("offset {offset} and length {length} overflow")))?;
+        let mut reader = Self {
+            located: located.clone(),
+            options: options.clone(),
+            wanted: offset..end,
+            source: None,
+            untried: (0..located.locs.len()).rev().collect(),
+            bad_replicas: Vec::new(),
+            reason: "no data server has a replica".into(),
+        };
+        if length > 0 {
+            reader.connect().await?;
+        }
+        Ok(reader)
     }
 
     /// The next bytes, verified against their checksums; nothing at the end of the range. Goes on with
     /// another replica where one fails.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
-        todo!()
+        while !self.wanted.is_empty() {
+            if self.source.is_none() {
+                self.connect().await?;
+            }
+            let Some(source) = &mut self.source else { continue };
+            let failure = match source.next().await {
+                Ok(data) if data.is_empty() => continue,
+                Ok(data) => {
+                    self.wanted.start += data.len() as u64;
+                    if self.wanted.is_empty()
+                        && let Some(source) = self.source.take()
+                    {
+                        source.finish().await;
+                    }
+                    return Ok(Some(data));
+                }
+                Err(failure) => failure,
+            };
+            let node = source.node;
+            self.source = None;
+            self.leave(node, failure);
+        }
+        Ok(None)
+    }
+
+    /// Opens what is left of the range on the next server that has not failed yet.
+    async fn connect(&mut self) -> Result<(), ReadError> {
+        while let Some(node) = self.untried.pop() {
+            match self.open_on(node).await {
+                Ok(source) => {
+                    self.source = Some(source);
+                    return Ok(());
+                }
+                Err(failure) => self.leave(node, failure),
+            }
+        }
+        Err(ReadError::NoReplica {
+            block: describe(&self.located.b),
+            offset: self.wanted.start,
+            reason: self.reason.clone(),
+        })
+    }
+
+    async fn open_on(&self, node: usize) -> Result<Source, Failure> {
+        let message = OpReadBlockProto {
+            header: header(self.located.b.clone(), &self.located.block_token, &self.options),
+            offset: self.wanted.start,
+            len: self.wanted.end - self.wanted.start,
+            send_checksums: Some(true),
+            caching_strategy: None,
+        };
+        let location = &self.located.locs[node];
+        let patience = self.options.io_timeout;
+        let mut link = Link::open(location, Opcode::ReadBlock, &message, patience, &self.options).await?;
+        let response = link.response().await?;
+        let info = response
+            .read_op_checksum_info
+            .ok_or_else(|| Failure::Link("the server does not say how the data is summed".into()))?;
+        let checksum = Checksum::new(info.checksum.r#type, info.checksum.bytes_per_checksum)
+            .map_err(|error| Failure::Link(error.to_string()))?;
+        let range = Range::new(checksum, self.wanted.clone(), info.chunk_offset)
+            .map_err(|error| Failure::Link(error.to_string()))?;
+        Ok(Source { node, link, checksum, range })
+    }
+
+    fn leave(&mut self, node: usize, failure: Failure) {
+        let location = &self.located.locs[node];
+        let (is_corrupt, reason) = match failure {
+            Failure::Link(reason) => (false, reason),
+            Failure::Corrupt(reason) => (true, reason),
+        };
+        self.reason = format!("{}: {reason}", address(location));
+        tracing::warn!(block = describe(&self.located.b), reason = self.reason, "a replica cannot be read");
+        if is_corrupt {
+            self.bad_replicas.push(BadReplica {
+                block: self.located.b.clone(),
+                node: location.clone(),
+                storage_id: self.located.storage_i_ds.get(node).cloned().unwrap_or_default(),
+            });
+        }
     }
 
     /// Replicas met so far whose bytes do not match their checksums (`reportBadBlocks`).
     pub fn bad_replicas(&self) -> &[BadReplica] {
-        todo!()
+        &self.bad_replicas
     }
 
     /// Bytes of the range not yet returned.
     pub fn remaining(&self) -> u64 {
-        todo!()
+        self.wanted.end - self.wanted.start
+    }
+}
+
+impl Source {
+    /// The wanted part of the next packet.
+    async fn next(&mut self) -> Result<Bytes, Failure> {
+        let packet = self.link.inbound.packet().await.map_err(|error| Failure::Link(error.to_string()))?;
+        let piece = self
+            .range
+            .on_packet(&packet.header, packet.sums.len())
+            .map_err(|error| Failure::Link(error.to_string()))?;
+        if let Err(mismatch) = self.checksum.verify(&packet.data, &packet.sums) {
+            let offset = packet.header.offset_in_block;
+            return Err(Failure::Corrupt(format!("the packet at offset {offset}: {mismatch}")));
+        }
+        Ok(packet.data.slice(piece))
+    }
+
+    /// Hears the server out and tells it that all was well. Nothing depends on it.
+    async fn finish(mut self) {
+        while !self.range.has_ended() {
+            if self.next().await.is_err() {
+                return;
+            }
+        }
+        let status = match self.checksum.size() {
+            0 => Status::Success,
+            _ => Status::ChecksumOk,
+        };
+        let _ = self.link.out.message(&ClientReadStatusProto { status: status.into() }).await;
     }
 }

@@ -1,8 +1,22 @@
 //! Writes one block to its pipeline.
 
-use super::{BlockOptions, WriteError};
-use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto};
-use std::{future::Future, pin::Pin, sync::Arc};
+use super::{
+    BlockOptions, WriteError,
+    connection::describe,
+    pipe::{Pipe, SetupError, Stage},
+    streamer::{Command, Shared, Streamer},
+};
+use pipeline::{Packer, Window};
+use proto::{
+    data_transfer::packet::PREFIX_BYTES_MAX,
+    hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto},
+};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio::sync::{mpsc, oneshot};
 
 /// The metadata service's part in mending a pipeline, done by the file's writer.
 pub trait PipelineKeeper: Send + Sync {
@@ -22,62 +36,155 @@ pub trait PipelineKeeper: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 }
 
-pub struct BlockWriter {}
+/// Packets that wait for the streamer; behind it there is room for a window of them.
+const WAITING_PACKETS: usize = 4;
+
+/// One block being written.
+///
+/// Bytes become packets here; a task of its own ([`Streamer`]) sends them, hears the acknowledgements, keeps
+/// the pipeline alive while nothing is written, and mends it when a server fails. A writer that is dropped
+/// leaves the block open.
+pub struct BlockWriter {
+    packer: Packer,
+    commands: mpsc::Sender<Command>,
+    shared: Arc<Shared>,
+    /// Something was sent since the last sync.
+    is_unsynced: bool,
+}
 
 impl BlockWriter {
     /// Sets up the pipeline for a new block. On [`WriteError::Setup`] abandon the block and ask for another.
     pub async fn create(
-        _located: &LocatedBlockProto,
-        _options: &BlockOptions,
-        _keeper: Option<Arc<dyn PipelineKeeper>>,
+        located: &LocatedBlockProto,
+        options: &BlockOptions,
+        keeper: Option<Arc<dyn PipelineKeeper>>,
     ) -> Result<Self, WriteError> {
-        todo!()
+        let mut block = located.b.clone();
+        block.num_bytes = Some(0);
+        let pipe = Pipe::new(located, options)?;
+        Self::start(pipe, block, Stage::Create, keeper, options).await
     }
 
-    /// Sets up the pipeline to go on with an existing block (`append`); `located` is what `append` answered,
-    /// `stamp` the block under its new generation stamp, as `updateBlockForPipeline` answered.
+    /// Sets up the pipeline to go on with an existing block: `located` is what `append` answered, `stamp` the
+    /// block under its new generation stamp, as `updateBlockForPipeline` answered.
     pub async fn append(
-        _located: &LocatedBlockProto,
-        _stamp: &LocatedBlockProto,
-        _options: &BlockOptions,
-        _keeper: Option<Arc<dyn PipelineKeeper>>,
+        located: &LocatedBlockProto,
+        stamp: &LocatedBlockProto,
+        options: &BlockOptions,
+        keeper: Option<Arc<dyn PipelineKeeper>>,
     ) -> Result<Self, WriteError> {
-        todo!()
+        let pipe = Pipe::new(located, options)?;
+        let stage = Stage::Append { stamp: stamp.b.generation_stamp, token: stamp.block_token.clone() };
+        let writer = Self::start(pipe, located.b.clone(), stage, keeper.clone(), options).await?;
+        if let Some(keeper) = keeper {
+            let storage_ids = &located.storage_i_ds;
+            keeper.update(&located.b, &writer.block(), &located.locs, storage_ids).await.map_err(
+                |reason| WriteError::Setup { block: describe(&located.b), bad_node: None, reason },
+            )?;
+        }
+        Ok(writer)
+    }
+
+    async fn start(
+        mut pipe: Pipe,
+        block: ExtendedBlockProto,
+        stage: Stage,
+        keeper: Option<Arc<dyn PipelineKeeper>>,
+        options: &BlockOptions,
+    ) -> Result<Self, WriteError> {
+        let length = block.num_bytes();
+        let opened = pipe.open(&block, &stage, length..length).await;
+        let (link, block) = opened.map_err(|SetupError { bad_node, reason }| WriteError::Setup {
+            block: describe(&block),
+            bad_node: bad_node.map(|node| Box::new(pipe.nodes()[node].clone())),
+            reason,
+        })?;
+        let (commands, receiver) = mpsc::channel(WAITING_PACKETS);
+        let shared = Arc::new(Shared::new(block, length));
+        let window = Window::new(options.window_packets as usize, length);
+        let streamer = Streamer::new(pipe, link, window, receiver, shared.clone(), keeper);
+        tokio::spawn(streamer.run());
+        let checksum = options.checksum().map_err(WriteError::Misuse)?;
+        let packer = Packer::new(checksum, options.packet_bytes as usize, PREFIX_BYTES_MAX, length);
+        Ok(Self { packer, commands, shared, is_unsynced: false })
     }
 
     /// Writes `data` behind what is there. Returns when it is on its way, not when it has arrived; waits when
     /// the window is full. The caller sees to it that the block does not outgrow the file's block size.
-    pub async fn write(&mut self, _data: &[u8]) -> Result<(), WriteError> {
-        todo!()
+    pub async fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
+        let mut rest = data;
+        self.is_unsynced |= !data.is_empty();
+        while let Some(packed) = self.packer.push(&mut rest) {
+            self.command(Command::Packet { packed, sync: false }).await?;
+        }
+        Ok(())
     }
 
     /// Waits until every byte written is acknowledged by all servers (`hflush`).
     pub async fn flush(&mut self) -> Result<(), WriteError> {
-        todo!()
+        if let Some(packed) = self.packer.finish() {
+            self.command(Command::Packet { packed, sync: false }).await?;
+        }
+        self.settle().await
     }
 
     /// As `flush`, and on stable storage (`hsync`).
     pub async fn sync(&mut self) -> Result<(), WriteError> {
-        todo!()
+        match self.packer.finish() {
+            Some(packed) => self.command(Command::Packet { packed, sync: true }).await?,
+            None if self.is_unsynced => self.command(Command::Sync).await?,
+            None => {}
+        }
+        self.settle().await?;
+        self.is_unsynced = false;
+        Ok(())
+    }
+
+    async fn settle(&self) -> Result<(), WriteError> {
+        let (reply, settled) = oneshot::channel();
+        self.command(Command::Settle(reply)).await?;
+        settled.await.map_err(|_| self.failure())
     }
 
     /// Ends the block on all servers; returns it with its final length, as `addBlock` and `complete` want it.
-    pub async fn close(self) -> Result<ExtendedBlockProto, WriteError> {
-        todo!()
+    pub async fn close(mut self) -> Result<ExtendedBlockProto, WriteError> {
+        if let Some(packed) = self.packer.finish() {
+            self.command(Command::Packet { packed, sync: false }).await?;
+        }
+        let (reply, closed) = oneshot::channel();
+        self.command(Command::Close(reply)).await?;
+        closed.await.map_err(|_| self.failure())?;
+        Ok(self.block())
+    }
+
+    async fn command(&self, command: Command) -> Result<(), WriteError> {
+        self.commands.send(command).await.map_err(|_| self.failure())
+    }
+
+    /// Why the streamer has ended.
+    fn failure(&self) -> WriteError {
+        self.shared.failure.lock().clone().unwrap_or_else(|| WriteError::Broken {
+            block: describe(&self.block()),
+            bad_node: None,
+            acknowledged: self.acknowledged(),
+            reason: "the runtime is shutting down".into(),
+        })
     }
 
     /// The block under its present generation stamp with the bytes written so far.
     pub fn block(&self) -> ExtendedBlockProto {
-        todo!()
+        let mut block = self.shared.block.lock().clone();
+        block.num_bytes = Some(self.length());
+        block
     }
 
     /// Bytes written so far, acknowledged or not.
     pub fn length(&self) -> u64 {
-        todo!()
+        self.packer.position()
     }
 
     /// Bytes that all servers of the pipeline have acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        todo!()
+        self.shared.acknowledged.load(Ordering::Acquire)
     }
 }

@@ -1,6 +1,6 @@
 //! BLOCK_CHECKSUM: one sum over a replica's stored checksums, so that files can be compared without being read.
 
-use super::{connection::Next, on_disk, refusal::Refusal, request, stream::Outgoing};
+use super::{connection::Next, on_disk, refusal::Refusal, request};
 use crate::state::State;
 use blockstore::{ReplicaReader, meta_file};
 use env::disk::read_exact_at;
@@ -10,6 +10,7 @@ use proto::hdfs::{
     BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto, OpBlockChecksumProto,
     OpBlockChecksumResponseProto, Status,
 };
+use rpc::streaming::Outgoing;
 use std::{io, sync::Arc};
 
 /// Meta file bytes read at once.

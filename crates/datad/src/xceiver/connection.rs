@@ -1,16 +1,12 @@
 //! One connection: operations, one after the other.
 
-use super::{
-    checksum, read,
-    refusal::Refusal,
-    stream::{self, Inbound, Outgoing, StreamError},
-    transfer, write,
-};
+use super::{checksum, read, refusal::Refusal, transfer, write};
 use crate::state::State;
 use proto::{
     data_transfer::{Op, Opcode, delimited},
     hdfs::{ReleaseShortCircuitAccessResponseProto, ShortCircuitShmResponseProto, Status},
 };
+use rpc::streaming::{self, Inbound, Outgoing, StreamError};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 
@@ -34,7 +30,7 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
         return;
     }
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
-    let (mut inbound, mut out) = stream::split(socket, patience);
+    let (mut inbound, mut out) = streaming::split(socket, patience);
     loop {
         let op = match inbound.op().await {
             Ok(op) => op,

@@ -1,10 +1,8 @@
 //! The next server of a pipeline, seen from the one before it.
 
 use super::{
-    connect,
     refusal::Refusal,
     request::{self, Write},
-    stream::{self, Inbound, Outgoing},
 };
 use crate::state::State;
 use bytes::BytesMut;
@@ -12,6 +10,7 @@ use proto::{
     data_transfer::{Opcode, op},
     hdfs::{BlockOpResponseProto, OpWriteBlockProto, Status},
 };
+use rpc::streaming::{self, Inbound, Outgoing};
 use std::time::Duration;
 
 /// What each further server of a pipeline may add to an answer (Hadoop's `READ_TIMEOUT_EXTENSION`).
@@ -34,8 +33,8 @@ pub async fn open(state: &State, write: &Write) -> Result<Mirror, Refusal> {
     };
     let patience = Duration::from_millis(state.config.transfer_timeout_ms)
         + TIMEOUT_EXTENSION * write.header.targets.len() as u32;
-    let socket = connect(addr, patience).await.map_err(|error| bad_link(error.to_string()))?;
-    let (mut inbound, mut out) = stream::split(socket, patience);
+    let socket = streaming::connect(addr, patience).await.map_err(|error| bad_link(error.to_string()))?;
+    let (mut inbound, mut out) = streaming::split(socket, patience);
 
     let mut bytes = BytesMut::new();
     op::encode(Opcode::WriteBlock, &forwarded(&write.header), &mut bytes);

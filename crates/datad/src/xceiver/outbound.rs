@@ -3,13 +3,14 @@
 //! One buffer is filled while the one before it is being sent. The first ones are small, so that a short read
 //! is answered at once; they double while the reader goes on.
 
-use super::{on_disk, refusal::Refusal, request, stream::Outgoing};
+use super::{on_disk, refusal::Refusal, request};
 use crate::state::State;
 use base::{BlockId, PacketHeader};
 use blockstore::{ReplicaReader, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
 use proto::data_transfer::packet;
+use rpc::streaming::Outgoing;
 use std::{future::Future, io, sync::Arc};
 
 /// Data bytes of a packet, as Hadoop's servers send them. Clients take larger ones, but they hold a packet

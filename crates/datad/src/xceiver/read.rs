@@ -5,7 +5,6 @@ use super::{
     outbound::{self, Outbound},
     refusal::Refusal,
     request,
-    stream::{Inbound, Outgoing},
 };
 use crate::state::State;
 use blockstore::{ReplicaReader, ReplicaState};
@@ -13,6 +12,7 @@ use proto::{
     data_transfer::delimited,
     hdfs::{BlockOpResponseProto, ClientReadStatusProto, OpReadBlockProto, ReadOpChecksumInfoProto, Status},
 };
+use rpc::streaming::{Inbound, Outgoing};
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::Ordering},

@@ -7,7 +7,6 @@ use super::{
     lane::{Ending, Lane, Tidings},
     mirror::Mirror,
     refusal::Refusal,
-    stream::{Inbound, Outgoing, StreamError},
 };
 use crate::state::State;
 use base::PacketHeader;
@@ -16,6 +15,7 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use pipeline::{Ack, Receiver, Reply, Responder, Status};
 use proto::{data_transfer::delimited, hdfs::PipelineAckProto};
+use rpc::streaming::{Inbound, Outgoing, StreamError};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},

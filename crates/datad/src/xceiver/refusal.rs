@@ -1,8 +1,8 @@
 //! Why an operation is not carried out, and what the other side is told.
 
-use super::stream::StreamError;
 use blockstore::StoreError;
 use proto::hdfs::{BlockOpResponseProto, Status};
+use rpc::streaming::StreamError;
 use std::io;
 
 /// The end of an operation and of its connection.

@@ -1,8 +1,9 @@
 //! TRANSFER_BLOCK: a client whose pipeline broke has this server bring a new member up to date.
 
-use super::{connection::Next, refusal::Refusal, request, stream::Outgoing};
+use super::{connection::Next, refusal::Refusal, request};
 use crate::{state::State, transfer};
 use proto::hdfs::{BlockOpResponseProto, OpTransferBlockProto, Status};
+use rpc::streaming::Outgoing;
 use std::sync::Arc;
 
 pub async fn transfer_block(

@@ -8,7 +8,6 @@ use super::{
     receive::{self, Reception},
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX, Write},
-    stream::{Inbound, Outgoing},
 };
 use crate::state::State;
 use base::{Block, GenerationStamp};
@@ -16,6 +15,7 @@ use blockstore::{NewReplica, ReplicaWriter};
 use proto::hdfs::{
     BlockOpResponseProto, OpWriteBlockProto, Status, op_write_block_proto::BlockConstructionStage as Stage,
 };
+use rpc::streaming::{Inbound, Outgoing};
 use std::{net::SocketAddr, sync::Arc};
 
 /// What stands ready to receive.

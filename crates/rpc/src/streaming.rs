@@ -1,11 +1,14 @@
-//! One direction of a transfer connection.
+//! A connection of the streaming protocol, the one that carries blocks: both directions, message by message.
+//!
+//! Data servers and clients meet here from opposite ends. What is said is `proto::data_transfer`'s; a SASL
+//! handshake and its wrapping would go into [`split`].
 
 use bytes::{Bytes, BytesMut};
 use proto::data_transfer::{
     Error, Op, delimited, op,
     packet::{self, Packet, Taken},
 };
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -48,7 +51,7 @@ pub struct Outgoing {
     pub timeout: Duration,
 }
 
-/// A place for a SASL handshake: it would look at the first bytes and wrap both directions.
+/// Both directions of a connection; each may wait `timeout` for the other side.
 pub fn split(socket: TcpStream, timeout: Duration) -> (Inbound, Outgoing) {
     let (read, write) = socket.into_split();
     (Inbound { half: read, buffer: BytesMut::new(), timeout }, Outgoing { half: write, timeout })
@@ -115,6 +118,15 @@ impl Inbound {
         })
         .await;
     }
+}
+
+/// Connects within `timeout`, to be [`split`].
+pub async fn connect(addr: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let socket = tokio::time::timeout(timeout, TcpStream::connect(addr)).await.map_err(|_| {
+        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {timeout:?}"))
+    })??;
+    socket.set_nodelay(true)?;
+    Ok(socket)
 }
 
 impl Outgoing {

@@ -1,0 +1,167 @@
+//! Which servers make up a pipeline, and how it is set up.
+
+use super::{
+    BlockOptions, WriteError,
+    connection::{Link, LinkError, TIMEOUT_EXTENSION, address, header},
+};
+use pipeline::Checksum;
+use proto::{
+    common::TokenProto,
+    data_transfer::Opcode,
+    hdfs::{
+        ChecksumProto, DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, OpWriteBlockProto,
+        op_write_block_proto::BlockConstructionStage,
+    },
+};
+use std::{ops::Range, time::Duration};
+
+pub(super) struct Pipe {
+    nodes: Vec<DatanodeInfoProto>,
+    storage_ids: Vec<String>,
+    storage_types: Vec<i32>,
+    token: TokenProto,
+    checksum: Checksum,
+    options: BlockOptions,
+}
+
+/// Why a pipeline is set up.
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    Create,
+    Append {
+        stamp: u64,
+        token: TokenProto,
+    },
+    /// Something was sent already; the servers left go on under a new stamp.
+    Recovery {
+        stamp: u64,
+        token: TokenProto,
+    },
+    /// Everything was acknowledged but the end; nothing is sent.
+    CloseRecovery {
+        stamp: u64,
+        token: TokenProto,
+    },
+}
+
+/// `bad_node` is the place of the server to blame, when it is known.
+#[derive(Debug)]
+pub(super) struct SetupError {
+    pub bad_node: Option<usize>,
+    pub reason: String,
+}
+
+impl Pipe {
+    pub fn new(located: &LocatedBlockProto, options: &BlockOptions) -> Result<Self, WriteError> {
+        if located.locs.is_empty() {
+            return Err(WriteError::Misuse("a block without data servers cannot be written".into()));
+        }
+        Ok(Self {
+            nodes: located.locs.clone(),
+            storage_ids: located.storage_i_ds.clone(),
+            storage_types: located.storage_types.clone(),
+            token: located.block_token.clone(),
+            checksum: options.checksum().map_err(WriteError::Misuse)?,
+            options: options.clone(),
+        })
+    }
+
+    pub fn nodes(&self) -> &[DatanodeInfoProto] {
+        &self.nodes
+    }
+
+    pub fn storage_ids(&self) -> &[String] {
+        &self.storage_ids
+    }
+
+    /// How long an answer may take that comes from the pipeline's end.
+    pub fn patience(&self) -> Duration {
+        self.options.io_timeout + TIMEOUT_EXTENSION * self.nodes.len() as u32
+    }
+
+    pub fn remove(&mut self, node: usize) -> DatanodeInfoProto {
+        if node < self.storage_ids.len() {
+            self.storage_ids.remove(node);
+        }
+        if node < self.storage_types.len() {
+            self.storage_types.remove(node);
+        }
+        self.nodes.remove(node)
+    }
+
+    /// Sets the pipeline up for `block`. `lengths` is what all servers must have and may have. Returns the
+    /// block as it is called from now on.
+    pub async fn open(
+        &mut self,
+        block: &ExtendedBlockProto,
+        stage: &Stage,
+        lengths: Range<u64>,
+    ) -> Result<(Link, ExtendedBlockProto), SetupError> {
+        let mut renamed = block.clone();
+        let stage_proto = match stage {
+            Stage::Create => BlockConstructionStage::PipelineSetupCreate,
+            Stage::Append { stamp, token } => {
+                (renamed.generation_stamp, self.token) = (*stamp, token.clone());
+                BlockConstructionStage::PipelineSetupAppend
+            }
+            Stage::Recovery { stamp, token } => {
+                (renamed.generation_stamp, self.token) = (*stamp, token.clone());
+                BlockConstructionStage::PipelineSetupStreamingRecovery
+            }
+            Stage::CloseRecovery { stamp, token } => {
+                (renamed.generation_stamp, self.token) = (*stamp, token.clone());
+                BlockConstructionStage::PipelineCloseRecovery
+            }
+        };
+        let message = OpWriteBlockProto {
+            header: header(block.clone(), &self.token, &self.options),
+            targets: self.nodes[1..].to_vec(),
+            stage: stage_proto.into(),
+            pipeline_size: self.nodes.len() as u32,
+            min_bytes_rcvd: lengths.start,
+            max_bytes_rcvd: lengths.end,
+            latest_generation_stamp: match stage {
+                Stage::Create => 0,
+                _ => renamed.generation_stamp,
+            },
+            requested_checksum: ChecksumProto {
+                r#type: self.checksum.kind() as i32,
+                bytes_per_checksum: self.checksum.bytes_per_checksum(),
+            },
+            storage_type: self.storage_types.first().copied(),
+            target_storage_types: self.target_storage_types(),
+            storage_id: self.storage_ids.first().cloned(),
+            target_storage_ids: self.storage_ids.iter().skip(1).cloned().collect(),
+            ..Default::default()
+        };
+        match self.set_up(&message).await {
+            Ok(link) => Ok((link, renamed)),
+            Err(error) => {
+                let bad_node = match &error {
+                    LinkError::Refused { first_bad_link, .. } => {
+                        self.nodes.iter().position(|node| address(node) == *first_bad_link)
+                    }
+                    _ => None,
+                };
+                // The first server speaks for all; when it blames nobody it is to blame itself.
+                Err(SetupError { bad_node: bad_node.or(Some(0)), reason: error.to_string() })
+            }
+        }
+    }
+
+    async fn set_up(&self, message: &OpWriteBlockProto) -> Result<Link, LinkError> {
+        let mut link =
+            Link::open(&self.nodes[0], Opcode::WriteBlock, message, self.patience(), &self.options).await?;
+        link.response().await?;
+        Ok(link)
+    }
+
+    /// As many as there are further servers: Hadoop's servers index them without looking.
+    fn target_storage_types(&self) -> Vec<i32> {
+        (1..self.nodes.len())
+            .map(|node| {
+                self.storage_types.get(node).copied().unwrap_or(proto::hdfs::StorageTypeProto::Disk as i32)
+            })
+            .collect()
+    }
+}
