@@ -1,0 +1,159 @@
+//! The client against metadata servers that play a script.
+
+use base::{CallId, ClientId, FsError};
+use client::{Config, Error, FileSystem};
+use proto::{hdfs, protocol};
+use rpc::{Call, Replier, Server, ServerConfig, Service};
+use std::sync::{Arc, Mutex};
+
+type Answer = dyn Fn(usize, &Call, Replier) + Send + Sync;
+
+/// Answers each call with what `answer` says, and remembers how calls were named.
+struct Script {
+    answer: Box<Answer>,
+    calls: Mutex<Vec<(ClientId, CallId, i32, &'static str)>>,
+}
+
+impl Service for Script {
+    fn protocols(&self) -> &[(&'static str, u64)] {
+        &[(protocol::CLIENT_NAMENODE, 1)]
+    }
+
+    fn call(&self, call: Call, reply: Replier) {
+        let mut calls = self.calls.lock().unwrap();
+        let index = calls.len();
+        calls.push((call.origin.client_id, call.origin.call_id, call.origin.retry_count, call.method));
+        drop(calls);
+        (self.answer)(index, &call, reply);
+    }
+}
+
+fn serve(answer: impl Fn(usize, &Call, Replier) + Send + Sync + 'static) -> (Server, Arc<Script>) {
+    let script = Arc::new(Script { answer: Box::new(answer), calls: Mutex::default() });
+    let server = Server::bind(ServerConfig::new("127.0.0.1:0".parse().unwrap(), script.clone())).unwrap();
+    (server, script)
+}
+
+fn service(servers: &[&Server]) -> FileSystem {
+    let mut config = Config::new();
+    let names: Vec<String> = (0..servers.len()).map(|index| format!("n{index}")).collect();
+    config.set("dfs.nameservices", "ns");
+    config.set("dfs.ha.namenodes.ns", &names.join(","));
+    for (name, server) in names.iter().zip(servers) {
+        config.set(&format!("dfs.namenode.rpc-address.ns.{name}"), &server.local_addr().to_string());
+    }
+    config.set("dfs.client.failover.sleep.base.millis", "1");
+    config.set("dfs.client.failover.max.attempts", "4");
+    FileSystem::connect("hdfs://ns", &config).unwrap()
+}
+
+fn made(reply: Replier) {
+    reply.ok(&hdfs::MkdirsResponseProto { result: true });
+}
+
+#[tokio::test]
+async fn a_standby_sends_the_same_call_on_to_the_active() {
+    let (standby, standby_script) =
+        serve(|_, _, reply| reply.fs_error(&FsError::NotActive("standby".into())));
+    let (active, active_script) = serve(|_, _, reply| made(reply));
+    let fs = service(&[&standby, &active]);
+    fs.mkdirs("/a").await.unwrap();
+    fs.mkdirs("/b").await.unwrap();
+
+    let (first, second) = (standby_script.calls.lock().unwrap(), active_script.calls.lock().unwrap());
+    // The second call goes to the active at once.
+    assert_eq!((first.len(), second.len()), (1, 2));
+    assert_eq!((first[0].0, first[0].1), (second[0].0, second[0].1), "one call has one name everywhere");
+    assert_eq!((first[0].2, second[0].2), (0, 1));
+    assert_ne!(second[0].1, second[1].1);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_patience_is_asked_again() {
+    let (server, script) = serve(|index, _, reply| match index {
+        0..2 => reply.fs_error(&FsError::Retry("safe mode".into())),
+        _ => made(reply),
+    });
+    service(&[&server]).mkdirs("/a").await.unwrap();
+    assert_eq!(script.calls.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn patience_and_standbys_have_an_end() {
+    let (server, script) = serve(|_, _, reply| reply.fs_error(&FsError::NotActive("never".into())));
+    let error = service(&[&server]).mkdirs("/a").await.unwrap_err();
+    assert!(matches!(error, Error::Fs(FsError::NotActive(_))), "{error}");
+    assert_eq!(script.calls.lock().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn nobody_at_home_is_told_with_the_addresses_tried() {
+    let mut config = Config::new();
+    config.set("dfs.client.failover.max.attempts", "1");
+    // A port that was free a moment ago.
+    let (server, _) = serve(|_, _, reply| made(reply));
+    let address = server.local_addr();
+    server.shutdown().await;
+    let fs = FileSystem::connect(&format!("hdfs://{address}"), &config).unwrap();
+    let error = fs.mkdirs("/a").await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn refusals_keep_their_meaning() {
+    let (server, _) =
+        serve(|_, _, reply| reply.fs_error(&FsError::AccessDenied("Permission denied: x".into())));
+    let error = service(&[&server]).mkdirs("/a").await.unwrap_err();
+    assert!(error.is_access_denied());
+    assert_eq!(error.to_string(), "Permission denied: x");
+}
+
+fn entry(name: &str) -> hdfs::HdfsFileStatusProto {
+    hdfs::HdfsFileStatusProto {
+        file_type: hdfs::hdfs_file_status_proto::FileType::IsFile as i32,
+        path: name.to_owned().into(),
+        permission: hdfs::FsPermissionProto { perm: 0o644 },
+        ..Default::default()
+    }
+}
+
+fn page(names: &[&str], remaining: u32) -> hdfs::GetListingResponseProto {
+    let partial_listing = names.iter().map(|name| entry(name)).collect();
+    let dir_list = Some(hdfs::DirectoryListingProto { partial_listing, remaining_entries: remaining });
+    hdfs::GetListingResponseProto { dir_list }
+}
+
+#[tokio::test]
+async fn a_listing_goes_on_after_the_last_name_of_each_page() {
+    let (server, _) = serve(|_, call, reply| {
+        let request: hdfs::GetListingRequestProto = call.decode().unwrap();
+        match &request.start_after[..] {
+            b"" => reply.ok(&page(&["a", "b"], 1)),
+            b"b" => reply.ok(&page(&["c"], 0)),
+            other => panic!("asked after {other:?}"),
+        }
+    });
+    let entries = service(&[&server]).list("/d").collect().await.unwrap();
+    let paths: Vec<_> = entries.iter().map(|entry| entry.path.as_str()).collect();
+    assert_eq!(paths, ["/d/a", "/d/b", "/d/c"]);
+}
+
+#[tokio::test]
+async fn a_listing_that_does_not_move_on_is_refused() {
+    for names in [&["a"][..], &[]] {
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        let (server, _) = serve(move |_, _, reply| {
+            reply.ok(&page(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1));
+        });
+        let error = service(&[&server]).list("/d").collect().await.unwrap_err();
+        assert!(matches!(error, Error::Nonsense { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_not_there_is_not_an_empty_one() {
+    let (server, _) = serve(|_, _, reply| reply.ok(&hdfs::GetListingResponseProto { dir_list: None }));
+    let error = service(&[&server]).list("/d").next().await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+}
