@@ -1,1 +1,21 @@
 //! Simulated worlds, checkers and replay.
+//!
+//! Machines and stores run here on a simulated disk, clock and randomness, in one thread, from one seed: the
+//! same seed gives the same bytes. Production code contains nothing for it; everything comes in through `env`.
+//! This crate must never be used by another, except by tests and fuzz targets.
+//!
+//! Start with [`scenario::lone_server`]. A run that fails prints one line to paste:
+//! `cargo run -p clover-sim -- replay <seed>`.
+
+pub mod check;
+pub mod clock;
+pub mod dice;
+pub mod disk;
+pub mod history;
+pub mod scenario;
+pub mod server;
+pub mod workload;
+
+pub use clock::SimClock;
+pub use dice::{Dice, SimRandom};
+pub use disk::{Fault, Loss, SimDisk};

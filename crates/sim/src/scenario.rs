@@ -1,0 +1,3 @@
+//! Worlds and what happens in them.
+
+pub mod lone_server;

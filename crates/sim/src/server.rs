@@ -1,0 +1,329 @@
+//! One metadata server without its network, stepped by a scenario: member, journal, coordinator, namespace.
+
+use crate::{
+    check,
+    history::{Call, History},
+    workload::PlannedCall,
+};
+use base::{
+    CallOrigin, Durable, Entry, EntryKind, Epoch, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn,
+    Timestamp, TxId,
+};
+use bytes::Bytes;
+use coord::{ChangeError, Coordinator, Embedded, Version};
+use env::Env;
+use group::{ChangeFailed, Effects, EpochStart, Input, Member, Outgoing, Proposal, Restored, Role};
+use journal::{Checkpoint, Fault, Identity, Journal};
+use namespace::{Edit, Namespace, Reply, Snapshot};
+use parking_lot::Mutex;
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+const GROUP: GroupId = GroupId(0);
+const ME: MemberStore = MemberStore { member: MemberId(1), generation: 0 };
+
+/// Where a server keeps its things.
+pub struct Place {
+    pub store: PathBuf,
+    pub coordinator: PathBuf,
+}
+
+impl Place {
+    pub fn new(root: &Path) -> Self {
+        Self { store: root.join("store"), coordinator: root.join("coordinator") }
+    }
+}
+
+/// Makes the store and the group's first view.
+pub fn format(env: &Env, place: &Place) -> anyhow::Result<()> {
+    let identity = Identity { cluster_id: "CID-sim".into(), group: GROUP, member: ME.member };
+    journal::format(env, &place.store, &identity)?;
+    let coordinator = Embedded::open(env, &place.coordinator)?;
+    coord::wait(|done| coordinator.create(GROUP, GroupView::new(&[ME], 1), done))?;
+    Ok(())
+}
+
+/// What the journal has said, in its order.
+type Answers = Arc<Mutex<VecDeque<Result<Durable, Arc<Fault>>>>>;
+
+/// A running server. Answers of the journal collect in a box until [`Server::handle_answers`].
+pub struct Server {
+    env: Env,
+    journal: Journal,
+    coordinator: Embedded,
+    member: Member,
+    pub namespace: Namespace,
+    /// Effects whose entries are on their way, in order.
+    in_flight: VecDeque<Effects>,
+    answers: Answers,
+    image: ImageStage,
+}
+
+/// Where the image being made stands.
+enum ImageStage {
+    None,
+    /// Waits until all that it contains has committed.
+    Taken(LogPoint, Box<Snapshot>),
+    /// The entry that makes it usable is on its way.
+    Proposed(Sn, Checkpoint),
+}
+
+impl Server {
+    /// Recovers, checking against what is known, and asks for the next epoch. It serves once its first entry
+    /// is on the disk.
+    pub fn start(
+        env: &Env,
+        place: &Place,
+        settings: journal::Settings,
+        history: &mut History,
+    ) -> anyhow::Result<Self> {
+        let mut recovery = journal::open(env, &place.store, settings)?;
+        let state = recovery.state().clone();
+        let seed = env.random.next_u64();
+        let image = recovery.load_image(|reader| {
+            let size = reader.file_bytes();
+            Namespace::read_image(seed, reader, size).map_err(std::io::Error::other)
+        })?;
+        let mut namespace = match image {
+            Some((at, namespace)) => {
+                check::equal_state_at_equal_sn::check(history, at.id, namespace.digest());
+                history.note(format!("image of {} read", at.id));
+                namespace
+            }
+            None => Namespace::new(seed, "hdfs", "supergroup", Timestamp::from_ms(1)),
+        };
+        let (journal, recovered) = recovery.replay(|entry| {
+            check::equal_state_at_equal_sn::check_point(history, entry.point());
+            apply(&mut namespace, &entry)?;
+            check::equal_state_at_equal_sn::check(history, entry.id, namespace.digest());
+            Ok(())
+        })?;
+        for finding in &recovered.findings {
+            history.note(format!(
+                "found: {} ({} at {})",
+                finding.what,
+                finding.file.display(),
+                finding.offset
+            ));
+        }
+        let end = recovered.end;
+        check::acknowledged_edits_survive::check(history, end);
+        check::answers_are_remembered::check(history, &namespace);
+        history.forget_after(end.id.sn);
+        history.note(format!("recovered to {} with {} entries", end.id, recovered.replayed));
+
+        let restored = Restored {
+            promised: state.promised,
+            end,
+            known_commit: state.known_commit,
+            boot: journal.state().boot,
+        };
+        let coordinator = Embedded::open(env, &place.coordinator)?;
+        let known = coord::wait(|done| coordinator.read(GROUP, done))?.expect("the group was made");
+        let member = Member::new(group::Settings::default(), ME, restored, env.clock.moment());
+        let mut server = Self {
+            env: env.clone(),
+            journal,
+            coordinator,
+            member,
+            namespace,
+            in_flight: VecDeque::new(),
+            answers: Arc::default(),
+            image: ImageStage::None,
+        };
+        server.step(Input::View { view: known.view, version: known.version.0 }, history);
+        Ok(server)
+    }
+
+    pub fn serving(&self) -> Option<Epoch> {
+        match self.member.role() {
+            Role::Serving { epoch } => Some(*epoch),
+            _ => None,
+        }
+    }
+
+    pub fn role(&self) -> &Role {
+        self.member.role()
+    }
+
+    /// Why the journal refuses to go on.
+    pub fn fault(&self) -> Option<Arc<Fault>> {
+        self.journal.fault()
+    }
+
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Applies planned operations and appends them as one batch. They are answered when they have committed.
+    pub fn execute(&mut self, calls: Vec<(CallOrigin, PlannedCall)>, history: &mut History) {
+        let Some(epoch) = self.serving() else { return };
+        let mut proposals = Vec::new();
+        for (origin, planned) in calls {
+            let sn = Sn(self.member.end().id.sn.0 + 1 + proposals.len() as u64);
+            let reply = self.apply_edit(TxId { epoch, sn }, &planned.edit);
+            let fingerprint = planned.fingerprint;
+            history.calls.push(Call { origin, fingerprint, reply, sn, is_acknowledged: false });
+            let mut payload = Vec::new();
+            planned.edit.encode(&mut payload);
+            proposals.push((
+                Proposal { kind: EntryKind::Operation, payload: payload.into() },
+                self.namespace.digest(),
+            ));
+        }
+        let digests = proposals.iter().map(|(_, digest)| *digest).collect();
+        self.propose(proposals.into_iter().map(|(proposal, _)| proposal).collect(), digests, history);
+    }
+
+    fn apply_edit(&mut self, at: TxId, edit: &Edit) -> Reply {
+        self.namespace.apply(at, edit).reply
+    }
+
+    /// Takes a snapshot; the image follows when everything in it has committed.
+    pub fn begin_image(&mut self) {
+        if self.serving().is_some() && matches!(self.image, ImageStage::None) {
+            self.image = ImageStage::Taken(self.member.end(), Box::new(self.namespace.snapshot()));
+        }
+    }
+
+    fn go_on_with_image(&mut self, history: &mut History) {
+        let committed = self.member.committed();
+        match std::mem::replace(&mut self.image, ImageStage::None) {
+            ImageStage::Taken(at, snapshot) if at.id.sn <= committed => {
+                match self.journal.write_image(at, |writer| snapshot.write(&mut |bytes| writer.write(bytes)))
+                {
+                    Ok(checkpoint) => {
+                        let sn = Sn(self.member.end().id.sn.0 + 1);
+                        self.namespace.skip_to(TxId { epoch: self.serving().unwrap_or_default(), sn });
+                        let payload = checkpoint.encode();
+                        let digest = self.namespace.digest();
+                        self.image = ImageStage::Proposed(sn, checkpoint);
+                        let proposal = Proposal { kind: EntryKind::Checkpoint, payload };
+                        self.propose(vec![proposal], vec![digest], history);
+                    }
+                    Err(error) => history.note(format!("no image: {error}")),
+                }
+            }
+            ImageStage::Proposed(sn, checkpoint) if sn <= committed => {
+                match self.journal.checkpoint_committed(&checkpoint) {
+                    Ok(()) => history.note(format!("checkpoint of {}", checkpoint.at.id)),
+                    Err(error) => history.note(format!("checkpoint not kept: {error}")),
+                }
+            }
+            other => self.image = other,
+        }
+    }
+
+    fn propose(&mut self, proposals: Vec<Proposal>, digests: Vec<u64>, history: &mut History) {
+        let now = self.env.clock.moment();
+        let effects = self.member.step(now, Input::Propose(proposals));
+        self.carry_out(effects, Some(digests), history);
+    }
+
+    fn step(&mut self, input: Input, history: &mut History) {
+        let now = self.env.clock.moment();
+        let effects = self.member.step(now, input);
+        self.carry_out(effects, None, history);
+    }
+
+    /// `digests` are those after each entry, where the caller has already applied them.
+    fn carry_out(&mut self, mut effects: Effects, digests: Option<Vec<u64>>, history: &mut History) {
+        if let Some(change) = effects.take_change() {
+            let version = Version(change.expected_version);
+            let answer = coord::wait(|done| self.coordinator.change(GROUP, version, change.view, done));
+            let answer = match answer {
+                Ok(version) => Ok(version.0),
+                Err(ChangeError::BadVersion) => Err(ChangeFailed::BadVersion),
+                Err(ChangeError::Unknown { .. }) => Err(ChangeFailed::Unknown),
+            };
+            let outgoing = effects.release_at_once();
+            self.deliver(outgoing, history);
+            return self.step(Input::Changed(answer), history);
+        }
+        let promise = effects.promise();
+        if let Some(epoch) = promise {
+            match self.journal.promise(epoch) {
+                Ok(durable) => {
+                    let outgoing = effects.release(durable);
+                    self.deliver(outgoing, history);
+                }
+                Err(_) => self.step(Input::DiskFailed, history),
+            }
+            return;
+        }
+        let entries = effects.take_entries();
+        if entries.is_empty() {
+            let outgoing = effects.release_at_once();
+            return self.deliver(outgoing, history);
+        }
+        for (index, entry) in entries.iter().enumerate() {
+            let digest = match &digests {
+                Some(digests) => digests[index],
+                None => {
+                    apply(&mut self.namespace, entry).expect("an own entry can be applied");
+                    self.namespace.digest()
+                }
+            };
+            history.states.insert(entry.id.sn, (entry.point(), digest));
+        }
+        let answers = self.answers.clone();
+        let appended = self.journal.append(entries, Box::new(move |answer| answers.lock().push_back(answer)));
+        match appended {
+            Ok(()) => self.in_flight.push_back(effects),
+            Err(_) => self.step(Input::DiskFailed, history),
+        }
+    }
+
+    /// Takes the journal's answers that have arrived.
+    pub fn handle_answers(&mut self, history: &mut History) {
+        loop {
+            let answer = self.answers.lock().pop_front();
+            let Some(answer) = answer else { break };
+            let effects = self.in_flight.pop_front().expect("answers come in the order of the appends");
+            match answer {
+                Ok(durable) => {
+                    let outgoing = effects.release(durable);
+                    self.deliver(outgoing, history);
+                }
+                Err(fault) => {
+                    history.note(format!("journal failed: {fault}"));
+                    self.step(Input::DiskFailed, history);
+                }
+            }
+        }
+        self.go_on_with_image(history);
+    }
+
+    fn deliver(&mut self, outgoing: Outgoing, history: &mut History) {
+        if let Some(role) = outgoing.role {
+            history.note(format!("role {role:?}"));
+        }
+        if let Some(sn) = outgoing.committed {
+            self.journal.note_commit(sn);
+            history.commit(sn);
+        }
+        if let Some(proof) = outgoing.proof {
+            self.step(Input::Durable(proof), history);
+        }
+    }
+}
+
+/// As every member applies an entry.
+fn apply(namespace: &mut Namespace, entry: &Entry) -> Result<(), journal::ApplyError> {
+    let payload: &Bytes = &entry.payload;
+    match entry.kind {
+        EntryKind::Operation => {
+            namespace.apply(entry.id, &Edit::decode(payload)?);
+        }
+        EntryKind::EpochStart => {
+            let start = EpochStart::decode(payload).ok_or("not the first entry of an epoch")?;
+            let steps = start.id_steps;
+            namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
+        }
+        EntryKind::Checkpoint => namespace.skip_to(entry.id),
+    }
+    Ok(())
+}

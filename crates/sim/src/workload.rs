@@ -1,0 +1,132 @@
+//! Random operations on a small tree, so that they often meet.
+
+use crate::dice::Dice;
+use base::{Block, CallOrigin, Caller, InodeId, Moment, Timestamp};
+use namespace::{BlockFacts, Context, Edit, Limits, Namespace, Planned, fingerprint, ops};
+
+const HOLDER: &str = "DFSClient_sim_1";
+const NAMES: [&str; 6] = ["a", "b", "c", "d e", "é", "long-name-of-a-file-0123456789"];
+
+pub struct Workload {
+    dice: Dice,
+    caller: Caller,
+    limits: Limits,
+}
+
+/// An operation that was planned.
+pub struct PlannedCall {
+    pub name: &'static str,
+    pub fingerprint: u64,
+    pub edit: Edit,
+}
+
+/// All replicas are there, as their writers said.
+struct AllFinished;
+
+impl BlockFacts for AllFinished {
+    fn is_complete(&self, _: &Block) -> bool {
+        true
+    }
+    fn recovered_length(&self, block: &Block) -> Option<u64> {
+        Some(block.length)
+    }
+    fn is_located(&self, _: &Block) -> bool {
+        true
+    }
+}
+
+impl Workload {
+    pub fn new(dice: Dice) -> Self {
+        Self { dice, caller: Caller::simple("hdfs", &["supergroup"]), limits: Limits::default() }
+    }
+
+    /// Plans a random operation; `None` when it was refused or changes nothing.
+    pub fn plan(
+        &mut self,
+        ns: &Namespace,
+        origin: CallOrigin,
+        now: Timestamp,
+        moment: Moment,
+    ) -> Option<PlannedCall> {
+        let (path, other) = (self.path(), self.path());
+        let choice = self.dice.below(100);
+        let request = format!("{choice} {path} {other}");
+        let fingerprint = fingerprint("sim", request.as_bytes());
+        let ctx = Context {
+            caller: &self.caller,
+            origin: Some(origin),
+            fingerprint,
+            now,
+            moment,
+            limits: &self.limits,
+            renewals: None,
+        };
+        let (name, edit) = match choice {
+            0..25 => {
+                let request = ops::mkdirs::Request { path: &path, permission: 0o755, create_parent: true };
+                ("mkdirs", edit_of(ops::mkdirs::plan(ns, &ctx, &request).ok()?))
+            }
+            25..50 => {
+                let request = ops::create::Request {
+                    path: &path,
+                    permission: 0o644,
+                    holder: HOLDER,
+                    client_machine: "127.0.0.1",
+                    flags: 3,
+                    create_parent: true,
+                    replication: 3,
+                    block_size: 1 << 20,
+                };
+                ("create", edit_of(ops::create::plan(ns, &ctx, &request).ok()?))
+            }
+            50..65 => {
+                let request = ops::add_block::Request {
+                    path: &path,
+                    holder: HOLDER,
+                    previous: None,
+                    inode: InodeId(0),
+                };
+                let edit = match ops::add_block::plan(ns, &ctx, &request, &AllFinished).ok()? {
+                    ops::add_block::Plan::New { edit, .. } => Some(edit),
+                    ops::add_block::Plan::Again { .. } => None,
+                };
+                ("addBlock", edit)
+            }
+            65..75 => {
+                let request =
+                    ops::complete::Request { path: &path, holder: HOLDER, last: None, inode: InodeId(0) };
+                let edit = match ops::complete::plan(ns, &ctx, &request, &AllFinished).ok()? {
+                    ops::complete::Plan::Close(edit) => Some(edit),
+                    ops::complete::Plan::Already | ops::complete::Plan::Waiting(_) => None,
+                };
+                ("complete", edit)
+            }
+            75..85 => {
+                let request = ops::rename::Request { source: &path, destination: &other };
+                ("rename", edit_of(ops::rename::plan(ns, &ctx, &request).ok()?))
+            }
+            85..93 => {
+                let request =
+                    ops::set_permission::Request { path: &path, permission: self.dice.below(512) as u16 };
+                ("setPermission", edit_of(ops::set_permission::plan(ns, &ctx, &request).ok()?))
+            }
+            _ => {
+                let request = ops::delete::Request { path: &path, recursive: true };
+                ("delete", edit_of(ops::delete::plan(ns, &ctx, &request).ok()?))
+            }
+        };
+        edit.map(|edit| PlannedCall { name, fingerprint, edit })
+    }
+
+    fn path(&mut self) -> String {
+        let depth = 1 + self.dice.below(3);
+        (0..depth).map(|_| format!("/{}", self.dice.pick(&NAMES))).collect()
+    }
+}
+
+fn edit_of(planned: Planned) -> Option<Edit> {
+    match planned {
+        Planned::Edit(edit) => Some(edit),
+        Planned::NoChange(_) => None,
+    }
+}
