@@ -5,7 +5,7 @@
 
 pub(crate) mod codec;
 
-use crate::{Context, ops};
+use crate::{Context, ops, store::inode::LIMIT_48};
 use base::{CallId, ClientId, Timestamp};
 use codec::{Reader, Writer};
 
@@ -113,7 +113,9 @@ impl Edit {
             call: origin.call_id,
             fingerprint: ctx.fingerprint,
         });
-        Self { time: ctx.now, origin, body }
+        // A clock beyond what a record holds must not make an edit that cannot be read back.
+        let time = Timestamp::from_ms(ctx.now.ms.min(LIMIT_48 - 1));
+        Self { time, origin, body }
     }
 
     /// Appends the edit's bytes; see `docs/format/edits.md`.

@@ -19,6 +19,20 @@ pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> Fs
     Ok(())
 }
 
+/// Bytes of the name of a user, group, client or machine. Far above what anybody uses; it bounds what an
+/// image may hold.
+pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
+
+pub(crate) fn check_text(what: &str, text: &str) -> FsResult<()> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(FsError::InvalidArgument(format!(
+        "The {what} has {} bytes; the limit is {TEXT_BYTES_MAX}",
+        text.len()
+    )))
+}
+
 /// HDFS's `verifyMaxDirItems`.
 pub(crate) fn check_room(ns: &Namespace, ctx: &Context<'_>, directory: u32, path: &str) -> FsResult<()> {
     let count = ns.tree.inode(directory).children_count();

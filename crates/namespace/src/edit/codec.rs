@@ -133,11 +133,30 @@ macro_rules! number_fields {
 
 number_fields! {
     u16: |n| u64::from(*n), |n| n as u16, 1 << 16, "a number of more than 16 bits";
-    u64: |n| *n, |n| n, u64::MAX, "a number out of range";
     InodeId: |id| id.0, InodeId, inode::LIMIT_48, "an inode id of more than 48 bits";
     Timestamp: |time| time.ms, Timestamp::from_ms, inode::LIMIT_48, "a time of more than 48 bits";
-    BlockId: |id| id.0, BlockId, u64::MAX, "a block id out of range";
     GenerationStamp: |stamp| stamp.0, GenerationStamp, block_list::STAMP_LIMIT, "a stamp of more than 47 bits";
+}
+
+/// Any 64 bits.
+impl Field for u64 {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.number(*self);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        input.number()
+    }
+}
+
+impl Field for BlockId {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.number(self.0);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        input.number().map(Self)
+    }
 }
 
 impl Field for bool {

@@ -4,6 +4,7 @@ use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section};
 use crate::{
     Namespace,
     edit::Origin,
+    entry_limits::TEXT_BYTES_MAX,
     retry::Record,
     store::{
         NONE,
@@ -287,7 +288,7 @@ impl Image<'_> {
         if number < self.texts.len() {
             return Ok(self.texts[number].clone());
         }
-        let length = self.below(1 << 20, "length of a text")?;
+        let length = self.below(TEXT_BYTES_MAX as u64 + 1, "length of a text")?;
         let mut bytes = Vec::new();
         for _ in 0..length {
             bytes.push(self.byte()?);

@@ -8,6 +8,7 @@ use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{Access, MODE_MASK, WRITE},
     edit::{Body, codec::record_fields},
+    entry_limits,
     ops::mkdirs::{self, NewDirectory},
     path::Path,
     resolve::{Purpose, Resolved, resolve},
@@ -68,6 +69,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Path::check_length(req.path, "create", ctx.limits)?;
     if req.flags & flag::APPEND != 0 {
         return Err(FsError::Unsupported("Append is not supported yet: create a new file instead.".into()));
+    }
+    for (what, text) in [
+        ("name of the user", &*ctx.caller.user),
+        ("name of the client", req.holder),
+        ("name of the client's machine", req.client_machine),
+    ] {
+        entry_limits::check_text(what, text)?;
     }
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;

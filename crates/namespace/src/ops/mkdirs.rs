@@ -53,6 +53,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         }
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }
+    entry_limits::check_text("name of the user", &ctx.caller.user)?;
     access.check_ancestor(ns, &resolved, WRITE)?;
     if !req.create_parent {
         resolved.check_parent_exists()?;

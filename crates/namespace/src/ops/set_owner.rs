@@ -6,6 +6,7 @@ use crate::{
     access::Access,
     change::AttributeChange,
     edit::{Body, codec::record_fields},
+    entry_limits,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -27,6 +28,9 @@ pub struct SetOwnerEdit {
 record_fields! { SetOwnerEdit { inode, owner, group } }
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    for (what, text) in [("name of the owner", req.owner), ("name of the group", req.group)] {
+        entry_limits::check_text(what, text.unwrap_or_default())?;
+    }
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;

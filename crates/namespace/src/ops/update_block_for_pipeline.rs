@@ -6,7 +6,7 @@ use crate::{
     edit::{Body, codec::record_fields},
     store::{
         NONE,
-        block_list::{STAMP_LIMIT, Stored},
+        block_list::{LENGTH_LIMIT, STAMP_LIMIT, Stored},
     },
 };
 use base::{Block, FsError, FsResult, GenerationStamp, InodeId};
@@ -29,6 +29,9 @@ record_fields! { NewStampEdit { inode, block } }
 /// The answer is [`Reply::Block`] with the new stamp; its offset means nothing.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (file, _) = check(ns, req.block, req.holder)?;
+    if req.block.length >= LENGTH_LIMIT {
+        return Err(FsError::Io(format!("Block {} cannot have {} bytes", req.block, req.block.length)));
+    }
     let stamp = next_stamp(ns)?;
     let block = Block { generation_stamp: stamp, ..req.block };
     let edit = NewStampEdit { inode: ns.tree.inode(file).id(), block };

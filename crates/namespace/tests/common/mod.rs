@@ -110,7 +110,7 @@ impl World {
         assert_eq!(decoded, Ok(edit.clone()));
         self.journal.push(bytes);
         let at = TxId { epoch: Epoch(1), sn: Sn(self.journal.len() as u64) };
-        self.now.ms += 1;
+        self.now.ms = self.now.ms.saturating_add(1);
         self.ns.apply(at, &edit)
     }
 
@@ -198,6 +198,13 @@ impl World {
             },
             other => panic!("addBlock of {path}: {other:?}"),
         }
+    }
+
+    pub fn add_block_as(&mut self, holder: &str, path: &str) -> Block {
+        let ours = std::mem::replace(&mut self.holder, holder.into());
+        let block = self.add_block(path, InodeId(0), None);
+        self.holder = ours;
+        block
     }
 
     pub fn complete(&mut self, path: &str, inode: InodeId, last: Option<Block>) {

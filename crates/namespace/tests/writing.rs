@@ -1,0 +1,313 @@
+//! What HDFS promises to those who write files.
+
+mod common;
+
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId, Moment};
+use common::{AllFinished, HOLDER, World};
+use namespace::{
+    BlockChange, BlockFacts, Planned, Renewals, Reply, ops,
+    ops::{add_block, complete, release_lease},
+    reads::{get_block_locations, get_file_info},
+};
+use std::collections::BTreeSet;
+
+/// Only the blocks named have enough finished replicas.
+#[derive(Default)]
+struct Finished(BTreeSet<BlockId>, bool);
+
+impl BlockFacts for Finished {
+    fn is_complete(&self, block: &Block) -> bool {
+        self.0.contains(&block.id)
+    }
+    fn recovered_length(&self, block: &Block) -> Option<u64> {
+        self.0.contains(&block.id).then_some(77)
+    }
+    fn is_located(&self, _: &Block) -> bool {
+        self.1
+    }
+}
+
+fn with_length(block: Block, length: u64) -> Option<Block> {
+    Some(Block { length, ..block })
+}
+
+fn try_add(
+    world: &mut World,
+    inode: InodeId,
+    holder: &str,
+    previous: Option<Block>,
+    facts: &dyn BlockFacts,
+) -> FsResult<add_block::Plan> {
+    let request = add_block::Request { path: "/f", holder, previous, inode };
+    world.plan(|ns, ctx| add_block::plan(ns, ctx, &request, facts))
+}
+
+#[test]
+fn blocks_ids_and_stamps_begin_where_hdfs_begins() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    assert_eq!(inode, InodeId(16_386));
+    let block = world.add_block("/f", inode, None);
+    assert_eq!((block.id, block.generation_stamp), (BlockId(1_073_741_825), GenerationStamp(1_001)));
+    Ok(())
+}
+
+#[test]
+fn a_client_that_missed_the_answer_is_given_the_same_block() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let first = world.add_block("/f", inode, None);
+    let digest = world.ns.digest();
+    let again = try_add(&mut world, inode, HOLDER, None, &AllFinished)?;
+    let reply = Reply::Block { inode, block: first, offset: 0 };
+    assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
+    let second = world.add_block("/f", inode, with_length(first, 100));
+    let again = try_add(&mut world, inode, HOLDER, with_length(first, 100), &AllFinished)?;
+    let reply = Reply::Block { inode, block: second, offset: 100 };
+    assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
+    assert_ne!(world.ns.digest(), digest);
+    Ok(())
+}
+
+#[test]
+fn a_stranger_or_a_stale_block_gets_no_new_one() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let other = world.create("/g", false)?;
+    let first = world.add_block("/f", inode, None);
+    let digest = world.ns.digest();
+    let stranger = try_add(&mut world, inode, "somebody", None, &AllFinished);
+    assert_eq!(
+        stranger,
+        Err(FsError::LeaseExpired(format!(
+            "Client (=somebody) is not the lease owner (={HOLDER}: /f (inode {inode}) Holder somebody does \
+             not have any open files."
+        )))
+    );
+    let stale = Some(World::block(5));
+    let refused = try_add(&mut world, inode, HOLDER, stale, &AllFinished);
+    assert!(matches!(refused, Err(FsError::Io(text)) if text.starts_with("Cannot allocate block in /f:")));
+    let foreign = try_add(&mut world, other, HOLDER, with_length(first, 9), &AllFinished);
+    assert!(matches!(foreign, Err(FsError::Io(_))));
+    let missing = try_add(&mut world, InodeId(99_999), HOLDER, None, &AllFinished);
+    assert!(matches!(missing, Err(FsError::NotFound(text)) if text.starts_with("File does not exist: /f")));
+    assert_eq!(world.ns.digest(), digest);
+    Ok(())
+}
+
+#[test]
+fn a_third_block_waits_for_the_first() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let first = world.add_block("/f", inode, None);
+    let second = world.add_block("/f", inode, with_length(first, 10));
+    let refused = try_add(&mut world, inode, HOLDER, with_length(second, 10), &Finished::default());
+    assert_eq!(refused, Err(FsError::NotReplicatedYet("Not replicated yet: /f".into())));
+    let facts = Finished(BTreeSet::from([first.id]), true);
+    let plan = try_add(&mut world, inode, HOLDER, with_length(second, 10), &facts)?;
+    assert!(matches!(plan, add_block::Plan::New { .. }));
+    Ok(())
+}
+
+#[test]
+fn a_file_is_closed_once_its_blocks_are_finished() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let block = world.add_block("/f", inode, None);
+    let last = with_length(block, 42);
+    let request = complete::Request { path: "/f", holder: HOLDER, last, inode };
+    let waiting = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &Finished::default()))?;
+    assert_eq!(Some(waiting), last.map(complete::Plan::Waiting));
+    let plan = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &AllFinished))?;
+    let complete::Plan::Close(edit) = plan else { panic!("{plan:?}") };
+    let applied = world.apply(edit);
+    let block = Block { length: 42, ..block };
+    assert_eq!(applied.block_changes, [BlockChange::Committed { block }, BlockChange::Completed { block }]);
+    // A client that missed the answer asks again.
+    let again = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &AllFinished))?;
+    assert_eq!(again, complete::Plan::Already);
+    let other = complete::Request { last: Some(World::block(1)), ..request };
+    let refused = world.plan(|ns, ctx| complete::plan(ns, ctx, &other, &AllFinished));
+    assert!(matches!(refused, Err(FsError::LeaseExpired(text)) if text.starts_with("File is not open")));
+    let ctx = world.context(None);
+    assert!(get_file_info::is_closed(&world.ns, &ctx, "/f")?);
+    assert_eq!(get_file_info::preferred_block_size(&world.ns, &ctx, "/f")?, 1 << 20);
+    Ok(())
+}
+
+#[test]
+fn a_file_is_written_on_after_it_was_renamed() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    assert_eq!(world.rename("/f", "/g"), Ok(true));
+    let block = world.add_block("/f", inode, None);
+    world.complete("/f", inode, with_length(block, 1));
+    Ok(())
+}
+
+#[test]
+fn an_abandoned_block_goes_away() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let first = world.add_block("/f", inode, None);
+    let second = world.add_block("/f", inode, with_length(first, 10));
+    let request = ops::abandon_block::Request { path: "/f", holder: HOLDER, block: second.id, inode };
+    let plan = world.plan(|ns, ctx| ops::abandon_block::plan(ns, ctx, &request))?;
+    let Planned::Edit(edit) = plan else { panic!("{plan:?}") };
+    assert_eq!(world.apply(edit).block_changes, [BlockChange::Removed(second)]);
+    let again = world.run(|ns, ctx| ops::abandon_block::plan(ns, ctx, &request))?;
+    assert_eq!(again, Reply::Unit);
+    assert_eq!(world.ns.counts().blocks, 1);
+    // The client tells again what the last block is.
+    let third = world.add_block("/f", inode, with_length(first, 10));
+    assert!(third.id > second.id);
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn readers_see_the_blocks_of_their_range() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let mut last = None;
+    for _ in 0..4 {
+        last = with_length(world.add_block("/f", inode, last), 1 << 20);
+    }
+    let read = |world: &World, offset, length| {
+        get_block_locations::get(&world.ns, &world.context(None), "/f", offset, length)
+    };
+    let open = read(&world, 0, 10 << 20)?;
+    assert_eq!((open.length, open.blocks.len()), (3 << 20, 4));
+    assert!(open.under_construction && !open.is_last_committed);
+    world.complete("/f", inode, last);
+    let range = read(&world, 1 << 20, 1)?;
+    assert_eq!((range.length, range.blocks.len(), range.blocks[0].offset), (4 << 20, 1, 1 << 20));
+    assert_eq!(range.last.map(|block| block.offset), Some(3 << 20));
+    assert_eq!(read(&world, 9 << 20, 1)?.blocks, []);
+    assert_eq!(read(&world, u64::MAX, u64::MAX)?.blocks, []);
+    let missing = get_block_locations::get(&world.ns, &world.context(None), "/nope", 0, 1);
+    assert_eq!(missing, Err(FsError::NotFound("File does not exist: /nope".into())));
+    assert!(!range.wants_access_time);
+    world.now.ms += 3_600_001;
+    assert!(read(&world, 0, 1)?.wants_access_time);
+    let plan = ops::set_times::plan_access(&world.ns, &world.context(None), inode);
+    let Planned::Edit(edit) = plan else { panic!("{plan:?}") };
+    world.apply(edit);
+    assert!(!read(&world, 0, 1)?.wants_access_time);
+    Ok(())
+}
+
+#[test]
+fn a_broken_pipeline_goes_on_under_a_new_stamp() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let block = world.add_block("/f", inode, None);
+    let request = ops::update_block_for_pipeline::Request { block, holder: HOLDER };
+    let reply = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
+    let Reply::Block { block: new, .. } = reply else { panic!("{reply:?}") };
+    assert!(new.generation_stamp > block.generation_stamp);
+    let update = |new| ops::update_pipeline::Request { holder: HOLDER, old: block, new };
+    let good = update(Block { length: 512, ..new });
+    let invented = update(Block { generation_stamp: GenerationStamp(1 << 40), ..new });
+    let refused = world.run(|ns, ctx| ops::update_pipeline::plan(ns, ctx, &invented));
+    assert!(matches!(refused, Err(FsError::Io(_))));
+    assert_eq!(world.run(|ns, ctx| ops::update_pipeline::plan(ns, ctx, &good))?, Reply::Unit);
+    let again = world.run(|ns, ctx| ops::update_pipeline::plan(ns, ctx, &good));
+    assert!(matches!(again, Err(FsError::Io(_))));
+    world.complete("/f", inode, with_length(new, 600));
+    assert_eq!(world.last_block("/f"), with_length(new, 600));
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn a_flushed_length_is_remembered() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    world.add_block("/f", inode, None);
+    let request =
+        |last_block_length| ops::fsync::Request { path: "/f", holder: HOLDER, last_block_length, inode };
+    for length in [700, 600, -1] {
+        world.run(|ns, ctx| ops::fsync::plan(ns, ctx, &request(length)))?;
+    }
+    let status = get_file_info::get(&world.ns, &world.context(None), "/f")?;
+    assert_eq!(status.map(|status| status.length), Some(700));
+    world.restart_from_image();
+    Ok(())
+}
+
+#[test]
+fn a_second_writer_is_turned_away_until_the_first_is_silent() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.create("/f", false)?;
+    let attempt = |world: &mut World, holder: &str| {
+        let request = world.create_request("/f", holder);
+        world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
+    };
+    let same = attempt(&mut world, HOLDER);
+    assert_eq!(
+        same,
+        Err(FsError::AlreadyBeingCreated(format!(
+            "Failed to CREATE_FILE /f for {HOLDER} on 127.0.0.1 because {HOLDER} is already the current \
+             lease holder."
+        )))
+    );
+    world.renewals = Some(Renewals::new(Moment::default()));
+    world.moment = Moment::from_ms(59_000);
+    assert!(matches!(attempt(&mut world, "other"), Err(FsError::AlreadyBeingCreated(_))));
+    world.moment = Moment::from_ms(61_000);
+    assert!(matches!(attempt(&mut world, "other"), Err(FsError::RecoveryInProgress(_))));
+    Ok(())
+}
+
+#[test]
+fn a_silent_writer_loses_its_files() -> FsResult<()> {
+    let mut world = World::new(0);
+    let empty = world.create("/empty", false)?;
+    let unwritten = world.create("/unwritten", false)?;
+    world.add_block("/unwritten", unwritten, None);
+    let finished = world.create("/finished", false)?;
+    let block = world.add_block("/finished", finished, None);
+    let partial = world.create("/partial", false)?;
+    let torn = world.add_block("/partial", partial, None);
+    let mut renewals = Renewals::new(Moment::default());
+    renewals.renew("another", Moment::from_ms(1));
+    assert!(renewals.take_hard_expired(&world.ns, Moment::from_ms(1_200_000)).is_empty());
+    let expired = renewals.take_hard_expired(&world.ns, Moment::from_ms(1_200_001));
+    assert_eq!(expired.iter().map(|holder| &**holder).collect::<Vec<_>>(), [HOLDER]);
+    assert_eq!(world.ns.files_of(HOLDER), [empty, unwritten, finished, partial]);
+    let located = Finished(BTreeSet::from([block.id]), true);
+    let nowhere = Finished(BTreeSet::new(), false);
+    let facts: [(InodeId, &dyn BlockFacts); 3] =
+        [(empty, &nowhere), (unwritten, &nowhere), (finished, &located)];
+    for (inode, facts) in facts {
+        let plan = release_lease::plan(&world.ns, &world.context(None), inode, facts);
+        let release_lease::Plan::Close(edit) = plan else { panic!("{plan:?}") };
+        world.apply(edit);
+    }
+    assert_eq!(world.ns.files_of(HOLDER), [partial]);
+    assert_eq!(world.last_block("/unwritten"), None);
+    assert_eq!(world.last_block("/finished"), with_length(block, 77));
+    // Some server has a part of it: the servers must agree first.
+    let plan = release_lease::plan(&world.ns, &world.context(None), partial, &located);
+    let release_lease::Plan::Recover { edit, stamp, .. } = plan else { panic!("{plan:?}") };
+    world.apply(edit);
+    assert!(world.ns.files_of(HOLDER).is_empty());
+    let mut request = ops::commit_block_synchronization::Request {
+        block: torn.id,
+        stamp: GenerationStamp(5),
+        length: 33,
+        close_file: true,
+        delete_block: false,
+    };
+    let refused = world.run(|ns, ctx| ops::commit_block_synchronization::plan(ns, ctx, &request));
+    assert!(matches!(refused, Err(FsError::Io(_))));
+    request.stamp = stamp;
+    world.restart_from_image();
+    world.run(|ns, ctx| ops::commit_block_synchronization::plan(ns, ctx, &request))?;
+    let recovered = Block { length: 33, generation_stamp: stamp, ..torn };
+    assert_eq!(world.last_block("/partial"), Some(recovered));
+    assert_eq!(world.ns.leases().count(), 0);
+    world.check_replay();
+    Ok(())
+}
