@@ -57,6 +57,12 @@ impl Responder {
         self.waiting.is_empty()
     }
 
+    /// The mirror has something to say yet. Once it has acknowledged everything it may close its end, though
+    /// this server's own disk is not done.
+    pub fn awaits_mirror(&self) -> bool {
+        self.has_mirror && self.waiting.iter().any(|packet| packet.downstream.is_none())
+    }
+
     pub fn has_lost_mirror(&self) -> bool {
         self.mirror_lost
     }

@@ -170,6 +170,9 @@ async fn speak(
     acknowledger: &Acknowledger,
 ) -> Result<(), Refusal> {
     let mut words = BytesMut::new();
+    // Why the mirror closed its end. Nothing is lost while it owes nothing: it closes as soon as it has
+    // acknowledged the last packet, which may be before this server's own disk is done.
+    let mut mirror_end: Option<StreamError> = None;
     loop {
         let event = tokio::select! {
             biased;
@@ -197,12 +200,15 @@ async fn speak(
             Event::Mirror(Err(StreamError::Timeout(_))) if shared.responder.lock().is_idle() => {}
             Event::Mirror(Err(error)) => {
                 mirror = None;
-                if !shared.responder.lock().has_lost_mirror() {
-                    tracing::info!(%error, "the mirror does not acknowledge any more");
-                }
-                lose_mirror(shared);
+                mirror_end = Some(error);
             }
             Event::Woken => {}
+        }
+        if let Some(error) = mirror_end.take_if(|_| shared.responder.lock().awaits_mirror()) {
+            if !shared.responder.lock().has_lost_mirror() {
+                tracing::info!(%error, "the mirror does not acknowledge any more");
+            }
+            lose_mirror(shared);
         }
 
         words.clear();
