@@ -124,7 +124,7 @@ impl Actor {
     async fn begin(&self) -> Result<Session, Failure> {
         let registration = self.shake_hands().await?;
         let pool = self.state.store.pool().expect("served since the handshake").pool.clone();
-        self.register(&registration).await?;
+        let registration = self.register(registration).await?;
         let session = Session { registration, pool };
         // The full report tells what these would.
         self.queue.clear();

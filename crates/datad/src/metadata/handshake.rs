@@ -27,11 +27,15 @@ impl Actor {
         Ok(self.registration(&info))
     }
 
-    pub(super) async fn register(&self, registration: &DatanodeRegistrationProto) -> Result<(), Failure> {
-        let request = RegisterDatanodeRequestProto { registration: registration.clone() };
-        let _: RegisterDatanodeResponseProto = self.client.call("registerDatanode", &request).await?;
+    /// What comes back names this server as it is known from now on: by the address that it spoke from.
+    pub(super) async fn register(
+        &self,
+        registration: DatanodeRegistrationProto,
+    ) -> Result<DatanodeRegistrationProto, Failure> {
+        let request = RegisterDatanodeRequestProto { registration };
+        let response: RegisterDatanodeResponseProto = self.client.call("registerDatanode", &request).await?;
         tracing::info!(server = %self.address, uuid = %self.state.identity.uuid, "registered");
-        Ok(())
+        Ok(response.registration)
     }
 
     fn refuse_cluster(&self, error: &OpenError) -> Failure {

@@ -23,7 +23,7 @@ impl Actor {
             failed_volumes: Some(failed.len() as u32),
             cache_capacity: Some(0),
             cache_used: Some(0),
-            volume_failure_summary: (!failed.is_empty()).then(|| VolumeFailureSummaryProto {
+            volume_failure_summary: (!failed.is_empty()).then_some(VolumeFailureSummaryProto {
                 failed_storage_locations: failed,
                 last_volume_failure_date: 0,
                 estimated_capacity_lost_total: 0,
