@@ -1,10 +1,254 @@
-//! `clover bench meta`.
+//! `clover bench meta`: metadata operations over Hadoop's RPC, against any NameNode.
+//!
+//! A closed loop: each of C connections keeps K calls in flight. The same bytes go to Clover and to Hadoop,
+//! and what a server spends on an operation is read from the kernel's account of its process, so the figures
+//! of two servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a
+//! process of its own, that answers without doing anything.
 
-use std::process::ExitCode;
+mod cpu;
+mod lane;
+mod report;
+mod workload;
+
+use crate::runtime;
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use report::Report;
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    ops::Range,
+    process::{Child, ChildStdin, Command, ExitCode, Stdio},
+    sync::{Arc, atomic::AtomicU64},
+    time::{Duration, Instant},
+};
+use workload::Workload;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The server, as hdfs://host:port. `--op null` without one starts its own.
+    #[arg(long)]
+    target: Option<String>,
+    /// What to measure; several are measured one after another.
+    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    op: Vec<Op>,
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Calls in flight on each connection.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    in_flight: u32,
+    /// Operations to measure.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Operations before the measured ones; a tenth of them unless given.
+    #[arg(long)]
+    warm_up: Option<u64>,
+    /// Files that open, stat and list go round.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    files: u64,
+    /// Entries of each directory.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    directory_entries: u64,
+    /// Where to work; made, and removed at the end.
+    #[arg(long, default_value = "/clover-bench")]
+    directory: String,
+    /// Leave what was made.
+    #[arg(long)]
+    keep: bool,
+    /// The user to speak for.
+    #[arg(long)]
+    user: Option<String>,
+    /// One JSON object a line instead of text.
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`clover bench meta` is not built yet")
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Op {
+    /// Nothing: a call and its reply.
+    Null,
+    /// Create a file and leave it open.
+    Create,
+    /// Create an empty file and close it.
+    Touch,
+    Mkdir,
+    /// Ask for a file's blocks.
+    Open,
+    Stat,
+    List,
+    Rename,
+    Delete,
+}
+
+impl Op {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    runtime::block_on(async move {
+        let mut failed = false;
+        for op in &args.op {
+            let report = measure(&args, *op).await.with_context(|| format!("measuring {}", op.name()))?;
+            failed |= report.error_count() > 0;
+            if args.json {
+                println!("{}", report.json());
+            } else {
+                println!("{report}");
+            }
+        }
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    })
+}
+
+async fn measure(args: &Args, op: Op) -> anyhow::Result<Report> {
+    let mut null_server = None;
+    let target = match (&args.target, op) {
+        (Some(target), _) => target.clone(),
+        (None, Op::Null) => null_server.insert(NullServer::start()?).target.clone(),
+        (None, _) => bail!("--target hdfs://host:port says which server to measure"),
+    };
+    let session = Session::new(args, &target).await?;
+    let warm_up = args.warm_up.unwrap_or(args.count / 10);
+    let total = warm_up + args.count;
+    let work = Arc::new(Workload {
+        op,
+        directory: format!("{}/{}", args.directory.trim_end_matches('/'), op.name()),
+        files: match op {
+            Op::Rename | Op::Delete => total,
+            _ => args.files,
+        },
+        directory_entries: args.directory_entries,
+    });
+    if op != Op::Null {
+        session.prepare(&work).await.context("preparing")?;
+    }
+    session.run(&work, 0..warm_up).await.context("warming up")?;
+
+    let server = cpu::Process::listening_on(session.address);
+    let itself = cpu::Process::this();
+    let before = (server.as_ref().and_then(cpu::Process::time), itself.time());
+    let begun = Instant::now();
+    let outcome = session.run(&work, warm_up..total).await?;
+    let elapsed = begun.elapsed();
+    let after = (server.as_ref().and_then(cpu::Process::time), itself.time());
+
+    if op != Op::Null && !args.keep {
+        session.clean_up(&args.directory).await.context("cleaning up")?;
+    }
+    Ok(Report {
+        op: op.name(),
+        target,
+        connections: args.connections,
+        in_flight: args.in_flight,
+        elapsed,
+        outcome,
+        server: server.map(|process| process.name()),
+        server_cpu: difference(before.0, after.0),
+        client_cpu: difference(before.1, after.1),
+    })
+}
+
+fn difference(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
+    Some(after?.saturating_sub(before?))
+}
+
+/// A server and how to speak to it.
+struct Session {
+    address: SocketAddr,
+    user: String,
+    connections: u32,
+    in_flight: u32,
+}
+
+impl Session {
+    async fn new(args: &Args, target: &str) -> anyhow::Result<Session> {
+        let host = target.strip_prefix("hdfs://").unwrap_or(target).trim_end_matches('/');
+        let host = if host.contains(':') { host.to_owned() } else { format!("{host}:8020") };
+        let address = tokio::net::lookup_host(&host)
+            .await
+            .with_context(|| format!("looking up {host}"))?
+            .next()
+            .with_context(|| format!("{host} has no address"))?;
+        let user = match &args.user {
+            Some(user) => user.clone(),
+            None => crate::user::of_this_process()?,
+        };
+        Ok(Session { address, user, connections: args.connections, in_flight: args.in_flight })
+    }
+
+    /// Runs the operations of a range, each once, over all connections.
+    async fn run(&self, work: &Arc<Workload>, range: Range<u64>) -> anyhow::Result<lane::Outcome> {
+        let next = Arc::new(AtomicU64::new(range.start));
+        let mut lanes = tokio::task::JoinSet::new();
+        for number in 0..self.connections {
+            let (address, user, in_flight) = (self.address, self.user.clone(), self.in_flight);
+            let (work, next) = (Arc::clone(work), Arc::clone(&next));
+            lanes.spawn(async move {
+                lane::Lane::open(address, &user, number, in_flight, work).await?.run(&next, range.end).await
+            });
+        }
+        let mut outcome = lane::Outcome::default();
+        while let Some(lane) = lanes.join_next().await {
+            outcome.add(lane??);
+        }
+        Ok(outcome)
+    }
+
+    /// Makes the files that the operations need.
+    async fn prepare(&self, work: &Workload) -> anyhow::Result<()> {
+        self.clean_up(&work.directory).await?;
+        let Some(preparation) = work.preparation() else { return Ok(()) };
+        let outcome = self.run(&Arc::new(preparation), 0..work.files).await?;
+        match outcome.errors.into_iter().next() {
+            Some((error, count)) => bail!("{count} of {} files: {error}", work.files),
+            None => Ok(()),
+        }
+    }
+
+    async fn clean_up(&self, directory: &str) -> anyhow::Result<()> {
+        let client = rpc::Client::connect(
+            self.address,
+            proto::protocol::CLIENT_NAMENODE,
+            &self.user,
+            rpc::ClientOptions { call_timeout: Duration::from_secs(600), ..Default::default() },
+        );
+        let request = proto::hdfs::DeleteRequestProto { src: directory.into(), recursive: true };
+        let _: proto::hdfs::DeleteResponseProto =
+            client.call("delete", &request).await.with_context(|| format!("removing {directory}"))?;
+        Ok(())
+    }
+}
+
+/// `clover bench null-server` in a process of its own, so that its time is not counted with the client's.
+struct NullServer {
+    child: Child,
+    target: String,
+    /// The server ends when this does.
+    _input: Option<ChildStdin>,
+}
+
+impl NullServer {
+    fn start() -> anyhow::Result<NullServer> {
+        let program = std::env::current_exe().context("finding this program")?;
+        let mut child = Command::new(program)
+            .args(["bench", "null-server", "--until-input-ends"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting the null server")?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().context("the null server's output")?;
+        let mut target = String::new();
+        BufReader::new(output).read_line(&mut target).context("waiting for the null server")?;
+        Ok(NullServer { child, target: target.trim().to_owned(), _input: input })
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        drop(self._input.take());
+        let _ = self.child.wait();
+    }
 }

@@ -2,6 +2,7 @@
 
 mod memory;
 mod meta;
+mod null_server;
 
 use std::process::ExitCode;
 
@@ -15,6 +16,8 @@ pub struct Args {
 enum Bench {
     /// Metadata operations over Hadoop's RPC against any NameNode.
     Meta(meta::Args),
+    /// A server that answers every call with nothing: the ceiling for the bench of metadata.
+    NullServer(null_server::Args),
     /// Bytes of memory that a file costs.
     Memory(memory::Args),
 }
@@ -22,6 +25,7 @@ enum Bench {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.bench {
         Bench::Meta(args) => meta::run(args),
+        Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
     }
 }

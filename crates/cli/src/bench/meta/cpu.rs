@@ -1,0 +1,106 @@
+//! What a process has spent, from the kernel's account in `/proc`.
+
+use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
+
+/// The unit of times in `/proc/*/stat` is USER_HZ, which Linux fixes at 100 towards programs.
+const TICKS_A_SECOND: u64 = 100;
+
+pub struct Process {
+    directory: PathBuf,
+}
+
+impl Process {
+    pub fn this() -> Process {
+        Process { directory: PathBuf::from("/proc/self") }
+    }
+
+    /// The process of this machine that listens on the port of `address`, if it may be seen.
+    pub fn listening_on(address: SocketAddr) -> Option<Process> {
+        if !address.ip().is_loopback() {
+            return None;
+        }
+        let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+            .iter()
+            .filter_map(|table| fs::read_to_string(table).ok())
+            .flat_map(|table| listeners(&table, address.port()))
+            .map(|inode| format!("socket:[{inode}]"))
+            .collect();
+        fs::read_dir("/proc")
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit()))
+            .find(|process| holds_one_of(process, &sockets))
+            .map(|directory| Process { directory })
+    }
+
+    /// User and system time of all its threads so far.
+    pub fn time(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(self.directory.join("stat")).ok()?;
+        ticks(&stat).map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_A_SECOND))
+    }
+
+    pub fn name(&self) -> String {
+        let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
+        let id = self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        format!("{} ({id})", name.trim())
+    }
+}
+
+/// The inodes of listening sockets of a port, from a table like `/proc/net/tcp`.
+fn listeners(table: &str, port: u16) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let suffix = format!(":{port:04X}");
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let (local, state, inode) = (columns.get(1)?, columns.get(3)?, columns.get(9)?);
+            (local.ends_with(&suffix) && *state == LISTEN).then(|| (*inode).to_owned())
+        })
+        .collect()
+}
+
+fn holds_one_of(process: &std::path::Path, sockets: &[String]) -> bool {
+    let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
+    descriptors
+        .flatten()
+        .filter_map(|descriptor| fs::read_link(descriptor.path()).ok())
+        .any(|target| sockets.iter().any(|socket| target.as_os_str() == socket.as_str()))
+}
+
+/// The sum of the fields utime and stime. A process's name may contain anything, so fields count from the
+/// last parenthesis.
+fn ticks(stat: &str) -> Option<u64> {
+    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_are_found_by_port() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+            0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000  0 4711 1 0 100\n\
+            1: 0100007F:2328 0100007F:C000 01 00000000:00000000 00:00000000 00000000  1000  0 4712 1 0 100\n";
+        assert_eq!(listeners(table, 9000), ["4711"]);
+        assert!(listeners(table, 9001).is_empty());
+    }
+
+    #[test]
+    fn times_are_read_past_any_name() {
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 150 25 0 0 20 0";
+        assert_eq!(ticks(stat), Some(175));
+    }
+
+    #[test]
+    fn a_listener_of_this_process_is_this_process() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let process = Process::listening_on(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(process.directory, PathBuf::from(format!("/proc/{}", std::process::id())));
+        assert!(process.time().is_some());
+    }
+}
