@@ -16,6 +16,9 @@ pub(crate) mod request;
 mod transfer;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 use crate::state::State;
 use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};

@@ -51,7 +51,10 @@ pub async fn write_block(
     }
     let Place::Open(writer) = place else { return Ok(Next::End) };
     let known_length = write.block.block.length;
-    let limit = if write.is_copy && known_length > 0 { known_length } else { BLOCK_BYTES_MAX };
+    // A copying server says how long the replica is, a client that makes a block how long it may become; some
+    // say nothing.
+    let says_limit = write.is_copy || write.stage == Stage::PipelineSetupCreate;
+    let limit = if says_limit && known_length > 0 { known_length } else { BLOCK_BYTES_MAX };
     let ending = match write.stage {
         Stage::TransferRbw if !write.is_copy => Ending::KeepOpen { length_min: known_length },
         Stage::TransferFinalized if !write.is_copy => Ending::FinalizeQuietly,

@@ -1,0 +1,7 @@
+//! Data servers in one process, without a metadata service, and the client's writer and reader over real
+//! sockets; where a client must misbehave, raw bytes.
+
+mod cluster;
+mod hostile;
+mod recovery;
+mod round_trip;

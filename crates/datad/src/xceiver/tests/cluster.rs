@@ -1,0 +1,204 @@
+//! What the tests stand on: servers, blocks, and a metadata service's part in mending pipelines.
+
+use crate::{config::DataConfig, identity::Identity, state::State, xceiver};
+use blockstore::{BlockStore, PoolInfo, StoreConfig, VolumeConfig};
+use bytes::{Bytes, BytesMut};
+use client::block::{BlockOptions, BlockReader, BlockWriter, PipelineKeeper};
+use env::Env;
+use parking_lot::Mutex;
+use proto::{
+    data_transfer::{Opcode, op},
+    hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, StorageTypeProto},
+};
+use rpc::streaming::{self, Inbound, Outgoing};
+use std::{
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+pub const POOL: &str = "BP-1-127.0.0.1-1";
+
+pub struct Server {
+    pub state: Arc<State>,
+    task: JoinHandle<()>,
+    directory: tempfile::TempDir,
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let volume: VolumeConfig = directory.path().to_str().unwrap().parse().unwrap();
+        let mut config = DataConfig::new(vec![volume.clone()], vec!["127.0.0.1:1".into()]);
+        config.transfer_timeout_ms = 5_000;
+        let store = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
+        store
+            .serve_pool(&PoolInfo {
+                pool: POOL.into(),
+                cluster: "CID-1".into(),
+                namespace_id: 1,
+                created_ms: 1,
+            })
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let identity = Identity {
+            uuid: store.uuid().clone(),
+            hostname: "localhost".into(),
+            transfer_addr: listener.local_addr().unwrap(),
+            ipc_port: 0,
+            http_port: 0,
+        };
+        let state = Arc::new(State::new(Env::production(), config, store, identity));
+        let task = tokio::spawn(xceiver::serve(state.clone(), listener));
+        Self { state, task, directory }
+    }
+
+    pub fn info(&self) -> DatanodeInfoProto {
+        self.state.identity.to_info_proto()
+    }
+
+    /// Ends all connections and refuses new ones, as a crash does.
+    pub fn kill(&self) {
+        self.task.abort();
+    }
+
+    /// The bytes of the replica's block file, wherever it is.
+    pub fn file(&self, block_id: u64) -> Option<(PathBuf, Vec<u8>)> {
+        let name = format!("blk_{block_id}");
+        let mut directories = vec![self.directory.path().to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    directories.push(entry.path());
+                } else if entry.file_name().to_str() == Some(&name) {
+                    return Some((entry.path(), std::fs::read(entry.path()).unwrap()));
+                }
+            }
+        }
+        None
+    }
+
+    pub async fn connect(&self) -> (Inbound, Outgoing) {
+        let patience = Duration::from_secs(5);
+        let socket = streaming::connect(self.state.identity.transfer_addr, patience).await.unwrap();
+        streaming::split(socket, patience)
+    }
+
+    /// Sends an operation on a connection of its own.
+    pub async fn send(&self, code: Opcode, message: &impl prost::Message) -> (Inbound, Outgoing) {
+        let (inbound, mut out) = self.connect().await;
+        let mut bytes = BytesMut::new();
+        op::encode(code, message, &mut bytes);
+        out.write(&bytes).await.unwrap();
+        (inbound, out)
+    }
+}
+
+pub async fn servers<const N: usize>() -> [Server; N] {
+    let mut servers = Vec::new();
+    for _ in 0..N {
+        servers.push(Server::start().await);
+    }
+    servers.try_into().unwrap_or_else(|_| unreachable!())
+}
+
+pub fn block(id: u64) -> ExtendedBlockProto {
+    ExtendedBlockProto { pool_id: POOL.into(), block_id: id, generation_stamp: 1001, num_bytes: Some(0) }
+}
+
+pub fn located(block: ExtendedBlockProto, servers: &[&Server]) -> LocatedBlockProto {
+    LocatedBlockProto {
+        b: block,
+        locs: servers.iter().map(|server| server.info()).collect(),
+        storage_types: servers.iter().map(|_| StorageTypeProto::Disk as i32).collect(),
+        storage_i_ds: servers.iter().map(|_| "DS-1".into()).collect(),
+        ..Default::default()
+    }
+}
+
+pub fn options() -> BlockOptions {
+    BlockOptions { io_timeout: Duration::from_secs(5), ..BlockOptions::new("test-client") }
+}
+
+/// Bytes that look like nothing in particular and are the same each time.
+pub fn some_bytes(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    (0..length)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        })
+        .collect()
+}
+
+/// Writes a whole block and returns it as closed.
+pub async fn write_block(located: &LocatedBlockProto, data: &[u8]) -> ExtendedBlockProto {
+    let mut writer = BlockWriter::create(located, &options(), None).await.unwrap();
+    writer.write(data).await.unwrap();
+    writer.close().await.unwrap()
+}
+
+pub async fn read_range(located: &LocatedBlockProto, offset: u64, length: u64) -> Result<Vec<u8>, String> {
+    let mut reader =
+        BlockReader::open(located, offset, length, &options()).await.map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = reader.next().await.map_err(|error| error.to_string())? {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// Hands out stamps and notes what it is told.
+#[derive(Default)]
+pub struct Keeper {
+    stamps: AtomicU64,
+    pub updates: Mutex<Vec<(ExtendedBlockProto, Vec<DatanodeInfoProto>)>>,
+}
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+impl PipelineKeeper for Keeper {
+    fn new_stamp<'a>(&'a self, block: &'a ExtendedBlockProto) -> Answer<'a, LocatedBlockProto> {
+        let stamp = 2001 + self.stamps.fetch_add(1, Ordering::Relaxed);
+        let mut b = block.clone();
+        b.generation_stamp = stamp;
+        Box::pin(async move { Ok(LocatedBlockProto { b, ..Default::default() }) })
+    }
+
+    fn update<'a>(
+        &'a self,
+        _old: &'a ExtendedBlockProto,
+        new: &'a ExtendedBlockProto,
+        nodes: &'a [DatanodeInfoProto],
+        _storage_ids: &'a [String],
+    ) -> Answer<'a, ()> {
+        self.updates.lock().push((new.clone(), nodes.to_vec()));
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// One packet with its checksums, as a correct writer sends it.
+pub fn packet(seqno: i64, offset: u64, data: &[u8], last: bool) -> Bytes {
+    let header = base::PacketHeader {
+        offset_in_block: offset as i64,
+        seqno,
+        last_in_block: last,
+        data_length: data.len() as i32,
+        sync: false,
+    };
+    let checksum = pipeline::Checksum::CRC32C_512;
+    let mut bytes = BytesMut::new();
+    proto::data_transfer::packet::encode_prefix(&header, checksum.sums_bytes(data.len()), &mut bytes);
+    checksum.compute(data, &mut bytes);
+    bytes.extend_from_slice(data);
+    bytes.freeze()
+}

@@ -1,0 +1,288 @@
+//! Bad input: each is answered, none is finalised, and the server goes on serving.
+
+use super::cluster::{Server, block, located, packet, read_range, servers, some_bytes, write_block};
+use bytes::Bytes;
+use proto::{
+    data_transfer::Opcode,
+    hdfs::{
+        BaseHeaderProto, BlockOpResponseProto, ChecksumProto, ClientOperationHeaderProto, DatanodeIdProto,
+        DatanodeInfoProto, OpCopyBlockProto, OpReadBlockProto, OpRequestShortCircuitAccessProto,
+        OpWriteBlockProto, PipelineAckProto, Status, op_write_block_proto::BlockConstructionStage,
+    },
+};
+use rpc::streaming::{Inbound, Outgoing};
+
+fn write_op(id: u64) -> OpWriteBlockProto {
+    OpWriteBlockProto {
+        header: ClientOperationHeaderProto {
+            base_header: BaseHeaderProto { block: block(id), ..Default::default() },
+            client_name: "hostile".into(),
+        },
+        stage: BlockConstructionStage::PipelineSetupCreate.into(),
+        pipeline_size: 1,
+        requested_checksum: ChecksumProto { r#type: 2, bytes_per_checksum: 512 },
+        ..Default::default()
+    }
+}
+
+fn read_op(id: u64, offset: u64, len: u64) -> OpReadBlockProto {
+    OpReadBlockProto { header: write_op(id).header, offset, len, ..Default::default() }
+}
+
+async fn refusal(inbound: &mut Inbound) -> BlockOpResponseProto {
+    let response: BlockOpResponseProto = inbound.message().await.unwrap();
+    assert_ne!(response.status, Status::Success as i32);
+    assert!(!response.message().is_empty());
+    response
+}
+
+async fn is_closed(inbound: &mut Inbound) -> bool {
+    inbound.message::<BlockOpResponseProto>().await.is_err()
+}
+
+/// The server still does its work.
+async fn check_alive(server: &Server) {
+    let data = some_bytes(1000);
+    let closed = write_block(&located(block(999_999), &[server]), &data).await;
+    assert_eq!(read_range(&located(closed, &[server]), 0, 1000).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_operation_get_an_error_and_the_end() {
+    let [server] = servers().await;
+    for bytes in [
+        &b"\x00\x1b\x50"[..],
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00\x1c\x00",
+        b"\x00\x1c\xff",
+        b"\x00\x1c\x50\xff\xff\xff\xff\x0f",
+        b"\x00\x1c\x50\xff\xff\xff\xff\xff\xff",
+        b"\x00\x1c\x50\x03abc",
+        b"\xde\xad\xbe\xef",
+    ] {
+        let (mut inbound, mut out) = server.connect().await;
+        out.write(bytes).await.unwrap();
+        assert_eq!(refusal(&mut inbound).await.status, Status::Error as i32, "{bytes:?}");
+        assert!(is_closed(&mut inbound).await);
+    }
+    let (mut inbound, mut out) = server.connect().await;
+    out.write(b"\x00\x1c\x50\x20abc").await.unwrap();
+    out.end().await;
+    assert!(is_closed(&mut inbound).await, "a truncated header");
+    check_alive(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_of_what_is_not_there_get_an_error_that_says_so() {
+    let [server] = servers().await;
+    write_block(&located(block(1), &[&server]), &some_bytes(1000)).await;
+    let mut other_pool = read_op(1, 0, 10);
+    other_pool.header.base_header.block.pool_id = "BP-other".into();
+    let mut newer = read_op(1, 0, 10);
+    newer.header.base_header.block.generation_stamp = 1002;
+    for (op, expected) in [
+        (read_op(1, -1i64 as u64, 10), "don't match block"),
+        (read_op(1, 0, -1i64 as u64), "don't match block"),
+        (read_op(1, 990, 11), "blockLen 1000"),
+        (read_op(2, 0, 10), "Replica not found"),
+        (other_pool, "BP-other"),
+        (newer, "generation stamp"),
+    ] {
+        let (mut inbound, _out) = server.send(Opcode::ReadBlock, &op).await;
+        let response = refusal(&mut inbound).await;
+        assert!(response.message().contains(expected), "{}", response.message());
+    }
+    check_alive(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checksums_that_cannot_be_are_refused_before_anything_is_made() {
+    let [server] = servers().await;
+    for (kind, bytes_per_checksum) in [(2, 0), (2, -1i32 as u32), (2, i32::MAX as u32), (7, 512), (-1, 512)] {
+        let mut op = write_op(1);
+        op.requested_checksum = ChecksumProto { r#type: kind, bytes_per_checksum };
+        let (mut inbound, _out) = server.send(Opcode::WriteBlock, &op).await;
+        refusal(&mut inbound).await;
+    }
+    assert!(server.file(1).is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelines_that_cannot_be_are_refused() {
+    let [server] = servers().await;
+    let node = |ip: &str, port| DatanodeInfoProto {
+        id: DatanodeIdProto { ip_addr: ip.into(), xfer_port: port, ..Default::default() },
+        ..Default::default()
+    };
+    let stranger = node("127.0.0.1", 1);
+    for targets in [
+        (0..600).map(|port| node("10.0.0.1", port + 1)).collect(),
+        vec![server.info()],
+        vec![node("example.org", 9866)],
+        vec![node("127.0.0.1", 70_000)],
+        vec![node("0.0.0.0", 9866)],
+        vec![stranger.clone(), stranger.clone()],
+        // Nobody listens there.
+        vec![stranger.clone()],
+    ] {
+        let first = targets.first().map(|node| format!("{}:{}", node.id.ip_addr, node.id.xfer_port));
+        let many = targets.len() > 512;
+        let op = OpWriteBlockProto { targets, ..write_op(1) };
+        let (mut inbound, _out) = server.send(Opcode::WriteBlock, &op).await;
+        let response = refusal(&mut inbound).await;
+        if !many {
+            assert_eq!(response.first_bad_link(), first.unwrap());
+        }
+    }
+    // So many that the header itself is over the limit.
+    let targets = (0..10_000).map(|port| node("10.0.0.1", port + 1)).collect();
+    let (mut inbound, _out) =
+        server.send(Opcode::WriteBlock, &OpWriteBlockProto { targets, ..write_op(1) }).await;
+    refusal(&mut inbound).await;
+    check_alive(&server).await;
+}
+
+/// Begins a block and sends `packets`; returns the first acknowledgement that is no success, if any comes.
+async fn stream(server: &Server, op: OpWriteBlockProto, packets: &[Bytes]) -> Option<PipelineAckProto> {
+    let (mut inbound, mut out): (Inbound, Outgoing) = server.send(Opcode::WriteBlock, &op).await;
+    let response: BlockOpResponseProto = inbound.message().await.unwrap();
+    assert_eq!(response.status, Status::Success as i32);
+    for packet in packets {
+        if out.write(packet).await.is_err() {
+            break;
+        }
+    }
+    while let Ok(ack) = inbound.message::<PipelineAckProto>().await {
+        if ack.reply.iter().any(|status| *status != Status::Success as i32) {
+            assert!(inbound.message::<PipelineAckProto>().await.is_err(), "nothing follows an error");
+            return Some(ack);
+        }
+    }
+    None
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_that_break_the_protocol_end_the_write_and_nothing_is_finalised() {
+    let [server] = servers().await;
+    let data = some_bytes(2000);
+    let raw = |payload: i32, header: i16| {
+        let mut bytes = payload.to_be_bytes().to_vec();
+        bytes.extend_from_slice(&header.to_be_bytes());
+        bytes.extend_from_slice(&[0; 40]);
+        Bytes::from(bytes)
+    };
+    let mut negative = packet(0, 0, &[], false).to_vec();
+    let at = negative.len() - 4;
+    negative[at..].copy_from_slice(&(-1i32).to_le_bytes());
+    let mut past_payload = negative.clone();
+    past_payload[at..].copy_from_slice(&1000i32.to_le_bytes());
+    let mut no_sums = packet(0, 0, &data[..512], false).to_vec();
+    no_sums[3] -= 2;
+    let cases: Vec<(&str, Vec<Bytes>)> = vec![
+        ("payload under 4", vec![raw(3, 25)]),
+        ("negative payload", vec![raw(-5, 25)]),
+        ("negative header length", vec![raw(100, -1)]),
+        ("over 16 MiB", vec![raw(17 << 20, 25)]),
+        ("negative data length", vec![negative.into()]),
+        ("data length past the payload", vec![past_payload.into()]),
+        ("checksums of the wrong length", vec![no_sums.into()]),
+        ("sequence jump", vec![packet(0, 0, &data[..512], false), packet(2, 512, &data[..512], false)]),
+        ("repeated sequence", vec![packet(0, 0, &data[..512], false), packet(0, 0, &data[..512], false)]),
+        ("offset gap", vec![packet(0, 0, &data[..512], false), packet(1, 1024, &data[..512], false)]),
+        ("first packet beyond the start", vec![packet(0, 512, &data[..512], false)]),
+        ("past the block size", vec![packet(0, 0, &data[..1024], false), packet(1, 1024, &data[..1], false)]),
+        ("last packet with data", vec![packet(0, 0, &data[..512], true)]),
+    ];
+    for (index, (name, packets)) in cases.into_iter().enumerate() {
+        let id = 10 + index as u64;
+        let mut op = write_op(id);
+        op.header.base_header.block.num_bytes = Some(1024);
+        let ack = stream(&server, op, &packets).await;
+        assert_eq!(ack.expect(name).reply, [Status::Error as i32], "{name}");
+        let (path, _) = server.file(id).unwrap();
+        assert!(path.to_str().unwrap().contains("rbw"), "{name}: {}", path.display());
+    }
+    check_alive(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_does_not_match_its_checksum_is_refused_before_it_is_written() {
+    let [server] = servers().await;
+    let data = some_bytes(512);
+    let mut corrupt = packet(1, 512, &data, false).to_vec();
+    *corrupt.last_mut().unwrap() ^= 1;
+    let packets = [packet(0, 0, &data, false), corrupt.into(), packet(2, 1024, &data, false)];
+    let ack = stream(&server, write_op(1), &packets).await.unwrap();
+    assert_eq!((ack.seqno, ack.reply), (1, vec![Status::ErrorChecksum as i32]));
+    let (path, bytes) = server.file(1).unwrap();
+    assert!(path.to_str().unwrap().contains("rbw"));
+    assert_eq!(bytes, data, "the good packet is there, the bad one is not");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_passes_on_corrupt_data_is_the_one_to_blame() {
+    let [a, b] = servers().await;
+    let mut corrupt = packet(0, 0, &some_bytes(512), false).to_vec();
+    *corrupt.last_mut().unwrap() ^= 1;
+    let op = OpWriteBlockProto { targets: vec![b.info()], pipeline_size: 2, ..write_op(1) };
+    // The first server says nothing more: the client blames it, since nobody else can have done it.
+    assert_eq!(stream(&a, op, &[corrupt.into()]).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_exists_is_not_made_again() {
+    let [server] = servers().await;
+    write_block(&located(block(1), &[&server]), &some_bytes(10)).await;
+    let (mut inbound, _out) = server.send(Opcode::WriteBlock, &write_op(1)).await;
+    assert!(refusal(&mut inbound).await.message().contains("already exists"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_that_are_not_served_say_so() {
+    let [server] = servers().await;
+    let header = BaseHeaderProto { block: block(1), ..Default::default() };
+    let copy = OpCopyBlockProto { header: header.clone() };
+    let (mut inbound, _out) = server.send(Opcode::CopyBlock, &copy).await;
+    assert_eq!(refusal(&mut inbound).await.status, Status::ErrorUnsupported as i32);
+    let fds = OpRequestShortCircuitAccessProto { header, max_version: 1, ..Default::default() };
+    let (mut inbound, _out) = server.send(Opcode::RequestShortCircuitFds, &fds).await;
+    assert_eq!(refusal(&mut inbound).await.status, Status::ErrorUnsupported as i32);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_goes_away_leaves_a_replica_to_recover() {
+    let [a, b] = servers().await;
+    let op = OpWriteBlockProto { targets: vec![b.info()], pipeline_size: 2, ..write_op(1) };
+    let (mut inbound, mut out) = a.send(Opcode::WriteBlock, &op).await;
+    let _: BlockOpResponseProto = inbound.message().await.unwrap();
+    out.write(&packet(0, 0, &some_bytes(512), false)).await.unwrap();
+    let ack: PipelineAckProto = inbound.message().await.unwrap();
+    assert_eq!(ack.reply, [0, 0]);
+    drop((inbound, out));
+    for server in [&a, &b] {
+        let (path, bytes) = server.file(1).unwrap();
+        assert!(path.to_str().unwrap().contains("rbw"));
+        assert_eq!(bytes.len(), 512);
+    }
+    check_alive(&a).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_reads_use_one_connection() {
+    let [server] = servers().await;
+    let data = some_bytes(1000);
+    write_block(&located(block(1), &[&server]), &data).await;
+    let (mut inbound, mut out) = server.connect().await;
+    for _ in 0..3 {
+        let mut bytes = bytes::BytesMut::new();
+        proto::data_transfer::op::encode(Opcode::ReadBlock, &read_op(1, 0, 1000), &mut bytes);
+        out.write(&bytes).await.unwrap();
+        let response: BlockOpResponseProto = inbound.message().await.unwrap();
+        let info = response.read_op_checksum_info.unwrap();
+        assert_eq!((info.chunk_offset, info.checksum.bytes_per_checksum), (0, 512));
+        assert_eq!(inbound.packet().await.unwrap().data, data);
+        assert!(inbound.packet().await.unwrap().header.last_in_block);
+        let status = proto::hdfs::ClientReadStatusProto { status: Status::ChecksumOk.into() };
+        out.message(&status).await.unwrap();
+    }
+}
