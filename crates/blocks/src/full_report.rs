@@ -26,6 +26,14 @@ pub struct Report {
     last: (BlockId, u32),
 }
 
+/// What a row turns out to be.
+enum Row {
+    Done,
+    /// It fits its block, in this slot, and was not known.
+    New(u32),
+    Unusual,
+}
+
 impl Report {
     pub fn is_missing(&self, slot: u32) -> bool {
         self.sweep_until.is_some() && !self.seen.contains(slot)
@@ -67,13 +75,19 @@ impl BlockMap {
     ) -> Result<(), ServerError> {
         let mut report = self.take_report(id)?;
         for replica in replicas {
-            if !self.take_known_row(&mut report, id.storage, replica) {
-                // Whatever else is learnt must find the report in its place.
-                self.storages.get_mut(id.storage).full_report = Some(report);
-                let verdict = self.take_replica(id.storage, replica, now);
-                report =
-                    self.storages.get_mut(id.storage).full_report.take().expect("it was put there just now");
-                note(&mut report.done, verdict);
+            match self.look_at_row(&mut report, id.storage, replica) {
+                Row::Done => {}
+                Row::New(slot) if self.add_at_start(slot, id.storage) => {
+                    report.seen.insert(slot);
+                }
+                Row::New(_) | Row::Unusual => {
+                    // Whatever else is learnt must find the report in its place.
+                    self.storages.get_mut(id.storage).full_report = Some(report);
+                    let verdict = self.take_replica(id.storage, replica, now);
+                    let report_again = self.storages.get_mut(id.storage).full_report.take();
+                    report = report_again.expect("it was put there just now");
+                    note(&mut report.done, verdict);
+                }
             }
         }
         report.done.rows += replicas.len() as u64;
@@ -84,36 +98,52 @@ impl BlockMap {
         Ok(())
     }
 
-    /// The common row: a finalized replica of a complete block, known already. False if it is not that.
-    fn take_known_row(&self, report: &mut Report, place: u32, replica: &ReportedReplica) -> bool {
+    /// Deals with the common row: a finalized replica of a complete block, known already.
+    fn look_at_row(&self, report: &mut Report, place: u32, replica: &ReportedReplica) -> Row {
         let (last_id, last_slot) = report.last;
         let guess = last_slot.wrapping_add(replica.block.id.0.wrapping_sub(last_id.0) as u32);
         let slot = match self.arena.is_at(guess, replica.block.id) {
             true => guess,
             false => match self.arena.find(replica.block.id) {
                 Some(slot) => slot,
-                None => return false,
+                None => return Row::Unusual,
             },
         };
         report.last = (replica.block.id, slot);
         let record = self.arena.record(slot);
-        if !record.holds_inline(place) {
-            // A row that says again what an earlier one said, or the contrary, is dropped.
-            return report.seen.contains(slot) && self.arena.holds(slot, place) && {
-                report.done.duplicates += 1;
-                true
-            };
-        }
         let fits = replica.state == ReplicaState::Finalized
             && record.state() == BlockState::Complete
             && record.stamp() == replica.block.generation_stamp
             && record.length() == replica.block.length
             && (self.redundancy.corrupt.is_empty() || !self.redundancy.corrupt.contains(record.id(), place));
+        if !self.arena.holds(slot, place) {
+            return if fits { Row::New(slot) } else { Row::Unusual };
+        }
+        // A row that says again what an earlier one said, or the contrary, is dropped.
         if fits || report.seen.contains(slot) {
             report.done.duplicates += u64::from(!report.seen.insert(slot));
-            return true;
+            return Row::Done;
         }
-        false
+        Row::Unusual
+    }
+
+    /// The short way for the flood of rows after a start, when nothing is copied or deleted yet and nothing
+    /// special is known of any replica. False if this is not such a moment, or the server has the block on
+    /// another storage.
+    fn add_at_start(&mut self, slot: u32, place: u32) -> bool {
+        let server = self.storages.get(place).server;
+        if self.may_command()
+            || !self.redundancy.corrupt.is_empty()
+            || self.redundancy.pending.len() > 0
+            || !self.servers.get(server).deletions.is_empty()
+            || self.arena.places(slot).iter().any(|other| self.storages.get(other).server == server)
+        {
+            return false;
+        }
+        self.arena.add_place(slot, place);
+        self.storages.get_mut(place).blocks += 1;
+        self.counts.safe += u64::from(self.arena.place_count(slot) == self.min_replication());
+        true
     }
 
     /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
