@@ -252,3 +252,44 @@ impl Drop for NullServer {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_operation_is_made_once_over_all_connections() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let config = rpc::ServerConfig::new(address, Arc::new(rpc::NullService));
+        let server = rpc::Server::bind(config).unwrap();
+        let session =
+            Session { address: server.local_addr(), user: "ann".into(), connections: 3, in_flight: 4 };
+        for op in Op::value_variants() {
+            let work = Workload { op: *op, directory: "/b".into(), files: 10, directory_entries: 3 };
+            let outcome = session.run(&Arc::new(work), 5..106).await.unwrap();
+            assert_eq!(outcome.latency.len(), 101, "{op:?}");
+            assert!(outcome.errors.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn refusals_are_counted_by_class() {
+        struct Refusing;
+        impl rpc::Service for Refusing {
+            fn protocols(&self) -> &[(&'static str, u64)] {
+                &[(proto::protocol::CLIENT_NAMENODE, 1)]
+            }
+            fn call(&self, call: rpc::Call, reply: rpc::Replier) {
+                let request: proto::hdfs::MkdirsRequestProto = call.decode().unwrap();
+                reply.fs_error(&base::FsError::SafeMode(format!("not {}", request.src)));
+            }
+        }
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = rpc::Server::bind(rpc::ServerConfig::new(address, Arc::new(Refusing))).unwrap();
+        let session =
+            Session { address: server.local_addr(), user: "ann".into(), connections: 1, in_flight: 2 };
+        let work = Workload { op: Op::Mkdir, directory: "/b".into(), files: 1, directory_entries: 1 };
+        let outcome = session.run(&Arc::new(work), 0..20).await.unwrap();
+        assert_eq!(outcome.errors.into_values().collect::<Vec<_>>(), [20]);
+    }
+}

@@ -309,3 +309,67 @@ fn a_context_is_what_the_generated_reader_reads() {
         ("ann", "eve", Some("a.B"))
     );
 }
+
+/// What `hdfs dfs -mkdir /a/b/c` of Hadoop 3.5.0 sent to a NameNode of the same release, from the first byte
+/// to the last, and what came back.
+const HADOOP_REQUESTS: &[u8] = include_bytes!("../../testdata/hadoop-3.5.0-mkdir-requests.bin");
+const HADOOP_REPLIES: &[u8] = include_bytes!("../../testdata/hadoop-3.5.0-mkdir-replies.bin");
+
+fn frames(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut frames = Vec::new();
+    while let Some(length) = frame_length(bytes, 1 << 20).unwrap() {
+        frames.push(&bytes[4..4 + length]);
+        bytes = &bytes[4 + length..];
+    }
+    assert!(bytes.is_empty());
+    frames
+}
+
+#[test]
+fn what_hadoop_s_client_sends_is_understood() {
+    let simple = Preamble::Hadoop { service_class: 0, auth: AuthProtocol::None };
+    assert_eq!(parse_preamble(HADOOP_REQUESTS), simple);
+    let frames = frames(&HADOOP_REQUESTS[7..]);
+    let mut calls = Vec::new();
+    for frame in &frames[1..] {
+        let mut cursor = Cursor::new(frame);
+        let header = parse_request_header(&mut cursor).unwrap();
+        assert_eq!(super::check_header(&header), Ok(()));
+        assert_eq!((header.kind, header.client_id.len(), header.retry_count), (Some(2), 16, 0));
+        assert_eq!(header.caller_context, Some("CLI"));
+        let call = parse_call_header(&mut cursor).unwrap();
+        assert_eq!((call.protocol, call.version), (crate::protocol::CLIENT_NAMENODE, 1));
+        let request = cursor.delimited().unwrap();
+        assert!(cursor.is_empty());
+        calls.push((header.call_id, call.method, request));
+    }
+    let methods: Vec<_> = calls.iter().map(|(id, method, _)| (*id, *method)).collect();
+    assert_eq!(methods, [(0, "getFileInfo"), (1, "getFileInfo"), (2, "mkdirs")]);
+    let mkdirs: crate::hdfs::MkdirsRequestProto = crate::decode(calls[2].2.to_vec().into()).unwrap();
+    assert_eq!((mkdirs.src.as_str(), mkdirs.masked.perm, mkdirs.create_parent), ("/a/b/c", 0o755, true));
+
+    let mut cursor = Cursor::new(frames[0]);
+    assert_eq!(parse_request_header(&mut cursor).unwrap().call_id, super::CALL_CONNECTION_CONTEXT);
+    let context = IpcConnectionContextProto::decode(cursor.delimited().unwrap()).unwrap();
+    assert_eq!(context.user_info.unwrap().effective_user(), "root");
+}
+
+/// The same replies, written here, are the same bytes.
+#[test]
+fn replies_are_those_of_hadoop_s_server() {
+    let mut ours = BytesMut::new();
+    for frame in frames(HADOOP_REPLIES) {
+        let mut cursor = Cursor::new(frame);
+        let header = parse_reply(&mut cursor).unwrap();
+        assert_eq!(header.status, Status::Success);
+        let response = cursor.delimited().unwrap();
+        let to = ReplyTo {
+            call_id: header.call_id,
+            client_id: Some(ClientId(header.client_id.try_into().unwrap())),
+            retry_count: header.retry_count,
+            state_id: header.state_id,
+        };
+        put_success(&mut ours, to, response.len(), |out| out.extend_from_slice(response));
+    }
+    assert_eq!(ours, HADOOP_REPLIES);
+}
