@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Something that recovery met and could deal with. Worth a line in the log.
+/// Something that recovery met and could deal with. Worth a line in the log of whoever opened the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub file: PathBuf,
@@ -215,9 +215,6 @@ impl Recovery {
         }
         self.file.store(&*self.env.disk).map_err(|(file, source)| RecoverError::Io { file, source })?;
         let recovered = Recovered { end, replayed: walk.replayed, findings: self.findings };
-        for finding in &recovered.findings {
-            tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
-        }
         let journal = Journal::open(Opened {
             env: self.env,
             directory: self.directory,

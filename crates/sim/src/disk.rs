@@ -77,6 +77,8 @@ struct State {
     sync_fault: Option<(u64, Fault)>,
     write_fault: Option<(u64, Fault)>,
     free_bytes: u64,
+    /// Syncs of files answer without doing anything.
+    lies: bool,
     syncs: u64,
     /// A hash over all that was asked of this disk.
     trace: u64,
@@ -102,6 +104,7 @@ impl SimDisk {
             sync_fault: None,
             write_fault: None,
             free_bytes: 1 << 40,
+            lies: false,
             syncs: 0,
             trace: 0,
         };
@@ -170,6 +173,11 @@ impl SimDisk {
 
     pub fn set_free_bytes(&self, free_bytes: u64) {
         self.state.lock().free_bytes = free_bytes;
+    }
+
+    /// From now on syncs of files succeed and do nothing: a world in which every checker must raise its voice.
+    pub fn lie_about_syncs(&self) {
+        self.state.lock().lies = true;
     }
 
     /// Syncs of files and directories so far.
@@ -272,7 +280,9 @@ impl State {
             self.content(file).forget_pending();
             return Err(fault.error());
         }
-        self.content(file).sync();
+        if !self.lies {
+            self.content(file).sync();
+        }
         Ok(())
     }
 }

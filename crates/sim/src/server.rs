@@ -158,24 +158,17 @@ impl Server {
         &self.journal
     }
 
-    /// Applies planned operations and appends them as one batch. They are answered when they have committed.
-    pub fn execute(&mut self, calls: Vec<(CallOrigin, PlannedCall)>, history: &mut History) {
+    /// Applies a planned operation and appends it. It is answered when it has committed.
+    pub fn execute(&mut self, origin: CallOrigin, planned: PlannedCall, history: &mut History) {
         let Some(epoch) = self.serving() else { return };
-        let mut proposals = Vec::new();
-        for (origin, planned) in calls {
-            let sn = Sn(self.member.end().id.sn.0 + 1 + proposals.len() as u64);
-            let reply = self.apply_edit(TxId { epoch, sn }, &planned.edit);
-            let fingerprint = planned.fingerprint;
-            history.calls.push(Call { origin, fingerprint, reply, sn, is_acknowledged: false });
-            let mut payload = Vec::new();
-            planned.edit.encode(&mut payload);
-            proposals.push((
-                Proposal { kind: EntryKind::Operation, payload: payload.into() },
-                self.namespace.digest(),
-            ));
-        }
-        let digests = proposals.iter().map(|(_, digest)| *digest).collect();
-        self.propose(proposals.into_iter().map(|(proposal, _)| proposal).collect(), digests, history);
+        let sn = Sn(self.member.end().id.sn.0 + 1);
+        let reply = self.apply_edit(TxId { epoch, sn }, &planned.edit);
+        let fingerprint = planned.fingerprint;
+        history.calls.push(Call { origin, fingerprint, reply, sn, is_acknowledged: false });
+        let mut payload = Vec::new();
+        planned.edit.encode(&mut payload);
+        let proposal = Proposal { kind: EntryKind::Operation, payload: payload.into() };
+        self.propose(proposal, history);
     }
 
     fn apply_edit(&mut self, at: TxId, edit: &Edit) -> Reply {
@@ -199,10 +192,9 @@ impl Server {
                         let sn = Sn(self.member.end().id.sn.0 + 1);
                         self.namespace.skip_to(TxId { epoch: self.serving().unwrap_or_default(), sn });
                         let payload = checkpoint.encode();
-                        let digest = self.namespace.digest();
                         self.image = ImageStage::Proposed(sn, checkpoint);
                         let proposal = Proposal { kind: EntryKind::Checkpoint, payload };
-                        self.propose(vec![proposal], vec![digest], history);
+                        self.propose(proposal, history);
                     }
                     Err(error) => history.note(format!("no image: {error}")),
                 }
@@ -217,20 +209,20 @@ impl Server {
         }
     }
 
-    fn propose(&mut self, proposals: Vec<Proposal>, digests: Vec<u64>, history: &mut History) {
+    /// The namespace has applied the proposal already.
+    fn propose(&mut self, proposal: Proposal, history: &mut History) {
         let now = self.env.clock.moment();
-        let effects = self.member.step(now, Input::Propose(proposals));
-        self.carry_out(effects, Some(digests), history);
+        let effects = self.member.step(now, Input::Propose(vec![proposal]));
+        self.carry_out(effects, true, history);
     }
 
     fn step(&mut self, input: Input, history: &mut History) {
         let now = self.env.clock.moment();
         let effects = self.member.step(now, input);
-        self.carry_out(effects, None, history);
+        self.carry_out(effects, false, history);
     }
 
-    /// `digests` are those after each entry, where the caller has already applied them.
-    fn carry_out(&mut self, mut effects: Effects, digests: Option<Vec<u64>>, history: &mut History) {
+    fn carry_out(&mut self, mut effects: Effects, is_applied: bool, history: &mut History) {
         if let Some(change) = effects.take_change() {
             let version = Version(change.expected_version);
             let answer = coord::wait(|done| self.coordinator.change(GROUP, version, change.view, done));
@@ -259,15 +251,11 @@ impl Server {
             let outgoing = effects.release_at_once();
             return self.deliver(outgoing, history);
         }
-        for (index, entry) in entries.iter().enumerate() {
-            let digest = match &digests {
-                Some(digests) => digests[index],
-                None => {
-                    apply(&mut self.namespace, entry).expect("an own entry can be applied");
-                    self.namespace.digest()
-                }
-            };
-            history.states.insert(entry.id.sn, (entry.point(), digest));
+        for entry in &entries {
+            if !is_applied {
+                apply(&mut self.namespace, entry).expect("an own entry can be applied");
+            }
+            history.states.insert(entry.id.sn, (entry.point(), self.namespace.digest()));
         }
         let answers = self.answers.clone();
         let appended = self.journal.append(entries, Box::new(move |answer| answers.lock().push_back(answer)));

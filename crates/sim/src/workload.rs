@@ -120,7 +120,12 @@ impl Workload {
 
     fn path(&mut self) -> String {
         let depth = 1 + self.dice.below(3);
-        (0..depth).map(|_| format!("/{}", self.dice.pick(&NAMES))).collect()
+        let mut path: String = (0..depth).map(|_| format!("/{}", self.dice.pick(&NAMES))).collect();
+        // Records of several sectors.
+        for _ in 0..if self.dice.chance(10) { self.dice.below(8) } else { 0 } {
+            path.push_str(&format!("/{}", "n".repeat(200)));
+        }
+        path
     }
 }
 

@@ -10,7 +10,7 @@ fn replayable(seed: u64, options: Options) -> sim::scenario::lone_server::Outcom
 
 #[test]
 fn acknowledged_edits_survive_whatever_the_disk_does() {
-    let count = std::env::var("CLOVER_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let count = std::env::var("CLOVER_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
     let (mut acknowledged, mut lives) = (0, 0);
     for seed in 0..count {
         let outcome = replayable(seed, Options::default());
@@ -26,4 +26,11 @@ fn the_same_seed_gives_the_same_bytes() {
         assert_eq!(replayable(seed, Options::default()), replayable(seed, Options::default()));
     }
     assert_ne!(replayable(1, Options::default()), replayable(2, Options::default()));
+}
+
+#[test]
+fn a_disk_that_only_says_that_it_syncs_is_found_out() {
+    let options = Options { disk_lies: true, disk_faults: false, ..Options::default() };
+    let found = (0..5).filter(|seed| std::panic::catch_unwind(|| run(*seed, options)).is_err()).count();
+    assert!(found >= 4, "only {found} of 5 runs noticed");
 }

@@ -20,11 +20,13 @@ pub struct Options {
     /// Percentage of events that end a life.
     pub crash_percent: u64,
     pub disk_faults: bool,
+    /// Plants the bug that all checkers exist for: the disk only says that it syncs.
+    pub disk_lies: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { events: 600, crash_percent: 2, disk_faults: true }
+        Self { events: 600, crash_percent: 2, disk_faults: true, disk_lies: false }
     }
 }
 
@@ -57,6 +59,9 @@ struct World {
 /// Runs the scenario; panics with a sentence if something acknowledged is lost or changed.
 pub fn run(seed: u64, options: Options) -> Outcome {
     let mut world = World::new(seed);
+    if options.disk_lies {
+        world.disk.lie_about_syncs();
+    }
     for _ in 0..options.events {
         world.event(options);
     }
@@ -137,7 +142,6 @@ impl World {
         if server.serving().is_none() {
             return;
         }
-        let mut batch = Vec::new();
         self.calls += 1;
         let origin = CallOrigin {
             client_id: ClientId([3; 16]),
@@ -148,10 +152,7 @@ impl World {
         let (now, moment) = (self.clock.timestamp(), self.clock.moment());
         if let Some(planned) = self.workload.plan(&server.namespace, origin, now, moment) {
             self.history.note(format!("call {} {}", self.calls, planned.name));
-            batch.push((origin, planned));
-        }
-        if !batch.is_empty() {
-            server.execute(batch, &mut self.history);
+            server.execute(origin, planned, &mut self.history);
         }
     }
 
