@@ -4,6 +4,7 @@
 //! with an `Args` that clap parses and a `run` that returns the process's exit code; what is decided here and
 //! not in a library below is only how to talk to a person. Start with [`Command`].
 
+mod allocator;
 mod bench;
 mod client_config;
 mod completions;
@@ -21,7 +22,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Counted = allocator::Counted;
 
 /// A distributed file system that every Hadoop program already speaks to.
 #[derive(Debug, Parser)]
