@@ -193,10 +193,23 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     }
     let outbox = Arc::new(Outbox::default());
     let Some(number) = shared.enter(&outbox) else { return };
+    let _entry = Entry { shared: &shared, outbox: &outbox, number };
     let result = Connection::new(stream, peer, Arc::clone(&shared), Arc::clone(&outbox)).run().await;
-    outbox.abandon();
-    shared.leave(number);
     if let Err(error) = result {
         tracing::debug!(%peer, %error, "connection closed");
+    }
+}
+
+/// A connection's place in the list of the open ones; gone with its task, however that ends.
+struct Entry<'a> {
+    shared: &'a Shared,
+    outbox: &'a Outbox,
+    number: u64,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.outbox.abandon();
+        self.shared.leave(self.number);
     }
 }
