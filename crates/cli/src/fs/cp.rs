@@ -123,13 +123,13 @@ impl Copy {
     }
 
     async fn start(&mut self, shell: &mut Shell, source: Item, status: FileStatus, target: Item) {
+        if target.exists() && (target.is_dir() || !self.options.force) {
+            return shell.fail(&Failure::exists(&target.shown));
+        }
         self.transfer.progress.expect(status.length);
         let progress = self.transfer.progress.clone();
         let (options, preserve) = (self.options.clone(), self.preserve);
         let copy = async move {
-            if target.exists() && (target.is_dir() || !options.force) {
-                return Err(Failure::exists(&target.shown));
-            }
             let bytes = read_remote(source.fs.clone(), source.path.clone());
             upload(&target.fs, &target.path, &source.shown, bytes, &options, &progress).await?;
             preserve.apply(&status, &target).await

@@ -104,13 +104,13 @@ impl Get {
     }
 
     async fn start(&mut self, shell: &mut Shell, source: Item, status: FileStatus, target: PathBuf) {
+        if target.symlink_metadata().is_ok() && (target.is_dir() || !self.args.options.force) {
+            return shell.fail(&Failure::exists(&target.display().to_string()));
+        }
         self.transfer.progress.expect(status.length);
         let progress = self.transfer.progress.clone();
         let (options, preserve) = (self.args.options.clone(), self.args.preserve);
         let copy = async move {
-            if target.symlink_metadata().is_ok() && (target.is_dir() || !options.force) {
-                return Err(Failure::exists(&target.display().to_string()));
-            }
             download(&source.fs, &source.path, &target, &options, &progress).await?;
             match preserve {
                 true => local::preserve_locally(&target, &status),

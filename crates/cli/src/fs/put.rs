@@ -138,13 +138,13 @@ impl Put {
     }
 
     async fn start(&mut self, shell: &mut Shell, source: PathBuf, metadata: Metadata, target: Item) {
+        if target.exists() && (target.is_dir() || !self.args.options.force) {
+            return shell.fail(&Failure::exists(&target.shown));
+        }
         self.transfer.progress.expect(metadata.len());
         let progress = self.transfer.progress.clone();
         let (options, preserve, is_move) = (self.args.options.clone(), self.args.preserve, self.is_move);
         let copy = async move {
-            if target.exists() && (target.is_dir() || !options.force) {
-                return Err(Failure::exists(&target.shown));
-            }
             let file = File::open(&source).map_err(|error| Failure::local(&source, error))?;
             let name = source.display().to_string();
             upload(&target.fs, &target.path, &name, read_local(file), &options, &progress).await?;
