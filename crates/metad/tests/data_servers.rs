@@ -1,0 +1,360 @@
+//! A data server, spoken by hand: what it is told, what it is refused, and what its lies lead to.
+
+use bytes::Bytes;
+use env::Env;
+use metad::{FileDefaults, MetaConfig, MetaServer};
+use namespace::{AccessPolicy, Limits};
+use proto::hdfs::{self as p, datanode as d};
+use rpc::{CallError, Client, ClientOptions};
+use std::path::Path;
+
+const USER: &str = "alice";
+const STORAGE: &str = "DS-1";
+const HOLDER: &str = "DFSClient_test_1";
+
+struct Cluster {
+    _directory: tempfile::TempDir,
+    server: MetaServer,
+    files: Client,
+    data: Client,
+    info: p::NamespaceInfoProto,
+}
+
+impl Cluster {
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap()).unwrap();
+        let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+        let connect =
+            |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
+        let files = connect(proto::protocol::CLIENT_NAMENODE);
+        let data = connect(proto::protocol::DATANODE);
+        let version: p::VersionResponseProto =
+            data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
+        Self { _directory: directory, server, files, data, info: version.info }
+    }
+
+    fn registration(&self, uuid: &str) -> d::DatanodeRegistrationProto {
+        d::DatanodeRegistrationProto {
+            datanode_id: p::DatanodeIdProto {
+                ip_addr: "0.0.0.0".into(),
+                host_name: "worker".into(),
+                datanode_uuid: uuid.into(),
+                xfer_port: 9866,
+                info_port: 9864,
+                ipc_port: 9867,
+                info_secure_port: None,
+            },
+            storage_info: p::StorageInfoProto {
+                layout_version: -57i32 as u32,
+                ..self.info.storage_info.clone()
+            },
+            keys: p::ExportedBlockKeysProto::default(),
+            software_version: "3.5.0".into(),
+        }
+    }
+
+    async fn register(
+        &self,
+        registration: d::DatanodeRegistrationProto,
+    ) -> Result<d::DatanodeRegistrationProto, CallError> {
+        let request = d::RegisterDatanodeRequestProto { registration };
+        let response: d::RegisterDatanodeResponseProto = self.data.call("registerDatanode", &request).await?;
+        Ok(response.registration)
+    }
+
+    async fn registered(&self) -> d::DatanodeRegistrationProto {
+        let registration = self.register(self.registration("uuid-1")).await.unwrap();
+        assert!(self.heartbeat(&registration).await.unwrap().cmds.is_empty());
+        assert!(self.full_report(&registration, &self.pool(), report(&[])).await.unwrap().is_none());
+        registration
+    }
+
+    fn pool(&self) -> String {
+        self.info.block_pool_id.clone()
+    }
+
+    async fn heartbeat(
+        &self,
+        registration: &d::DatanodeRegistrationProto,
+    ) -> Result<d::HeartbeatResponseProto, CallError> {
+        #[allow(deprecated)]
+        let storage = p::StorageReportProto {
+            storage_uuid: STORAGE.into(),
+            capacity: Some(100 << 30),
+            remaining: Some(90 << 30),
+            storage: Some(storage()),
+            ..p::StorageReportProto::default()
+        };
+        let request = d::HeartbeatRequestProto {
+            registration: registration.clone(),
+            reports: vec![storage],
+            request_full_block_report_lease: Some(true),
+            ..d::HeartbeatRequestProto::default()
+        };
+        self.data.call("sendHeartbeat", &request).await
+    }
+
+    async fn full_report(
+        &self,
+        registration: &d::DatanodeRegistrationProto,
+        pool: &str,
+        report: d::StorageBlockReportProto,
+    ) -> Result<Option<d::DatanodeCommandProto>, CallError> {
+        let request = d::BlockReportRequestProto {
+            registration: registration.clone(),
+            block_pool_id: pool.into(),
+            reports: vec![report],
+            context: None,
+        };
+        let response: d::BlockReportResponseProto = self.data.call("blockReport", &request).await?;
+        Ok(response.cmd)
+    }
+
+    async fn received(&self, registration: &d::DatanodeRegistrationProto, block: p::BlockProto) {
+        #[allow(deprecated)]
+        let storage = d::StorageReceivedDeletedBlocksProto {
+            storage_uuid: STORAGE.into(),
+            storage: Some(storage()),
+            blocks: vec![d::ReceivedDeletedBlockInfoProto {
+                block,
+                status: d::received_deleted_block_info_proto::BlockStatus::Received as i32,
+                delete_hint: None,
+            }],
+        };
+        let request = d::BlockReceivedAndDeletedRequestProto {
+            registration: registration.clone(),
+            block_pool_id: self.pool(),
+            blocks: vec![storage],
+        };
+        let _: d::BlockReceivedAndDeletedResponseProto =
+            self.data.call("blockReceivedAndDeleted", &request).await.unwrap();
+    }
+
+    /// A closed file of one block, whose only replica is reported.
+    async fn write(&self, registration: &d::DatanodeRegistrationProto, path: &str) -> p::BlockProto {
+        let create = p::CreateRequestProto {
+            src: path.into(),
+            masked: p::FsPermissionProto { perm: 0o644 },
+            client_name: HOLDER.into(),
+            create_flag: 1,
+            create_parent: true,
+            replication: 1,
+            block_size: 128 << 20,
+            ..p::CreateRequestProto::default()
+        };
+        let _: p::CreateResponseProto = self.files.call("create", &create).await.unwrap();
+        let add = p::AddBlockRequestProto {
+            src: path.into(),
+            client_name: HOLDER.into(),
+            ..p::AddBlockRequestProto::default()
+        };
+        let added: p::AddBlockResponseProto = self.files.call("addBlock", &add).await.unwrap();
+        assert_eq!(added.block.locs.len(), 1);
+        assert_eq!(added.block.locs[0].id.ip_addr, "127.0.0.1");
+        assert_eq!(added.block.storage_i_ds, [STORAGE]);
+        let last = p::ExtendedBlockProto { num_bytes: Some(77), ..added.block.b };
+        let block =
+            p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
+        let complete = p::CompleteRequestProto {
+            src: path.into(),
+            client_name: HOLDER.into(),
+            last: Some(last),
+            ..p::CompleteRequestProto::default()
+        };
+        // The report arrives while the call waits for it.
+        let report = async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            self.received(registration, block).await;
+        };
+        let (closed, ()) =
+            tokio::join!(self.files.call::<_, p::CompleteResponseProto>("complete", &complete), report);
+        assert!(closed.unwrap().result);
+        block
+    }
+
+    async fn locations(&self, path: &str) -> Vec<p::LocatedBlockProto> {
+        let request = p::GetBlockLocationsRequestProto { src: path.into(), offset: 0, length: 1 << 30 };
+        let response: p::GetBlockLocationsResponseProto =
+            self.files.call("getBlockLocations", &request).await.unwrap();
+        response.locations.unwrap().blocks
+    }
+
+    async fn stop(self) {
+        drop((self.files, self.data));
+        self.server.shutdown().await;
+    }
+}
+
+fn config(directory: &Path) -> MetaConfig {
+    let any = "127.0.0.1:0".parse().unwrap();
+    MetaConfig {
+        name_directory: directory.to_owned(),
+        rpc_address: any,
+        http_address: None,
+        limits: Limits {
+            access: AccessPolicy { superuser: USER.into(), ..AccessPolicy::default() },
+            ..Limits::default()
+        },
+        defaults: FileDefaults::default(),
+        blocks: blocks::Config {
+            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
+            ..Default::default()
+        },
+        complete_wait_ms: 10_000,
+        edits_per_image: 1_000_000,
+        image_period_ms: 3_600_000,
+        call_queue: Default::default(),
+        racks: Vec::new(),
+    }
+}
+
+fn storage() -> p::DatanodeStorageProto {
+    p::DatanodeStorageProto { storage_uuid: STORAGE.into(), state: Some(0), storage_type: Some(1) }
+}
+
+fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Rows of id, length, stamp, state.
+fn report(rows: &[[i64; 4]]) -> d::StorageBlockReportProto {
+    let mut bytes = Vec::new();
+    for [id, length, stamp, state] in rows {
+        put_varint((id << 1 ^ id >> 63) as u64, &mut bytes);
+        for number in [length, stamp, state] {
+            put_varint(*number as u64, &mut bytes);
+        }
+    }
+    d::StorageBlockReportProto {
+        storage: storage(),
+        blocks: Vec::new(),
+        number_of_blocks: Some(rows.len() as u64),
+        blocks_buffers: vec![Bytes::from(bytes)],
+    }
+}
+
+fn row(block: p::BlockProto) -> [i64; 4] {
+    [block.block_id as i64, block.num_bytes.unwrap() as i64, block.gen_stamp as i64, 0]
+}
+
+fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
+    match answer {
+        Err(CallError::Remote { class: found, message, .. }) => {
+            assert!(found.ends_with(class), "{found}: {message}");
+            message
+        }
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+fn is_register(command: &d::DatanodeCommandProto) -> bool {
+    command.cmd_type == d::datanode_command_proto::Type::RegisterCommand as i32
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_written_closed_read_and_deleted_through_a_data_server() {
+    let cluster = Cluster::start().await;
+    let server = cluster.registered().await;
+    assert_eq!(server.datanode_id.ip_addr, "127.0.0.1", "it is known by the address it speaks from");
+    let response = cluster.heartbeat(&server).await.unwrap();
+    assert_eq!(response.ha_status.state, p::nnha_status_heartbeat_proto::State::Active as i32);
+    assert_ne!(response.full_block_report_lease_id, Some(0));
+
+    let block = cluster.write(&server, "/file").await;
+    let located = cluster.locations("/file").await;
+    assert_eq!((located[0].b.block_id, located[0].locs.len()), (block.block_id, 1));
+
+    let delete = p::DeleteRequestProto { src: "/file".into(), recursive: false };
+    let _: p::DeleteResponseProto = cluster.files.call("delete", &delete).await.unwrap();
+    let commands = cluster.heartbeat(&server).await.unwrap().cmds;
+    let orders = commands[0].blk_cmd.as_ref().unwrap();
+    assert_eq!(orders.action, d::block_command_proto::Action::Invalidate as i32);
+    assert_eq!(orders.block_pool_id, cluster.pool());
+    assert_eq!((orders.blocks[0].block_id, orders.blocks[0].gen_stamp), (block.block_id, block.gen_stamp));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_refused_with_hadoops_errors() {
+    let cluster = Cluster::start().await;
+    let refuse = async |change: fn(&mut d::DatanodeRegistrationProto), class| {
+        let mut registration = cluster.registration("uuid-1");
+        change(&mut registration);
+        refused(cluster.register(registration.clone()).await, class)
+    };
+    let another_cluster = |it: &mut d::DatanodeRegistrationProto| it.storage_info.cluster_id = "CID-x".into();
+    let message = refuse(another_cluster, ".UnregisteredNodeException").await;
+    assert!(message.starts_with("Unregistered server: DatanodeRegistration("), "{message}");
+    refuse(|it| it.storage_info.namespce_id ^= 1, ".UnregisteredNodeException").await;
+    refuse(|it| it.storage_info.layout_version = -58i32 as u32, ".IncorrectVersionException").await;
+    refuse(|it| it.software_version = "2.7.0".into(), ".IncorrectVersionException").await;
+    refuse(|it| it.datanode_id.xfer_port = 1 << 20, ".HadoopIllegalArgumentException").await;
+    refuse(|it| it.datanode_id.datanode_uuid.clear(), "IOException").await;
+
+    // Who is not registered is told to register, and one with another's uuid is sent away.
+    let stranger = cluster.registration("uuid-1");
+    assert!(is_register(&cluster.heartbeat(&stranger).await.unwrap().cmds[0]));
+    let answer = cluster.full_report(&stranger, &cluster.pool(), report(&[])).await.unwrap();
+    assert!(is_register(&answer.unwrap()));
+    cluster.registered().await;
+    let mut impostor = cluster.registration("uuid-1");
+    impostor.datanode_id.ip_addr = "10.9.9.9".into();
+    let message = refused(cluster.heartbeat(&impostor).await, ".UnregisteredNodeException");
+    assert!(message.contains("Node 127.0.0.1:9866 is expected to serve this storage."), "{message}");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lying_reports_are_dropped_and_cost_the_namespace_nothing() {
+    let cluster = Cluster::start().await;
+    let server = cluster.registered().await;
+    let block = cluster.write(&server, "/file").await;
+    let [id, length, stamp, state] = row(block);
+    let nonsense = [
+        report(&[
+            [id, -1, stamp, state],
+            [-id, length, stamp, state],
+            [id, length, -5, state],
+            [id, length, stamp, 14],
+        ]),
+        report(&[[id, length, stamp, 0], [id, length, stamp, 0], [id, length + 1, stamp, 0]]),
+        report(&[[id, length, stamp, 0], [id + 1_000, 5, stamp + 1_000, 0], [i64::MAX, 5, i64::MAX, 0]]),
+    ];
+    for report in nonsense {
+        assert!(cluster.full_report(&server, &cluster.pool(), report).await.unwrap().is_none());
+    }
+    let foreign = report(&[[id, length + 1, stamp, 0]]);
+    assert!(cluster.full_report(&server, "BP-foreign", foreign).await.unwrap().is_none());
+    let absurd =
+        d::StorageBlockReportProto { number_of_blocks: Some(1_000_000_000), ..report(&[row(block)]) };
+    let message = refused(cluster.full_report(&server, &cluster.pool(), absurd).await, "IOException");
+    assert!(message.contains("ends after 1 of 1000000000 replicas"), "{message}");
+
+    assert!(cluster.heartbeat(&server).await.unwrap().cmds.is_empty(), "nothing is to be deleted");
+    assert!(cluster.full_report(&server, &cluster.pool(), report(&[row(block)])).await.unwrap().is_none());
+    let located = cluster.locations("/file").await;
+    assert_eq!((located[0].locs.len(), located[0].corrupt, located[0].b.num_bytes), (1, false, Some(77)));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_gives_up_is_no_longer_offered() {
+    let cluster = Cluster::start().await;
+    let server = cluster.registered().await;
+    cluster.write(&server, "/file").await;
+    let request = d::ErrorReportRequestProto {
+        registartion: server.clone(),
+        error_code: d::error_report_request_proto::ErrorCode::FatalDiskError as u32,
+        msg: "all volumes are gone".into(),
+    };
+    let _: d::ErrorReportResponseProto = cluster.data.call("errorReport", &request).await.unwrap();
+    assert!(cluster.locations("/file").await[0].locs.is_empty());
+    assert!(is_register(&cluster.heartbeat(&server).await.unwrap().cmds[0]));
+    cluster.stop().await;
+}
