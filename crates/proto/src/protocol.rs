@@ -22,29 +22,51 @@ pub const REFRESH_AUTHORIZATION_POLICY: &str =
 pub const REFRESH_USER_MAPPINGS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 pub const GET_USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 
-/// Which service of the definitions a protocol's name means.
-const SERVICE_OF: &[(&str, &str)] = &[
-    (CLIENT_NAMENODE, "hadoop.hdfs.ClientNamenodeProtocol"),
-    (DATANODE, "hadoop.hdfs.datanode.DatanodeProtocolService"),
-    (DATANODE_LIFELINE, "hadoop.hdfs.datanodelifeline.DatanodeLifelineProtocolService"),
-    (NAMENODE, "hadoop.hdfs.namenode.NamenodeProtocolService"),
-    (INTER_DATANODE, "hadoop.hdfs.InterDatanodeProtocolService"),
-    (CLIENT_DATANODE, "hadoop.hdfs.ClientDatanodeProtocolService"),
-    (RECONFIGURATION, "hadoop.hdfs.ReconfigurationProtocolService"),
-    (HA_SERVICE, "hadoop.common.HAServiceProtocolService"),
-    (ZKFC, "hadoop.common.ZKFCProtocolService"),
-    (PROTOCOL_META_INFO, "hadoop.common.ProtocolInfoService"),
-    (GENERIC_REFRESH, "hadoop.common.GenericRefreshProtocolService"),
-    (REFRESH_CALL_QUEUE, "hadoop.common.RefreshCallQueueProtocolService"),
-    (REFRESH_AUTHORIZATION_POLICY, "hadoop.common.RefreshAuthorizationPolicyProtocolService"),
-    (REFRESH_USER_MAPPINGS, "hadoop.common.RefreshUserMappingsProtocolService"),
-    (GET_USER_MAPPINGS, "hadoop.common.GetUserMappingsProtocolService"),
+/// Which methods a protocol's name means.
+const METHODS_OF: &[(&str, &[&str])] = &[
+    (CLIENT_NAMENODE, methods_of_service("hadoop.hdfs.ClientNamenodeProtocol")),
+    (DATANODE, methods_of_service("hadoop.hdfs.datanode.DatanodeProtocolService")),
+    (DATANODE_LIFELINE, methods_of_service("hadoop.hdfs.datanodelifeline.DatanodeLifelineProtocolService")),
+    (NAMENODE, methods_of_service("hadoop.hdfs.namenode.NamenodeProtocolService")),
+    (INTER_DATANODE, methods_of_service("hadoop.hdfs.InterDatanodeProtocolService")),
+    (CLIENT_DATANODE, methods_of_service("hadoop.hdfs.ClientDatanodeProtocolService")),
+    (RECONFIGURATION, methods_of_service("hadoop.hdfs.ReconfigurationProtocolService")),
+    (HA_SERVICE, methods_of_service("hadoop.common.HAServiceProtocolService")),
+    (ZKFC, methods_of_service("hadoop.common.ZKFCProtocolService")),
+    (PROTOCOL_META_INFO, methods_of_service("hadoop.common.ProtocolInfoService")),
+    (GENERIC_REFRESH, methods_of_service("hadoop.common.GenericRefreshProtocolService")),
+    (REFRESH_CALL_QUEUE, methods_of_service("hadoop.common.RefreshCallQueueProtocolService")),
+    (
+        REFRESH_AUTHORIZATION_POLICY,
+        methods_of_service("hadoop.common.RefreshAuthorizationPolicyProtocolService"),
+    ),
+    (REFRESH_USER_MAPPINGS, methods_of_service("hadoop.common.RefreshUserMappingsProtocolService")),
+    (GET_USER_MAPPINGS, methods_of_service("hadoop.common.GetUserMappingsProtocolService")),
 ];
+
+/// Finds a service of the definitions, while compiling: a name that is none does not compile.
+const fn methods_of_service(name: &str) -> &'static [&'static str] {
+    let mut index = 0;
+    while index < SERVICES.len() {
+        if same(SERVICES[index].0.as_bytes(), name.as_bytes()) {
+            return SERVICES[index].1;
+        }
+        index += 1;
+    }
+    panic!("no service of the definitions has this name")
+}
+
+const fn same(left: &[u8], right: &[u8]) -> bool {
+    let mut index = 0;
+    while index < left.len() && index < right.len() && left[index] == right[index] {
+        index += 1;
+    }
+    index == left.len() && index == right.len()
+}
 
 /// The methods of a protocol in alphabetical order; empty for one that is not Hadoop's.
 pub fn methods(protocol: &str) -> &'static [&'static str] {
-    let Some((_, service)) = SERVICE_OF.iter().find(|(name, _)| *name == protocol) else { return &[] };
-    SERVICES.iter().find(|(name, _)| name == service).map_or(&[], |(_, methods)| methods)
+    METHODS_OF.iter().find(|(name, _)| *name == protocol).map_or(&[], |(_, methods)| methods)
 }
 
 /// The method as the definitions spell it, if the protocol has it.
@@ -63,10 +85,11 @@ mod tests {
 
     #[test]
     fn every_protocol_has_its_methods() {
-        for (protocol, service) in SERVICE_OF {
-            assert!(!methods(protocol).is_empty(), "{protocol} has no service {service}");
+        for (protocol, methods) in METHODS_OF {
+            assert!(!methods.is_empty(), "{protocol}");
+            assert!(methods.is_sorted(), "{protocol}");
         }
-        assert_eq!(SERVICE_OF.len(), SERVICES.len());
+        assert_eq!(METHODS_OF.len(), SERVICES.len());
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Without one, callers have no groups and nobody acts for another.
     pub caller_resolver: Option<CallerResolver>,
-    /// Where HTTP is served instead, for the answer to those who ask for it here: `WebHDFS is on …`.
+    /// Where HTTP is served instead, as `host:port`, to tell those who ask for it here.
     pub http_hint: Option<String>,
 }
 

@@ -252,14 +252,14 @@ impl Connection {
             }
             Preamble::OtherVersion(version) => self.outbox.put(|out| put_version_mismatch(out, version)),
             Preamble::Http => {
-                let hint = self.shared.http_hint.as_deref().map(|hint| format!("{hint}\r\n"));
+                let hint = self.shared.http_hint.as_deref().map(|hint| format!("WebHDFS is on {hint}.\r\n"));
                 self.outbox.put(|out| {
                     out.extend_from_slice(HTTP_ON_RPC_PORT.as_bytes());
                     out.extend_from_slice(hint.unwrap_or_default().as_bytes());
                 });
             }
             Preamble::Tls | Preamble::Foreign(_) => {
-                let hint = self.shared.http_hint.as_deref().map(|hint| format!("; {hint}"));
+                let hint = self.shared.http_hint.as_deref().map(|hint| format!("; WebHDFS is on {hint}"));
                 let line = format!("This is a Hadoop RPC port, without TLS{}.\r\n", hint.unwrap_or_default());
                 self.outbox.put(|out| out.extend_from_slice(line.as_bytes()));
             }

@@ -61,7 +61,7 @@ fn server(limits: Limits) -> Server {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let config = ServerConfig {
         limits,
-        http_hint: Some("WebHDFS is on 127.0.0.1:9870".into()),
+        http_hint: Some("127.0.0.1:9870".into()),
         ..ServerConfig::new(address, Arc::new(Pupil))
     };
     Server::bind(config).unwrap()
