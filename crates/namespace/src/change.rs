@@ -22,7 +22,7 @@ impl Namespace {
         self.attributes.release(&mut tree.attributes, &mut tree.strings, &mut self.strings, handle);
     }
 
-    /// Adds an inode that hangs nowhere yet.
+    /// Adds an inode. If its parent is set already, it is to be [linked](Self::link) next.
     pub(crate) fn insert_inode(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
         let id = inode.id();
         inode.set_name(self.tree.names.insert(name), name.len());
@@ -36,6 +36,14 @@ impl Namespace {
         let handle = self.tree.inodes.insert(inode);
         self.index.insert(&self.tree.inodes, id, handle);
         self.tree.sum = self.tree.sum.wrapping_add(self.tree.inode_digest(handle));
+        handle
+    }
+
+    /// Adds an inode to a directory that has no child of its name.
+    pub(crate) fn insert_child(&mut self, parent: u32, mut inode: Inode, name: &[u8]) -> u32 {
+        inode.parent = parent;
+        let handle = self.insert_inode(inode, name);
+        self.link(handle);
         handle
     }
 
@@ -73,11 +81,12 @@ impl Namespace {
         });
     }
 
-    /// Hangs an inode that hangs nowhere into a directory that has no child of its name.
-    pub(crate) fn attach(&mut self, parent: u32, handle: u32) {
-        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = parent);
+    /// Enters an inode into the children of its parent, where its name is free.
+    fn link(&mut self, handle: u32) {
         let tree = &mut self.tree;
-        let (name, length) = tree.inodes.get(handle).name();
+        let inode = tree.inodes.get(handle);
+        let parent = inode.parent;
+        let (name, length) = inode.name();
         let name = tree.names.get(name, length);
         let root = tree.inodes.get(parent).content;
         let (names, inodes) = (&tree.names, &tree.inodes);
@@ -90,12 +99,13 @@ impl Namespace {
         record.set_children_count(record.children_count() + 1);
     }
 
-    /// Takes an inode out of its directory; it hangs nowhere then.
-    pub(crate) fn detach(&mut self, handle: u32) {
+    /// Takes an inode out of the children of its parent. It is to be removed or to change its parent next.
+    pub(crate) fn unlink(&mut self, handle: u32) {
         let tree = &mut self.tree;
-        let parent = tree.inodes.get(handle).parent;
+        let inode = tree.inodes.get(handle);
+        let parent = inode.parent;
         assert!(parent != NONE, "an inode that is taken out of its directory is in one");
-        let (name, length) = tree.inodes.get(handle).name();
+        let (name, length) = inode.name();
         let name = tree.names.get(name, length);
         let root = tree.inodes.get(parent).content;
         let (names, inodes) = (&tree.names, &tree.inodes);
@@ -106,20 +116,29 @@ impl Namespace {
         let record = tree.inodes.get_mut(parent);
         record.content = root;
         record.set_children_count(record.children_count() - 1);
+    }
+
+    /// Takes an inode out of its directory; it hangs nowhere then.
+    pub(crate) fn detach(&mut self, handle: u32) {
+        self.unlink(handle);
         self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = NONE);
     }
 
-    /// Gives an inode that hangs nowhere another name.
-    pub(crate) fn set_name(&mut self, handle: u32, name: &[u8]) {
+    /// Moves an inode to a directory where the name is free.
+    pub(crate) fn move_inode(&mut self, handle: u32, parent: u32, name: &[u8]) {
+        self.unlink(handle);
         self.change(handle, |ns| {
             let (old, length) = ns.tree.inodes.get(handle).name();
             ns.tree.names.release(old, length);
             let new = ns.tree.names.insert(name);
-            ns.tree.inodes.get_mut(handle).set_name(new, name.len());
+            let inode = ns.tree.inodes.get_mut(handle);
+            inode.set_name(new, name.len());
+            inode.parent = parent;
         });
+        self.link(handle);
     }
 
-    /// Removes an inode that hangs nowhere, with its blocks. A directory must be empty.
+    /// Removes an inode that is in no directory's list, with its blocks. A directory must be empty.
     pub(crate) fn remove_inode(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
         let id = self.tree.inode(handle).id();
         if self.tree.inode(handle).is_open() {
@@ -147,7 +166,7 @@ impl Namespace {
         self.tree.inodes.remove(handle);
     }
 
-    /// Removes a whole subtree that hangs nowhere.
+    /// Removes a whole subtree whose top is in no directory's list.
     pub(crate) fn remove_subtree(&mut self, top: u32, changes: &mut Vec<BlockChange>) {
         let mut order = vec![top];
         let mut at = 0;
@@ -172,21 +191,18 @@ impl Namespace {
         }
     }
 
-    /// Opens a file for a writer.
-    pub(crate) fn open_file(&mut self, handle: u32, holder: &str, machine: &str) {
-        self.change(handle, |ns| {
-            let open = OpenFile {
-                last_block: ns.tree.inode(handle).content,
-                holder: ns.strings.acquire(&mut ns.tree.strings, holder),
-                machine: ns.strings.acquire(&mut ns.tree.strings, machine),
-                recovery: 0,
-            };
-            let open = ns.tree.open_files.insert(open);
-            let inode = ns.tree.inodes.get_mut(handle);
-            inode.content = open;
-            inode.set_open(true);
-        });
-        self.derive_open(handle);
+    /// Makes the record of a new file that of one that is being written; it enters the leases with
+    /// [`Self::derive_open`] once it is in the tree.
+    pub(crate) fn opened(&mut self, mut file: Inode, holder: &str, machine: &str) -> Inode {
+        let open = OpenFile {
+            last_block: file.content,
+            holder: self.strings.acquire(&mut self.tree.strings, holder),
+            machine: self.strings.acquire(&mut self.tree.strings, machine),
+            recovery: 0,
+        };
+        file.content = self.tree.open_files.insert(open);
+        file.set_open(true);
+        file
     }
 
     /// Enters an open file into the leases and its last block among those being written.

@@ -8,25 +8,30 @@ use crate::{
 use base::{FsError, FsResult, InodeId};
 
 /// A file found by the id that the client was given, or else by its path.
-pub(crate) struct Found {
+pub(crate) struct Found<'a> {
     pub handle: Option<u32>,
-    pub path: String,
+    path: &'a str,
     inode: InodeId,
 }
 
 /// The path is only looked at for clients that name no inode: a file that is renamed is still written.
-pub(crate) fn find(ns: &Namespace, ctx: &Context<'_>, path: &str, inode: InodeId) -> FsResult<Found> {
+pub(crate) fn find<'a>(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    path: &'a str,
+    inode: InodeId,
+) -> FsResult<Found<'a>> {
     if inode.0 == 0 {
         let access = Access::new(ctx);
         let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
-        return Ok(Found { handle: resolved.target, path: resolved.path.as_str().into(), inode });
+        return Ok(Found { handle: resolved.target, path: resolved.path.as_str(), inode });
     }
     let handle = ns.handle(inode);
-    Ok(Found { handle, path: path.into(), inode })
+    Ok(Found { handle, path, inode })
 }
 
 /// The handle of a file that `holder` has open.
-pub(crate) fn check(ns: &Namespace, found: &Found, holder: &str) -> FsResult<u32> {
+pub(crate) fn check(ns: &Namespace, found: &Found<'_>, holder: &str) -> FsResult<u32> {
     let Some(handle) = found.handle else {
         return Err(FsError::NotFound(format!("File does not exist: {}", describe(ns, found, holder))));
     };
@@ -55,10 +60,10 @@ pub(crate) fn check(ns: &Namespace, found: &Found, holder: &str) -> FsResult<u32
     Ok(handle)
 }
 
-fn describe(ns: &Namespace, found: &Found, holder: &str) -> String {
+fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
     let path = match found.handle {
         Some(handle) => ns.tree.path_of(handle),
-        None => found.path.clone(),
+        None => found.path.into(),
     };
     let lease = match ns.leases.get(holder) {
         Some(files) => format!("[Lease.  Holder: {holder}, pending creates: {}]", files.len()),

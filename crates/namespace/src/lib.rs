@@ -13,6 +13,7 @@
 
 mod access;
 mod change;
+mod consistency;
 pub mod context;
 mod digest;
 pub mod edit;

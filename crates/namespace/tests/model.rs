@@ -248,6 +248,7 @@ impl Run {
     /// Everything that can be asked answers like the model.
     fn check(&mut self) {
         let (ns, model) = (&self.world.ns, &self.model);
+        assert_eq!(ns.check_consistency(), Ok(()));
         let ctx = self.world.context(None);
         for (path, node) in &model.nodes {
             let status = get_file_info::get(ns, &ctx, path).ok().flatten();

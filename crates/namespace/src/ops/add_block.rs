@@ -90,7 +90,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
         )));
     }
     let committed = match last {
-        Some(last) => commit(tree.path_of(file).as_str(), last, req.previous)?,
+        Some(last) => commit(ns, file, last, req.previous)?,
         None => None,
     };
     let block = Block {
@@ -113,7 +113,12 @@ pub(crate) fn is_same(claimed: Option<Block>, stored: Option<Stored>) -> bool {
 }
 
 /// What the last block must become when its writer says that it is finished; `None` if that is known.
-pub(crate) fn commit(path: &str, last: Stored, claimed: Option<Block>) -> FsResult<Option<Block>> {
+pub(crate) fn commit(
+    ns: &Namespace,
+    file: u32,
+    last: Stored,
+    claimed: Option<Block>,
+) -> FsResult<Option<Block>> {
     let Some(claimed) = claimed.filter(|_| !last.committed) else {
         return Ok(None);
     };
@@ -125,7 +130,8 @@ pub(crate) fn commit(path: &str, last: Stored, claimed: Option<Block>) -> FsResu
     }
     if claimed.length < last.block.length || claimed.length >= LENGTH_LIMIT {
         return Err(FsError::Io(format!(
-            "Cannot commit block {claimed} of {path} with {} bytes: it has at least {} and at most {}",
+            "Cannot commit block {claimed} of {} with {} bytes: it has at least {} and at most {}",
+            ns.tree.path_of(file),
             claimed.length,
             last.block.length,
             LENGTH_LIMIT - 1

@@ -57,7 +57,7 @@ pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<Bl
         if ns.tree.orphans.front() == Some(&handle) {
             ns.tree.orphans.pop_front();
         } else {
-            ns.detach(handle);
+            ns.unlink(handle);
         }
         ns.remove_inode(handle, changes);
     }

@@ -55,7 +55,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
     let mut committed = None;
     if last != NONE {
         let stored = tree.blocks.stored(last);
-        committed = add_block::commit(&tree.path_of(file), stored, req.last)?;
+        committed = add_block::commit(ns, file, stored, req.last)?;
         let mut final_blocks = tree.blocks_of(file).map(|stored| stored.block);
         let waiting = final_blocks.find(|block| {
             if block.id == stored.block.id {
@@ -75,7 +75,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
 }
 
 /// A client that missed the answer may ask again: the file is closed and ends with the block it names.
-fn closed_already(ns: &Namespace, found: &lease::Found, req: &Request<'_>) -> bool {
+fn closed_already(ns: &Namespace, found: &lease::Found<'_>, req: &Request<'_>) -> bool {
     let Some(file) = found.handle else {
         return false;
     };

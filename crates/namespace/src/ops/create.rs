@@ -211,7 +211,7 @@ pub(crate) fn apply(
     let parent = mkdirs::make_directories(ns, time, parent, &edit.missing, &edit.owner, &edit.group);
     if let Some(replaced) = edit.replaced {
         let replaced = ns.expect(replaced);
-        ns.detach(replaced);
+        ns.unlink(replaced);
         ns.remove_inode(replaced, changes);
     }
     let attributes = ns.acquire_attributes(AttributeValues {
@@ -222,9 +222,9 @@ pub(crate) fn apply(
         storage_policy: 0,
         block_size: edit.block_size,
     });
-    let handle = ns.insert_inode(Inode::file(edit.id, attributes, time, time), edit.name.as_bytes());
-    ns.attach(parent, handle);
+    let inode = ns.opened(Inode::file(edit.id, attributes, time, time), &edit.holder, &edit.machine);
+    let handle = ns.insert_child(parent, inode, edit.name.as_bytes());
+    ns.derive_open(handle);
     ns.set_modified(parent, time);
-    ns.open_file(handle, &edit.holder, &edit.machine);
     Reply::Created(edit.id)
 }

@@ -75,11 +75,12 @@ pub(crate) fn apply(
 ) -> Reply {
     let target = ns.expect(edit.inode);
     let parent = ns.tree.inode(target).parent;
-    ns.detach(target);
     ns.set_modified(parent, time);
     if edit.at_once {
+        ns.unlink(target);
         ns.remove_subtree(target, changes);
     } else {
+        ns.detach(target);
         ns.tree.orphans.push_back(target);
     }
     Reply::Bool(true)

@@ -84,7 +84,8 @@ pub(crate) fn missing_ancestors(
     entry_limits::check_room(ns, ctx, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth))?;
     let first = ns.tree.counters.last_inode.0 + 1;
     let count = resolved.path.depth() - resolved.ancestor_depth - 1;
-    let mut directories = Vec::with_capacity(count + 1);
+    // The caller of mkdirs adds one; that of create mostly finds none missing.
+    let mut directories = Vec::with_capacity(if count == 0 { 0 } else { count + 1 });
     for (at, name) in resolved.missing().enumerate() {
         entry_limits::check_component(ctx, resolved.path.prefix(resolved.ancestor_depth + at), name)?;
         if at < count {
@@ -126,8 +127,7 @@ pub(crate) fn make_directories(
             block_size: 0,
         });
         let inode = Inode::directory(directory.id, attributes, time);
-        let handle = ns.insert_inode(inode, directory.name.as_bytes());
-        ns.attach(parent, handle);
+        let handle = ns.insert_child(parent, inode, directory.name.as_bytes());
         ns.set_modified(parent, time);
         parent = handle;
     }

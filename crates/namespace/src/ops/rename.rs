@@ -115,13 +115,13 @@ pub(crate) fn apply(
     let source = ns.tree.inode(moved).parent;
     if let Some(replaced) = edit.replaced {
         let replaced = ns.expect(replaced);
-        ns.detach(replaced);
+        ns.unlink(replaced);
         ns.remove_inode(replaced, changes);
     }
-    ns.detach(moved);
-    ns.set_name(moved, edit.name.as_bytes());
-    ns.attach(destination, moved);
+    ns.move_inode(moved, destination, edit.name.as_bytes());
     ns.set_modified(source, time);
-    ns.set_modified(destination, time);
+    if destination != source {
+        ns.set_modified(destination, time);
+    }
     if edit.answers { Reply::Bool(true) } else { Reply::Unit }
 }

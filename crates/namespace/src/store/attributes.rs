@@ -70,6 +70,12 @@ impl AttributeValues<'_> {
     }
 }
 
+impl Attributes {
+    pub fn uses(&self) -> u32 {
+        self.uses
+    }
+}
+
 pub(crate) type AttributeArena = Arena<Attributes>;
 
 impl AttributeArena {

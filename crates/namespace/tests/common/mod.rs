@@ -135,6 +135,7 @@ impl World {
 
     /// All edits on an empty tree make this tree, whatever the seed.
     pub fn check_replay(&self) {
+        assert_eq!(self.ns.check_consistency(), Ok(()));
         let mut again = fresh(12_345);
         for (at, bytes) in self.journal.iter().enumerate() {
             let edit = Edit::decode(bytes).unwrap_or_else(|error| panic!("{error}"));
@@ -150,6 +151,7 @@ impl World {
         let bytes = image_of(&self.ns.snapshot());
         let back = Namespace::read_image(self.ns.digest(), &mut &bytes[..], bytes.len() as u64);
         let back = back.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(back.check_consistency(), Ok(()));
         assert_eq!(back.digest(), self.ns.digest());
         assert_eq!(back.counts(), self.ns.counts());
         assert!(back.leases().eq(self.ns.leases()));

@@ -1,0 +1,101 @@
+//! The complete check: everything that is derived is derived again and compared.
+
+use crate::{
+    Namespace,
+    store::NONE,
+    tree::{Tree, block_digest},
+};
+use base::{BlockId, InodeId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What a walk over the whole tree finds.
+#[derive(Default)]
+struct Walked {
+    sum: u64,
+    files: u64,
+    directories: u64,
+    blocks: u64,
+    attribute_uses: BTreeMap<u32, u32>,
+    leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
+    open_blocks: BTreeMap<BlockId, InodeId>,
+}
+
+impl Namespace {
+    /// Walks the whole tree. For tests and simulations: it takes as long as reading an image.
+    pub fn check_consistency(&self) -> Result<(), String> {
+        let tree = &self.tree;
+        let mut walked = Walked::default();
+        let mut stack = vec![tree.root];
+        stack.extend(&tree.orphans);
+        for top in &stack {
+            hold(tree.inode(*top).parent == NONE, || format!("a top has a parent: {top}"))?;
+        }
+        while let Some(handle) = stack.pop() {
+            let id = tree.inode(handle).id();
+            hold(self.handle(id) == Some(handle), || format!("the index does not find inode {id}"))?;
+            walked.visit(tree, handle);
+            if tree.inode(handle).is_directory() {
+                let children: Vec<u32> = tree.children_of(handle, 0).collect();
+                check_children(tree, handle, &children)?;
+                stack.extend(children);
+            }
+        }
+        let counters = &tree.counters;
+        hold(walked.sum == tree.sum, || "the sum of digests is another".into())?;
+        hold((walked.files, walked.directories) == (counters.files, counters.directories), || {
+            format!("{} files and {} directories are there", walked.files, walked.directories)
+        })?;
+        let inodes = walked.files + walked.directories;
+        hold(inodes == u64::from(tree.inodes.live()), || "an inode is in no directory".into())?;
+        hold(walked.blocks == u64::from(tree.blocks.live()), || "a block is in no file".into())?;
+        hold(walked.leases == self.leases, || "the leases are others".into())?;
+        hold(walked.open_blocks == self.open_blocks, || "the blocks being written are others".into())?;
+        let combinations = walked.attribute_uses.len() as u64;
+        hold(combinations == u64::from(tree.attributes.live()), || "attributes are used by nobody".into())?;
+        let counted = |(handle, uses): (&u32, &u32)| tree.attributes.get(*handle).uses() == *uses;
+        hold(walked.attribute_uses.iter().all(counted), || "uses of attributes are miscounted".into())
+    }
+}
+
+impl Walked {
+    fn visit(&mut self, tree: &Tree, handle: u32) {
+        let inode = tree.inode(handle);
+        self.sum = self.sum.wrapping_add(tree.inode_digest(handle));
+        *self.attribute_uses.entry(inode.attributes).or_default() += 1;
+        if inode.is_directory() {
+            self.directories += 1;
+            return;
+        }
+        self.files += 1;
+        for stored in tree.blocks_of(handle) {
+            self.blocks += 1;
+            self.sum = self.sum.wrapping_add(block_digest(inode.id(), stored));
+            if !stored.committed {
+                self.open_blocks.insert(stored.block.id, inode.id());
+            }
+        }
+        if let Some((holder, _)) = tree.writer_of(handle) {
+            self.leases.entry(holder.into()).or_default().insert(inode.id());
+        }
+    }
+}
+
+fn check_children(tree: &Tree, directory: u32, children: &[u32]) -> Result<(), String> {
+    let id = tree.inode(directory).id();
+    hold(children.len() == tree.inode(directory).children_count() as usize, || {
+        format!("directory {id} has {} children", children.len())
+    })?;
+    hold(children.iter().all(|child| tree.inode(*child).parent == directory), || {
+        format!("a child of directory {id} has another parent")
+    })?;
+    hold(children.is_sorted_by(|one, two| tree.name_of(*one) < tree.name_of(*two)), || {
+        format!("the children of directory {id} are not in order")
+    })
+}
+
+fn hold(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(otherwise()) }
+}
