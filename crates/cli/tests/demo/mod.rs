@@ -1,0 +1,133 @@
+//! A `clover demo` of one's own, and commands against it.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+static DEMOS: AtomicU32 = AtomicU32::new(0);
+
+/// A cluster in a process of its own, killed and deleted at the end.
+pub struct Demo {
+    directory: PathBuf,
+    process: Child,
+    uri: String,
+    superuser: String,
+}
+
+pub struct Output {
+    /// What was printed to either stream: complaints after the rest.
+    pub text: String,
+    pub stdout: Vec<u8>,
+    pub code: i32,
+}
+
+impl Demo {
+    pub fn start() -> Self {
+        let number = DEMOS.fetch_add(1, Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("clover-shell-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(directory.join("local")).unwrap();
+        let (process, uri) = spawn(&directory);
+        let mut demo = Self { directory, process, uri, superuser: String::new() };
+        demo.superuser = demo.must(&["-stat", "%u", "/"]).text.trim().to_owned();
+        demo
+    }
+
+    /// Whoever runs the test.
+    pub fn superuser(&self) -> &str {
+        &self.superuser
+    }
+
+    /// Kills everything as a power cut would, page cache aside, and starts it again.
+    pub fn kill_and_start(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        (self.process, self.uri) = spawn(&self.directory);
+    }
+
+    pub fn uri(&self) -> String {
+        self.uri.clone()
+    }
+
+    /// Where commands run.
+    pub fn local(&self) -> PathBuf {
+        self.directory.join("local")
+    }
+
+    /// Runs `clover fs` as a user, or as the superuser.
+    pub fn fs(&self, user: Option<&str>, words: &[&str]) -> Output {
+        let mut command = clover(&self.local());
+        command.args(["fs", "-fs", &self.uri]).args(words);
+        match user {
+            Some(user) => command.env("HADOOP_USER_NAME", user),
+            None => command.env_remove("HADOOP_USER_NAME"),
+        };
+        run(command)
+    }
+
+    /// As [`fs`](Self::fs) by the superuser, and must work.
+    pub fn must(&self, words: &[&str]) -> Output {
+        let output = self.fs(None, words);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.text);
+        output
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn spawn(directory: &Path) -> (Child, String) {
+    let mut command = clover(directory);
+    command.args(["demo", "--dir", "cluster", "--rpc-port", "0", "--http-port", "0"]);
+    // Small blocks, so that small files have several.
+    command.args(["--set", "dfs.namenode.fs-limits.min-block-size=512"]);
+    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let uri = loop {
+        let line = lines.next().expect("the demo says when it is ready").unwrap();
+        if let Some(uri) = line.strip_prefix("ready ") {
+            break uri.to_owned();
+        }
+    };
+    // The rest is read, so that it never waits for a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    (process, uri)
+}
+
+/// The program, in a directory and without the settings of whoever runs the test.
+pub fn clover(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clover"));
+    command.current_dir(directory).stdin(Stdio::null());
+    for variable in ["HADOOP_CONF_DIR", "HADOOP_USER_NAME", "CLOVER_LOG"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+pub fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text += &String::from_utf8_lossy(&output.stderr);
+    Output { text, stdout: output.stdout, code: output.status.code().unwrap_or(-1) }
+}
+
+/// Splits a command line at spaces that are not between single quotes.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        match index % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
