@@ -60,7 +60,7 @@ pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
 
 fn is_crate_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(parts[..], ["crates", _, "src", "lib.rs" | "main.rs"])
+    matches!(parts[..], ["crates", _, "src", "lib.rs" | "main.rs"] | ["fuzz", "src", "lib.rs"])
 }
 
 /// A crate begins with what it is, and what it must never know.
@@ -89,9 +89,10 @@ fn goes_through_env(path: &str) -> bool {
     crate_.is_some_and(|name| THROUGH_ENV.contains(&name)) && !is_test(path)
 }
 
-/// Tests stand beside the code: a module called `tests`, or the crate's `tests` directory.
+/// Tests stand beside the code: a module called `tests`, or the crate's `tests` directory. Examples are no part of
+/// what runs either.
 fn is_test(path: &str) -> bool {
-    path.contains("/tests")
+    path.contains("/tests") || path.contains("/examples/")
 }
 
 fn may_attest(path: &str) -> bool {

@@ -3,14 +3,14 @@
 use super::{Finding, workspace::Workspace};
 use cargo_metadata::DependencyKind;
 
-/// The crates that nobody may use, not even in tests: `sim` excepted, whose disks serve the tests of the
-/// crates below it.
-const USED_BY_NOBODY: [&str; 2] = ["cli", "xtask"];
+/// The crates that nobody may use, not even in tests; `sim` is none of them, because its disks serve the tests of
+/// the crates below it.
+const USED_BY_NOBODY: [&str; 3] = ["cli", "xtask", "fuzz"];
 
 pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     let table = &workspace.table;
     for (name, this) in &workspace.crates {
-        let manifest = format!("crates/{name}/Cargo.toml");
+        let manifest = this.manifest(&workspace.root);
         let Some(allowed) = table.allowed.get(name) else {
             findings.push(Finding::new(
                 "ARCHITECTURE.md",

@@ -12,7 +12,7 @@ use std::{
 pub struct Workspace {
     pub metadata: Metadata,
     pub table: Table,
-    /// By short name (the directory under `crates/`), which is what the table and the code say.
+    /// By short name (the crate's directory), which is what the table and the code say.
     pub crates: BTreeMap<String, Crate>,
     pub sources: Vec<Text>,
     pub documents: Vec<Text>,
@@ -23,6 +23,14 @@ pub struct Crate {
     pub package: Package,
     /// Short names of the workspace crates that it names in its `Cargo.toml`.
     pub depends_on: Vec<(String, DependencyKind)>,
+}
+
+impl Crate {
+    /// Where its `Cargo.toml` is, relative to the root.
+    pub fn manifest(&self, root: &Path) -> String {
+        let path = self.package.manifest_path.as_std_path();
+        path.strip_prefix(root).unwrap_or(path).display().to_string()
+    }
 }
 
 /// A file of the repository.
