@@ -176,7 +176,7 @@ impl Client {
         self.send(identity, method, request.len(), put, timeout).await
     }
 
-    /// Closes the connection; the next call makes another. Calls in flight fail.
+    /// Lets go of the connection, which closes behind the calls in flight; the next call makes another.
     pub fn disconnect(&self) {
         *self.inner.connection.lock() = None;
     }
@@ -186,15 +186,25 @@ impl Client {
         identity: CallIdentity,
         method: &str,
         length: usize,
-        put: impl FnOnce(&mut BytesMut),
+        put: impl Fn(&mut BytesMut),
         timeout: Duration,
     ) -> Result<Bytes, CallError> {
-        let connection = self.inner.connection().await?;
         let inner = &*self.inner;
         let state_id = if inner.options.sends_state_id { self.last_state_id() } else { None };
         let header =
             CallHeader { method, protocol: &inner.protocol, version: inner.options.protocol_version };
-        let reply = connection.send(inner.client_id, identity, state_id, header, length, put)?;
+        let mut connection = inner.connection().await?;
+        let queue = |connection: &Connection| {
+            connection.send(inner.client_id, identity, state_id, header, length, &put)
+        };
+        let reply = match queue(&connection) {
+            // It broke since it was found whole, with nothing of this call sent.
+            Err(CallError::Connect(_)) => {
+                connection = inner.connection().await?;
+                queue(&connection)?
+            }
+            queued => queued?,
+        };
         let reply = within(timeout, reply).await??;
         if let Some(state_id) = reply.state_id {
             inner.state_id.fetch_max(state_id, Ordering::AcqRel);

@@ -12,7 +12,7 @@ use crate::{RpcError, Service};
 use base::Caller;
 use connection::Connection;
 use parking_lot::Mutex;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::{
     collections::HashMap,
     io,
@@ -186,8 +186,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    // An idle client may stay as long as it lives; one whose machine is gone is found out by and by.
+    const IDLE_BEFORE_PROBE: Duration = Duration::from_secs(300);
+    stream.set_nodelay(true)?;
+    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(IDLE_BEFORE_PROBE))
+}
+
 async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
-    if let Err(error) = stream.set_nodelay(true) {
+    if let Err(error) = set_options(&stream) {
         tracing::debug!(%peer, %error, "the connection was gone at once");
         return;
     }
