@@ -40,6 +40,13 @@ impl Change {
         parents.contains(&Some(directory))
     }
 
+    /// The name that is given or taken.
+    fn name(&self) -> &Path {
+        match self {
+            Change::Insert(path, _) | Change::Remove(path) | Change::Rename(_, path, _) => path,
+        }
+    }
+
     fn apply(&self, entries: &mut Entries) {
         match self {
             Change::Insert(path, node) => {
@@ -133,10 +140,23 @@ impl Names {
         if !self.is_directory(directory) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let (now, later) = std::mem::take(&mut self.pending).into_iter().partition(|c| c.is_in(directory));
+        // From the newest to the oldest: a rename that goes to the medium takes along what gave its file the
+        // old name, in whichever directory, or that name would come back with that directory's next sync.
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        let mut old_names = BTreeSet::new();
+        for change in std::mem::take(&mut self.pending).into_iter().rev() {
+            if change.is_in(directory) || old_names.contains(change.name()) {
+                if let Change::Rename(from, ..) = &change {
+                    old_names.insert(from.clone());
+                }
+                now.push(change);
+            } else {
+                later.push(change);
+            }
+        }
+        later.reverse();
         self.pending = later;
-        let now: Vec<Change> = now;
-        now.iter().for_each(|change| change.apply(&mut self.durable));
+        now.iter().rev().for_each(|change| change.apply(&mut self.durable));
         Ok(())
     }
 

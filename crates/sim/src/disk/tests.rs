@@ -89,3 +89,16 @@ fn submitted_writes_wait_for_the_scenario() {
     disk.complete(0);
     assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(2, true), (1, true)]);
 }
+
+#[test]
+fn a_renamed_file_does_not_come_back_under_its_old_name() {
+    let disk = disk();
+    disk.create_directory(Path::new("/e")).unwrap();
+    create(&disk, "/d/a", b"moved").sync_data().unwrap();
+    disk.rename(Path::new("/d/a"), Path::new("/e/b")).unwrap();
+    disk.sync_directory(Path::new("/e")).unwrap();
+    disk.sync_directory(Path::new("/d")).unwrap();
+    disk.crash(Loss::All);
+    assert_eq!(read(&disk, "/e/b").unwrap(), b"moved");
+    assert!(read(&disk, "/d/a").is_err());
+}
