@@ -90,7 +90,9 @@ pub fn read_last_sum(
 ///
 /// A process that dies between writing data and its sums leaves data that no sum covers, and a last sum that
 /// covers a shorter chunk than is there: that shorter chunk is what was acknowledged, so every prefix of the
-/// last chunk is tried.
+/// last chunk is tried. A loss of power can do worse: the sum of a chunk that was hsynced in part and then
+/// written on may be on the disk without the bytes. Then nothing vouches for that one chunk, in Hadoop's format
+/// as in this one, and it is given up.
 pub fn verified_length(block: &dyn File, meta: &dyn File) -> io::Result<u64> {
     let length = block.length()?;
     let meta_length = meta.length()?;

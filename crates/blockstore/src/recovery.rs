@@ -237,6 +237,7 @@ impl BlockStore {
                 self.io_error(active.volume, &format!("raising the stamp of {block}"), error)
             })?;
             active.set_stamp(files, stamp);
+            files.is_named_durably = false;
         }
         Ok(())
     }
@@ -263,11 +264,12 @@ impl BlockStore {
             }
             *record = Record::Finalized(Settled { generation_stamp: stamp, ..settled });
         }
-        Ok(())
+        drop(map);
+        self.sync_directory(settled.volume, &paths.directory(Place::Finalized, found.id))
     }
 
-    /// Moves a finalized replica back to `rbw`, the block file first: see [`BlockStore::finalize_active`] for
-    /// why that order is safe.
+    /// Moves a finalized replica back to `rbw`, the block file first and durably: should the power go now, the
+    /// meta file still tells the old stamp, the only one that the metadata service surely knows.
     pub(crate) fn reopen(
         self: &Arc<Self>,
         settled: Settled,
@@ -303,7 +305,10 @@ impl BlockStore {
         let meta_home = paths.meta(Place::Finalized, found.id, found.generation_stamp);
         let meta_away = paths.meta(Place::BeingWritten, found.id, stamp);
         let moved = self.disk().rename(&block_home, &block_away).and_then(|()| {
-            self.disk().rename(&meta_home, &meta_away).inspect_err(|_| {
+            let synced = [Place::BeingWritten, Place::Finalized]
+                .iter()
+                .try_for_each(|place| self.disk().sync_directory(&paths.directory(*place, found.id)));
+            synced.and_then(|()| self.disk().rename(&meta_home, &meta_away)).inspect_err(|_| {
                 // Back as it was; should that fail too, a restart puts it right.
                 let _ = self.disk().rename(&block_away, &block_home);
             })

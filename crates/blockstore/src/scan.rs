@@ -2,8 +2,8 @@
 //!
 //! Finalized replicas are taken at their word, as long as their meta file is there and long enough. Those in
 //! `rbw` were being written when the server ended: each is cut back to what its sums vouch for and waits for
-//! recovery. `tmp` is emptied. Two accidents are put right: a crash between the two renames of a finalize or
-//! of an append leaves the block file in `rbw` and the meta file with the finalized ones.
+//! recovery. `tmp` is emptied. One accident is put right: a crash between the two renames of a finalize or of
+//! an append, or one that loses either of them, leaves one file in `rbw` and the other with the finalized ones.
 
 use crate::{
     layout::{FileName, Place, PoolPaths, SUBDIRECTORY_COUNT, parse_name},
@@ -147,14 +147,32 @@ fn covered_by_meta(disk: &dyn Disk, meta_path: &Path, length: u64, meta_length: 
 fn scan_rbw(disk: &dyn Disk, volume: VolumeIndex, paths: &PoolPaths) -> io::Result<Scanned> {
     let mut scanned = Scanned::default();
     let listing = list(disk, &paths.place(Place::BeingWritten))?;
-    for id in listing.blocks {
-        let stamp = match listing.metas.get(&id) {
-            Some(stamp) => Some(*stamp),
-            None => match bring_together(disk, paths, id)? {
-                Reunion::Finalized => continue,
-                Reunion::BeingWritten(stamp) => stamp,
-            },
-        };
+    let metas_alone = listing.metas.iter().filter(|(id, _)| !listing.blocks.contains(id));
+    let mut found = Vec::new();
+    for (id, stamp) in metas_alone {
+        let split = Split { block: Place::Finalized, meta: Place::BeingWritten, id: *id, stamp: *stamp };
+        // Without a block file a meta file is nothing; one with a meta file of its own is complete.
+        let home = list_home(disk, paths, *id)?;
+        let is_split = home.blocks.contains(id) && !home.metas.contains_key(id);
+        if is_split && !bring_together(disk, paths, split)? {
+            found.push((*id, Some(*stamp)));
+        }
+    }
+    for id in &listing.blocks {
+        let mut stamp = listing.metas.get(id).copied();
+        if stamp.is_none() {
+            let home = list_home(disk, paths, *id)?;
+            stamp = home.metas.get(id).copied().filter(|_| !home.blocks.contains(id));
+            if let Some(stamp) = stamp
+                && let split = (Split { block: Place::BeingWritten, meta: Place::Finalized, id: *id, stamp })
+                && bring_together(disk, paths, split)?
+            {
+                continue;
+            }
+        }
+        found.push((*id, stamp));
+    }
+    for (id, stamp) in found {
         let (settled, bytes) = look_at_interrupted(disk, volume, paths, id, stamp)?;
         scanned.records.push((id, Record::Waiting(settled)));
         scanned.used_bytes += bytes;
@@ -162,24 +180,29 @@ fn scan_rbw(disk: &dyn Disk, volume: VolumeIndex, paths: &PoolPaths) -> io::Resu
     Ok(scanned)
 }
 
-enum Reunion {
-    Finalized,
-    BeingWritten(Option<GenerationStamp>),
+fn list_home(disk: &dyn Disk, paths: &PoolPaths, id: BlockId) -> io::Result<Listing> {
+    let home = paths.directory(Place::Finalized, id);
+    match disk.is_directory(&home)? {
+        true => list(disk, &home),
+        false => Ok(Listing::default()),
+    }
 }
 
-/// A block file in `rbw` without its meta file: if that is with the finalized ones and vouches for every
-/// byte, the replica is complete and joins them; otherwise the meta file comes back.
-fn bring_together(disk: &dyn Disk, paths: &PoolPaths, id: BlockId) -> io::Result<Reunion> {
-    let home = paths.directory(Place::Finalized, id);
-    if !disk.is_directory(&home)? {
-        return Ok(Reunion::BeingWritten(None));
-    }
-    let listing = list(disk, &home)?;
-    let Some(stamp) = listing.metas.get(&id).copied().filter(|_| !listing.blocks.contains(&id)) else {
-        return Ok(Reunion::BeingWritten(None));
-    };
-    let block_path = paths.block(Place::BeingWritten, id);
-    let meta_path = paths.meta(Place::Finalized, id, stamp);
+/// A replica one of whose files was moved and the other not.
+#[derive(Clone, Copy)]
+struct Split {
+    block: Place,
+    meta: Place,
+    id: BlockId,
+    stamp: GenerationStamp,
+}
+
+/// If the meta file vouches for every byte, the replica is complete and both files go with the finalized ones
+/// (`true`); otherwise both go to `rbw`.
+fn bring_together(disk: &dyn Disk, paths: &PoolPaths, split: Split) -> io::Result<bool> {
+    let Split { id, stamp, .. } = split;
+    let block_path = paths.block(split.block, id);
+    let meta_path = paths.meta(split.meta, id, stamp);
     let block = disk.open(&block_path, OpenMode::Read)?;
     let meta = disk.open(&meta_path, OpenMode::Read)?;
     let length = block.length()?;
@@ -189,13 +212,15 @@ fn bring_together(disk: &dyn Disk, paths: &PoolPaths, id: BlockId) -> io::Result
         }
         _ => false,
     };
-    if is_whole {
-        disk.rename(&block_path, &paths.block(Place::Finalized, id))?;
-        tracing::info!(block = %id, "an interrupted move was finished");
-        return Ok(Reunion::Finalized);
+    let place = if is_whole { Place::Finalized } else { Place::BeingWritten };
+    if split.block != place {
+        disk.rename(&block_path, &paths.block(place, id))?;
     }
-    disk.rename(&meta_path, &paths.meta(Place::BeingWritten, id, stamp))?;
-    Ok(Reunion::BeingWritten(Some(stamp)))
+    if split.meta != place {
+        disk.rename(&meta_path, &paths.meta(place, id, stamp))?;
+    }
+    tracing::info!(block = %id, is_whole, "the two files of an interrupted move are together again");
+    Ok(is_whole)
 }
 
 fn look_at_interrupted(

@@ -3,12 +3,14 @@
 use crate::{
     config::StorageType,
     error::OpenError,
-    layout::{PoolPaths, VolumePaths},
+    layout::{PoolPaths, VolumePaths, subdirectories},
     store::VolumeIndex,
 };
+use base::BlockId;
 use env::{Disk, Lock};
 use parking_lot::Mutex;
 use std::{
+    collections::HashSet,
     io,
     sync::{
         Arc, OnceLock,
@@ -30,6 +32,9 @@ pub(crate) struct Volume {
     /// Why it is no longer used: the first failure.
     failure: OnceLock<String>,
     lock: Mutex<Option<Box<dyn Lock>>>,
+    /// The `subdirX/subdirY` whose names this process has made durable. Existing is not enough: a finalize
+    /// that did not sync may have made them.
+    durable_directories: Mutex<HashSet<(u64, u64)>>,
 }
 
 impl Volume {
@@ -50,6 +55,7 @@ impl Volume {
             promised: AtomicU64::new(0),
             failure: OnceLock::new(),
             lock: Mutex::new(Some(lock)),
+            durable_directories: Mutex::default(),
         }
     }
 
@@ -73,6 +79,14 @@ impl Volume {
     /// Lets another process take the directory.
     pub fn unlock(&self) {
         *self.lock.lock() = None;
+    }
+
+    pub fn is_directory_durable(&self, id: BlockId) -> bool {
+        self.durable_directories.lock().contains(&subdirectories(id))
+    }
+
+    pub fn set_directory_durable(&self, id: BlockId) {
+        self.durable_directories.lock().insert(subdirectories(id));
     }
 
     pub fn used(&self) -> u64 {

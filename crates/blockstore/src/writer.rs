@@ -243,8 +243,8 @@ impl Piece<'_> {
 }
 
 impl BlockStore {
-    /// Moves a complete replica to its final place. The meta file goes first: a crash between the two leaves
-    /// the block file in `rbw` and the meta file here, which [`crate::scan`] brings together again.
+    /// Moves a complete replica to its final place. A crash may leave one of its files here and the other in
+    /// `rbw`, which [`crate::scan`] brings together again.
     pub(crate) fn finalize_active(
         &self,
         active: &Arc<Active>,
@@ -258,7 +258,6 @@ impl BlockStore {
         }
         let paths = self.paths(index);
         let target = paths.directory(Place::Finalized, block.id);
-        let is_new_directory = !self.disk().is_directory(&target).unwrap_or(false);
         let moved = self
             .disk()
             .create_directory(&target)
@@ -267,10 +266,11 @@ impl BlockStore {
         let source = paths.place(files.place);
         if sync {
             self.sync_directory(index, &target)?;
-            if is_new_directory {
+            if !self.volume(index).is_directory_durable(block.id) {
                 for above in target.ancestors().skip(1).take(2) {
                     self.sync_directory(index, above)?;
                 }
+                self.volume(index).set_directory_durable(block.id);
             }
             self.sync_directory(index, &source)?;
         }
