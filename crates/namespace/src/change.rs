@@ -25,7 +25,7 @@ impl Namespace {
     /// Adds an inode. If its parent is set already, it is to be [linked](Self::link) next.
     pub(crate) fn insert_inode(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
         let id = inode.id();
-        inode.set_name(self.tree.names.insert(name), name.len());
+        inode.set_name(self.names.acquire(&mut self.tree.names, name), name.len());
         let counters = &mut self.tree.counters;
         counters.last_inode = counters.last_inode.max(id);
         if inode.is_directory() {
@@ -129,8 +129,8 @@ impl Namespace {
         self.unlink(handle);
         self.change(handle, |ns| {
             let (old, length) = ns.tree.inodes.get(handle).name();
-            ns.tree.names.release(old, length);
-            let new = ns.tree.names.insert(name);
+            let new = ns.names.acquire(&mut ns.tree.names, name);
+            ns.names.release(&mut ns.tree.names, old, length);
             let inode = ns.tree.inodes.get_mut(handle);
             inode.set_name(new, name.len());
             inode.parent = parent;
@@ -161,7 +161,7 @@ impl Namespace {
             self.tree.counters.files -= 1;
         }
         self.index.remove(id, handle);
-        self.tree.names.release(name, length);
+        self.names.release(&mut self.tree.names, name, length);
         self.release_attributes(attributes);
         self.tree.inodes.remove(handle);
     }

@@ -9,6 +9,7 @@ use crate::{
         attributes::{AttributeIndex, AttributeValues},
         index::InodeIndex,
         inode::Inode,
+        names::NameIndex,
         strings::StringIndex,
     },
     tree::Tree,
@@ -23,6 +24,7 @@ use std::{
 pub struct Namespace {
     pub(crate) tree: Tree,
     pub(crate) index: InodeIndex,
+    pub(crate) names: NameIndex,
     pub(crate) strings: StringIndex,
     pub(crate) attributes: AttributeIndex,
     pub(crate) retry: RetryIndex,
@@ -112,6 +114,7 @@ impl Namespace {
         Self {
             tree: Tree::new(),
             index: InodeIndex::new(seed),
+            names: NameIndex::new(seed),
             strings: StringIndex::new(seed),
             attributes: AttributeIndex::new(seed),
             retry: RetryIndex::new(seed),
@@ -199,7 +202,7 @@ impl Namespace {
         let lease_bytes = |files: &BTreeSet<InodeId>| 96 + files.len() * 40;
         Memory {
             inodes: tree.inodes.bytes(),
-            names: tree.names.bytes(),
+            names: tree.names.bytes() + self.names.bytes(),
             children: tree.children.bytes(),
             blocks: tree.blocks.bytes(),
             index: self.index.bytes(),

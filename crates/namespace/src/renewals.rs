@@ -1,6 +1,6 @@
 //! When clients last said that they are alive. Soft: known to the active alone, never journaled.
 
-use crate::Namespace;
+use crate::{Namespace, entry_limits::TEXT_BYTES_MAX};
 use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,6 +8,10 @@ use std::{collections::BTreeMap, sync::Arc};
 pub const SOFT_LIMIT_MS: u64 = 60_000;
 /// `dfs.namenode.lease-hard-limit-sec` of HDFS: after it the service closes the file.
 pub const HARD_LIMIT_MS: u64 = 20 * 60_000;
+
+/// Ten times the clients of a large cluster. Beyond it newcomers count as silent, so that a stranger who
+/// renews under a million names costs other strangers, not memory.
+const HOLDERS_MAX: usize = 1_000_000;
 
 /// The times at which lease holders renewed. All leases count as renewed when the record was begun, at
 /// start or takeover.
@@ -24,11 +28,19 @@ impl Renewals {
 
     /// `renewLease`, and every operation that opens a file for writing.
     pub fn renew(&mut self, holder: &str, now: Moment) {
-        match self.renewed.get_mut(holder) {
-            Some(at) => *at = now,
-            None => {
-                self.renewed.insert(holder.into(), now);
-            }
+        if let Some(at) = self.renewed.get_mut(holder) {
+            *at = now;
+            return;
+        }
+        // Nobody opened a file under such a name.
+        if holder.len() > TEXT_BYTES_MAX {
+            return;
+        }
+        if self.renewed.len() >= HOLDERS_MAX {
+            self.renewed.retain(|_, at| now.ms_since(*at) <= SOFT_LIMIT_MS);
+        }
+        if self.renewed.len() < HOLDERS_MAX {
+            self.renewed.insert(holder.into(), now);
         }
     }
 

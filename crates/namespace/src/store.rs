@@ -10,6 +10,7 @@ pub(crate) mod children;
 pub(crate) mod heap;
 pub(crate) mod index;
 pub(crate) mod inode;
+pub(crate) mod names;
 pub(crate) mod open_file;
 pub(crate) mod strings;
 
