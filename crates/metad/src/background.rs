@@ -41,7 +41,11 @@ fn release_expired_leases(core: &Arc<Core>) {
         let files = core.tree().namespace.files_of(&holder);
         tracing::info!(%holder, files = files.len(), "lease expired");
         for inode in files {
-            let queued = core.write(Box::new(move |turn| {
+            if core.admit().is_err() {
+                // The queue is full: the next round tries again.
+                return;
+            }
+            core.write(Box::new(move |turn| {
                 let plan = turn.plan_own(|namespace, context, facts| {
                     ops::release_lease::plan(namespace, context, inode, facts)
                 });
@@ -58,10 +62,6 @@ fn release_expired_leases(core: &Arc<Core>) {
                     }
                 }
             }));
-            if queued.is_err() {
-                // The queue is full: the next round tries again.
-                return;
-            }
         }
     }
 }

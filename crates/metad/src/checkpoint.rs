@@ -122,12 +122,11 @@ fn take_snapshot(core: &Arc<Core>) -> Result<(Snapshot, LogPoint), String> {
 }
 
 /// Runs `ask` and waits until its callback was called.
-fn wait_for(ask: impl FnOnce(Written) -> Result<(), base::FsError>) -> Result<(), String> {
+fn wait_for(ask: impl FnOnce(Written)) -> Result<(), String> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     ask(Box::new(move |result| {
         let _ = sender.send(result);
-    }))
-    .map_err(|error| error.to_string())?;
+    }));
     receiver.recv().unwrap_or_else(|_| Err("the server is stopping".into()))
 }
 

@@ -114,25 +114,34 @@ impl Core {
         }
     }
 
-    /// Queues a write. It runs on the writer's thread, in the order of arrival.
-    pub fn write(&self, write: Write) -> Result<(), FsError> {
+    /// Whether another write is taken. To be asked before [`Core::write`], while the call can still be refused.
+    pub fn admit(&self) -> Result<(), FsError> {
         if self.queue.closed.load(Ordering::Acquire) {
             return Err(FsError::Retry("This metadata server is stopping.".into()));
         }
         if let Some(reason) = self.commit.failure() {
             return Err(FsError::NotActive(format!("This metadata server no longer takes writes: {reason}")));
         }
-        let mut waiting = self.queue.waiting.lock();
-        if waiting.len() >= self.config.call_queue.write_count_max {
+        let waiting = self.queue.waiting.lock().len();
+        if waiting >= self.config.call_queue.write_count_max {
             return Err(FsError::Retry(format!(
-                "{} operations are waiting already; try again in a moment.",
-                waiting.len()
+                "{waiting} operations are waiting already; try again in a moment."
             )));
+        }
+        Ok(())
+    }
+
+    /// Queues a write. It runs on the writer's thread, in the order of arrival; once the server has stopped it
+    /// is dropped, and the replies it holds say so.
+    pub fn write(&self, write: Write) {
+        let mut waiting = self.queue.waiting.lock();
+        if self.queue.closed.load(Ordering::Acquire) {
+            drop(waiting);
+            return drop(write);
         }
         waiting.push_back(write);
         drop(waiting);
         self.queue.wake.notify_one();
-        Ok(())
     }
 
     /// Runs on the writer's thread until [`Core::close`].
@@ -145,7 +154,10 @@ impl Core {
     }
 
     pub fn close(&self) {
+        // Under the queue's lock: what was pushed before is still run, what comes later is dropped.
+        let waiting = self.queue.waiting.lock();
         self.queue.closed.store(true, Ordering::Release);
+        drop(waiting);
         self.queue.wake.notify_all();
     }
 

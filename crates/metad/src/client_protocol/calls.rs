@@ -109,19 +109,13 @@ pub fn turn<M: Message + Send + 'static>(
     reply: Replier,
     operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<M> + Send + 'static,
 ) {
-    // The reply is parted from the queue's closure by a slot, so that a full queue can still be answered.
-    let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
-    let taken = slot.clone();
-    let queued = core.write(Box::new(move |turn| {
-        let Some(reply) = taken.lock().take() else { return };
+    if let Err(error) = core.admit() {
+        return reply.fs_error(&error);
+    }
+    core.write(Box::new(move |turn| {
         let answer = operate(turn, &call);
         after_commit(turn, reply, answer);
     }));
-    if let Err(error) = queued
-        && let Some(reply) = slot.lock().take()
-    {
-        reply.fs_error(&error);
-    }
 }
 
 /// Answers once everything that the answer may rest on has committed: a refusal is a read as well.

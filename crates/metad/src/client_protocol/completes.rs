@@ -55,13 +55,12 @@ impl Parked {
         }
     }
 
-    fn park(&self, block: BlockId, waiter: Waiter) -> Result<(), Waiter> {
-        let mut parked = self.by_block.lock();
-        if parked.len() >= PARKED_COUNT_MAX {
-            return Err(waiter);
-        }
-        parked.entry(block).or_default().push(waiter);
-        Ok(())
+    fn is_full(&self) -> bool {
+        self.by_block.lock().len() >= PARKED_COUNT_MAX
+    }
+
+    fn park(&self, block: BlockId, waiter: Waiter) {
+        self.by_block.lock().entry(block).or_default().push(waiter);
     }
 }
 
@@ -72,18 +71,10 @@ pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 fn queue(core: &Arc<Core>, waiter: Waiter) {
-    let slot = Arc::new(Mutex::new(Some(waiter)));
-    let taken = slot.clone();
-    let queued = core.write(Box::new(move |turn| {
-        if let Some(waiter) = taken.lock().take() {
-            run(turn, waiter);
-        }
-    }));
-    if let Err(error) = queued
-        && let Some(waiter) = slot.lock().take()
-    {
-        waiter.reply.fs_error(&error);
+    if let Err(error) = core.admit() {
+        return waiter.reply.fs_error(&error);
     }
+    core.write(Box::new(move |turn| run(turn, waiter)));
 }
 
 fn run(turn: &mut Turn<'_>, waiter: Waiter) {
@@ -130,12 +121,10 @@ fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
 
 fn wait(turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
     let core = turn.core();
-    if waiter.deadline <= turn.moment {
+    if waiter.deadline <= turn.moment || core.parked.is_full() {
         return waiter.reply.ok(&p::CompleteResponseProto { result: false });
     }
-    if let Err(waiter) = core.parked.park(block.id, waiter) {
-        return waiter.reply.ok(&p::CompleteResponseProto { result: false });
-    }
+    core.parked.park(block.id, waiter);
     // The report may have come between the plan and the parking.
     if turn.is_reported(&block) {
         core.parked.wake(core, &[block.id]);

@@ -154,8 +154,11 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// A write of the service's own: a file was read after its access time had become too old.
 pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
-    // A full queue has better things to do than access times.
-    let _ = core.write(Box::new(move |turn| {
+    if core.admit().is_err() {
+        // A full queue has better things to do than access times.
+        return;
+    }
+    core.write(Box::new(move |turn| {
         let planned =
             turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {

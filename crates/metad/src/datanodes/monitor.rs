@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 /// How often the block map is given the time.
 const PERIOD: Duration = Duration::from_millis(500);
 /// Blocks looked at under one lock: about a millisecond.
-const SWEEP_BLOCKS: usize = 50_000;
+const SWEEP_BLOCKS: usize = 10_000;
 
 #[derive(Default)]
 pub struct Bell {
