@@ -19,11 +19,13 @@ const HOLDERS_MAX: usize = 1_000_000;
 pub struct Renewals {
     since: Moment,
     renewed: BTreeMap<Arc<str>, Moment>,
+    /// When room was last made; it takes a walk over all.
+    pruned: Moment,
 }
 
 impl Renewals {
     pub fn new(now: Moment) -> Self {
-        Self { since: now, renewed: BTreeMap::new() }
+        Self { since: now, renewed: BTreeMap::new(), pruned: now }
     }
 
     /// `renewLease`, and every operation that opens a file for writing.
@@ -36,7 +38,8 @@ impl Renewals {
         if holder.len() > TEXT_BYTES_MAX {
             return;
         }
-        if self.renewed.len() >= HOLDERS_MAX {
+        if self.renewed.len() >= HOLDERS_MAX && now.ms_since(self.pruned) >= SOFT_LIMIT_MS {
+            self.pruned = now;
             self.renewed.retain(|_, at| now.ms_since(*at) <= SOFT_LIMIT_MS);
         }
         if self.renewed.len() < HOLDERS_MAX {
