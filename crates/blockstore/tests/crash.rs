@@ -147,11 +147,10 @@ fn write_on(writer: &mut ReplicaWriter, dice: &mut Dice) -> Result<(), StoreErro
     let length = writer.block().length as usize;
     let end = (length + 1 + dice.below(900) as usize).min(DATA_BYTES);
     let begin = length / 512 * 512;
-    let result = match begin < end {
+    match begin < end {
         true => writer.write(begin as u64, &data[begin..end], &sums(&data[begin..end])),
         false => Ok(()),
-    };
-    result
+    }
 }
 
 /// A few replicas' lives, until the power goes.
