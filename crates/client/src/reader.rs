@@ -172,6 +172,11 @@ impl FileReader {
         match block.next().await {
             Ok(Some(bytes)) => {
                 self.rest = bytes;
+                // A reader that knows the length of the file does not ask again after its last byte.
+                if block.remaining() == 0 && !block.bad_replicas().is_empty() {
+                    let bad = block.bad_replicas().to_vec();
+                    self.report(&bad).await;
+                }
                 Ok(())
             }
             Ok(None) => {
