@@ -6,12 +6,17 @@
 
 use base::Block;
 use parking_lot::Mutex;
+use proto::hdfs::DatanodeInfoProto;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// Changes kept for a metadata server that does not answer. Beyond it they are forgotten, and a full block
 /// report tells instead. By eye: some 100 MB at most.
 const EVENT_COUNT_MAX: usize = 1_000_000;
+
+/// Corrupt replicas kept for a metadata server that does not answer. Beyond it they are forgotten: whoever
+/// reads or copies them next finds them again.
+const CORRUPT_COUNT_MAX: usize = 1_000;
 
 /// A change of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +36,15 @@ pub struct Event {
     pub change: Change,
 }
 
+/// A replica, here or elsewhere, whose bytes are not what its checksums say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corrupt {
+    pub block: Block,
+    pub node: DatanodeInfoProto,
+    /// Empty when it is not known.
+    pub storage_id: String,
+}
+
 /// The queues, one for each metadata server. Cheap to clone; callable from any thread.
 #[derive(Clone, Default)]
 pub struct Reporter {
@@ -47,6 +61,7 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Pending {
     events: Vec<Event>,
+    corrupt: Vec<Corrupt>,
     wants_full_report: bool,
 }
 
@@ -65,6 +80,18 @@ impl Reporter {
 
     pub fn notify_deleted(&self, storage_id: &Arc<str>, block: Block) {
         self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Deleted });
+    }
+
+    /// A replica that was read or received turned out corrupt: it is not to be read or copied from any more.
+    pub fn notify_corrupt(&self, corrupt: Corrupt) {
+        for queue in self.queues.lock().iter() {
+            let mut pending = queue.pending.lock();
+            if pending.corrupt.len() < CORRUPT_COUNT_MAX && !pending.corrupt.contains(&corrupt) {
+                pending.corrupt.push(corrupt.clone());
+            }
+            drop(pending);
+            queue.wake.notify_one();
+        }
     }
 
     /// Everything is to be told anew, soon.
@@ -122,6 +149,16 @@ impl Queue {
         let count = count.min(pending.events.len());
         let rest = pending.events.split_off(count);
         std::mem::replace(&mut pending.events, rest)
+    }
+
+    /// All corrupt replicas that wait to be told.
+    pub fn take_corrupt(&self) -> Vec<Corrupt> {
+        std::mem::take(&mut self.pending.lock().corrupt)
+    }
+
+    /// Gives back corrupt replicas that could not be told.
+    pub fn put_back_corrupt(&self, mut unsent: Vec<Corrupt>) {
+        self.pending.lock().corrupt.append(&mut unsent);
     }
 
     /// Gives back what could not be told; it goes before what came since.

@@ -193,6 +193,7 @@ impl Actor {
 
     async fn send_due(&self, session: &Session, wants_full: bool) -> Result<(), Failure> {
         self.report_changes(session).await?;
+        self.report_corrupt(session).await?;
         if wants_full {
             let lease = self.heartbeat(session, true).await?;
             self.report_everything(session, lease).await?;

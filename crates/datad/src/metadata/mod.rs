@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod command;
+mod corrupt_report;
 pub mod full_report;
 pub mod handshake;
 pub mod heartbeat;

@@ -153,7 +153,8 @@ impl Inner {
             };
             let tidings = this.carry_out(&mut desk, &work);
             this.budget.add_permits(work.permits as usize);
-            if matches!(tidings, Tidings::Failed(_)) {
+            // Nothing follows bad news: least of all the end of a replica that lacks a packet.
+            if !matches!(tidings, Tidings::Done(Status::Success)) {
                 desk.writer = None;
             }
             let _ = this.tidings.send(tidings);

@@ -103,9 +103,6 @@ pub async fn receive(
             }
             Err(Refusal::Close(refusal.message().into()))
         }
-        Err(Refusal::Answer { message, .. }) if reception.ending == Ending::Finalize => {
-            Err(Refusal::Close(message))
-        }
         outcome => outcome,
     }
 }

@@ -32,6 +32,11 @@ impl Refusal {
         Self::Answer { status: Status::Error, message: message.into(), first_bad_link: address }
     }
 
+    /// What was received does not match its checksums.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Answer { status: Status::ErrorChecksum, .. })
+    }
+
     pub fn response(&self) -> Option<BlockOpResponseProto> {
         match self {
             Self::Answer { status, message, first_bad_link } => Some(BlockOpResponseProto {

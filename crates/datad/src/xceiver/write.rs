@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX, Write},
 };
-use crate::state::State;
+use crate::{reporter::Corrupt, state::State};
 use base::{Block, GenerationStamp};
 use blockstore::{NewReplica, ReplicaWriter};
 use proto::hdfs::{
@@ -40,11 +40,7 @@ pub async fn write_block(
     };
     // Both at once: a pipeline of three is then set up in the time of one, not of three after another.
     let (place, mirror) = tokio::join!(open, open_mirror(state, &write));
-    let place = place.map_err(|refusal| {
-        // A copying server does not listen.
-        if write.is_copy { Refusal::Close(refusal.message().into()) } else { refusal }
-    })?;
-    let mirror = mirror?;
+    let (place, mirror) = (place?, mirror?);
 
     if write.is_acknowledged() {
         out.message(&success()).await?;
@@ -69,11 +65,26 @@ pub async fn write_block(
         // Whoever has nobody behind looks at every byte; the others rely on it.
         verifies: mirror.is_none() || !write.is_acknowledged(),
     };
-    receive::receive(reception, writer, inbound, out, mirror).await?;
+    let received = receive::receive(reception, writer, inbound, out, mirror).await;
+    if write.is_copy && received.as_ref().is_err_and(Refusal::is_corrupt) {
+        report_source(state, &write);
+    }
+    received?;
     if write.is_transfer() && !write.is_copy {
         out.message(&success()).await?;
     }
     Ok(Next::End)
+}
+
+/// The server that sent a copy has a corrupt replica: nobody else is there to have spoilt it.
+fn report_source(state: &State, write: &Write) {
+    if let Some(source) = &write.header.source {
+        state.reporter.notify_corrupt(Corrupt {
+            block: write.block.block,
+            node: source.clone(),
+            storage_id: String::new(),
+        });
+    }
 }
 
 fn success() -> BlockOpResponseProto {

@@ -104,3 +104,13 @@ fn acknowledgements_out_of_order_or_empty_end_the_connection() {
         Err(ResponderError::OutOfOrder { expected: None, found: 0 })
     );
 }
+
+#[test]
+fn a_mirror_owes_nothing_once_it_has_acknowledged_all() {
+    let mut responder = Responder::new(true);
+    assert!(!responder.awaits_mirror());
+    responder.on_received(0, 512);
+    assert!(responder.awaits_mirror());
+    responder.on_downstream(ack(0, &[Success])).unwrap();
+    assert!(!responder.awaits_mirror() && !responder.is_idle(), "only this server's own disk is not done");
+}

@@ -4,6 +4,7 @@ use super::cluster::{Keeper, block, located, options, read_range, servers, some_
 use crate::transfer;
 use base::ExtendedBlock;
 use client::block::{BlockReader, BlockWriter, WriteError};
+use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto};
 use std::{sync::Arc, time::Duration};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,31 +110,53 @@ async fn a_reader_goes_on_elsewhere_when_its_server_dies() {
     assert!(read == data);
 }
 
+fn copy_of(closed: &ExtendedBlockProto, targets: Vec<DatanodeInfoProto>) -> transfer::Copy {
+    transfer::Copy {
+        block: ExtendedBlock {
+            pool: closed.pool_id.as_str().into(),
+            block: base::Block {
+                id: base::BlockId(closed.block_id),
+                generation_stamp: base::GenerationStamp(closed.generation_stamp),
+                length: closed.num_bytes(),
+            },
+        },
+        target_storage_types: vec![1; targets.len()],
+        targets,
+        target_storage_ids: Vec::new(),
+        token: Default::default(),
+        client_name: String::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_corrupt_replica_is_not_copied_and_its_server_is_reported() {
+    let [a, b] = servers().await;
+    let told = b.state.reporter.subscribe();
+    let closed = write_block(&located(block(1), &[&a]), &some_bytes(100_000)).await;
+    let (path, mut bytes) = a.file(1).unwrap();
+    bytes[99_999] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    let error = transfer::send(&a.state, copy_of(&closed, vec![b.info()])).await.unwrap_err();
+    assert!(error.to_string().contains("checksums"), "{error}");
+    let corrupt = told.take_corrupt();
+    assert_eq!(corrupt.len(), 1);
+    assert_eq!(corrupt[0].node, a.info());
+    // Removed on a thread of its volume.
+    for _ in 0..100 {
+        if b.file(1).is_none() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the copy is still there: {:?}", b.file(1).map(|(path, _)| path));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_is_copied_to_two_more_servers() {
     let [a, b, c] = servers().await;
     let data = some_bytes(1_234_567);
     let closed = write_block(&located(block(1), &[&a]), &data).await;
-    transfer::send(
-        &a.state,
-        transfer::Copy {
-            block: ExtendedBlock {
-                pool: closed.pool_id.as_str().into(),
-                block: base::Block {
-                    id: base::BlockId(1),
-                    generation_stamp: base::GenerationStamp(1001),
-                    length: data.len() as u64,
-                },
-            },
-            targets: vec![b.info(), c.info()],
-            target_storage_types: vec![1, 1],
-            target_storage_ids: Vec::new(),
-            token: Default::default(),
-            client_name: String::new(),
-        },
-    )
-    .await
-    .unwrap();
+    transfer::send(&a.state, copy_of(&closed, vec![b.info(), c.info()])).await.unwrap();
     assert!(read_range(&located(closed.clone(), &[&b]), 0, data.len() as u64).await.unwrap() == data);
     // The one further down ends a moment later.
     for _ in 0..100 {
