@@ -3,7 +3,10 @@
 mod demo;
 
 use demo::{Output, clover, run};
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 fn say(words: &[&str]) -> Output {
     let mut command = clover(Path::new("/"));
@@ -71,4 +74,72 @@ fn help_and_completions_are_there() {
         assert!(output.text.contains("client-config") && output.text.contains("checksum"), "{shell}");
     }
     assert_eq!(say(&["completions", "csh"]).code, 2);
+}
+
+/// Runs `clover` in an empty directory that holds only `server.toml`.
+fn start(toml: &str, words: &[&str]) -> Output {
+    static STARTS: AtomicU32 = AtomicU32::new(0);
+    let number = STARTS.fetch_add(1, Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!("clover-start-{}-{number}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(directory.join("full")).unwrap();
+    std::fs::write(directory.join("full/precious"), "data").unwrap();
+    std::fs::write(directory.join("server.toml"), toml).unwrap();
+    let mut command = clover(&directory);
+    command.args(words);
+    let output = run(command);
+    assert_eq!(std::fs::read_to_string(directory.join("full/precious")).unwrap(), "data");
+    std::fs::remove_dir_all(&directory).unwrap();
+    output
+}
+
+#[test]
+fn servers_refuse_to_start_from_what_they_do_not_understand() {
+    let meta = &["meta", "--config", "server.toml"][..];
+    let data = &["data", "--config", "server.toml"][..];
+    for (toml, words, parts) in [
+        ("name_dir = 'n'\nrpc_adress = '127.0.0.1:1'\n", meta, &["server.toml:2", "`rpc_adress`"][..]),
+        (
+            "name_dir = 'n'\n\nmax_component_length = 256\n",
+            meta,
+            &["server.toml:3", "max_component_length", "256", "1 to 255"],
+        ),
+        (
+            "name_dir = 'n'\nrpc_address = '0.0.0.0:1'\n",
+            meta,
+            &["rpc_address", "0.0.0.0:1", "insecure_simple_auth = true"],
+        ),
+        ("name_dir = \n", meta, &["server.toml:1"]),
+        ("", meta, &["name_dir is not set", "clover meta format"]),
+        ("name_dir = 'n'\n", data, &["server.toml:1", "`name_dir`"]),
+        ("name_dir = 'n'\n", &["meta", "--config", "absent.toml"], &["absent.toml"]),
+        ("", &["demo", "--dir", "d", "--set", "nonsense=1"], &["--set", "`nonsense`"]),
+        ("", &["demo", "--dir", "d", "--set", "dfs.blocksize=1"], &["default_block_size", "1", "512"]),
+        ("", &["demo", "--dir", "full"], &["full", "not a demo cluster"]),
+    ] {
+        let output = start(toml, words);
+        assert_ne!(output.code, 0, "{toml}");
+        for part in parts {
+            assert!(output.text.contains(part), "{toml}: `{part}` is missing in: {}", output.text);
+        }
+    }
+}
+
+#[test]
+fn a_cluster_is_never_made_over_something_else_nor_by_itself() {
+    let output = start("name_dir = 'full'\n", &["meta", "format", "--config", "server.toml"]);
+    assert_ne!(output.code, 0);
+    assert!(output.text.contains("full"), "{}", output.text);
+    let output = start("name_dir = 'unmade'\n", &["meta", "--config", "server.toml"]);
+    assert_ne!(output.code, 0);
+    assert!(output.text.contains("format"), "{}", output.text);
+}
+
+#[test]
+fn every_key_is_printed_with_an_explanation() {
+    for role in ["meta", "data"] {
+        let text = say(&["config", role]).text;
+        let keys = text.lines().filter(|line| !line.starts_with('#') && line.contains(" = ")).count();
+        assert!(keys > 8 && text.lines().filter(|line| line.starts_with("# ")).count() > keys, "{text}");
+    }
 }

@@ -18,7 +18,6 @@ pub struct Key {
 pub enum HadoopUnit {
     Same,
     Seconds,
-    Minutes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,7 +135,6 @@ fn parse_milliseconds(text: &str, unit: HadoopUnit) -> Result<u64, String> {
     let bare = match unit {
         HadoopUnit::Same => 1,
         HadoopUnit::Seconds => 1_000,
-        HadoopUnit::Minutes => 60_000,
     };
     let suffixes = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
     let (digits, factor) = suffixes
