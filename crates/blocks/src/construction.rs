@@ -11,6 +11,8 @@ pub struct Construction {
     pub targets: Vec<u32>,
     /// By index of storage.
     pub replicas: Vec<(u32, UcReplica)>,
+    /// Indices of servers that were told to recover the block, so that another one is told next.
+    pub asked: Vec<u32>,
 }
 
 impl Construction {

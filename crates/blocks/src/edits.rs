@@ -22,7 +22,7 @@ impl BlockMap {
         self.note_allocated(id, stamp);
     }
 
-    fn note_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
+    pub(crate) fn note_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
         self.last_allocated.id = self.last_allocated.id.max(id);
         self.last_allocated.stamp = self.last_allocated.stamp.max(stamp);
     }

@@ -44,6 +44,7 @@ mod racks;
 mod random;
 mod reading;
 mod record;
+mod recovery;
 mod redundancy;
 mod replica;
 mod safe_mode;
@@ -61,8 +62,8 @@ pub use server::{DataServer, Registration, StorageReport, StorageState, StorageT
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use words::{
     BlockState, Command, CorruptReason, Events, Facts, Heartbeat, Increment, Located, Location, Reader,
-    RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId, Transfer,
-    UcReplica,
+    Recovery, RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId,
+    Transfer, UcReplica,
 };
 
 #[cfg(test)]

@@ -209,6 +209,7 @@ impl BlockMap {
         for server in self.servers.iter_mut() {
             server.deletions.clear();
             server.orders.clear();
+            server.recoveries.clear();
         }
         let queued: Vec<BlockId> = self.redundancy.queue.drain();
         for id in queued {

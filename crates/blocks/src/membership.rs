@@ -190,6 +190,10 @@ impl BlockMap {
         if !transfers.is_empty() {
             commands.push(Command::Transfer(transfers));
         }
+        let recoveries = self.take_recoveries(index);
+        if !recoveries.is_empty() {
+            commands.push(Command::Recover(recoveries));
+        }
         let deletions = self.take_deletions(index);
         if !deletions.is_empty() {
             commands.push(Command::Invalidate(deletions));
@@ -264,6 +268,7 @@ impl BlockMap {
         let server = self.servers.get_mut(index);
         server.deletions.clear();
         server.orders.clear();
+        server.recoveries.clear();
         server.lease = None;
         let face = self.servers.face_mut(index);
         face.blocks = 0;

@@ -46,7 +46,7 @@ impl BlockMap {
         if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
     }
 
-    fn constructed_places(&self, slot: u32) -> Vec<u32> {
+    pub(crate) fn constructed_places(&self, slot: u32) -> Vec<u32> {
         let record = self.arena.record(slot);
         let mut places =
             self.constructions.get(record.id()).map_or(Vec::new(), |it| it.places(record.stamp()));

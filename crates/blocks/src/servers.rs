@@ -1,6 +1,7 @@
 //! The table of data servers, and the ways to find one.
 
 use crate::{
+    recovery::RecoveryOrder,
     server::{DataServer, Registration},
     words::ServerId,
 };
@@ -24,6 +25,8 @@ pub struct Server {
     /// Replicas to delete, told to it with the next heartbeats. A report that still names them is no news.
     pub deletions: BTreeMap<BlockId, GenerationStamp>,
     pub orders: VecDeque<Order>,
+    /// Unfinished blocks that it shall bring to an end.
+    pub recoveries: Vec<RecoveryOrder>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
 }
@@ -102,6 +105,7 @@ impl Servers {
             storages: Vec::new(),
             deletions: BTreeMap::new(),
             orders: VecDeque::new(),
+            recoveries: Vec::new(),
             lease: None,
         };
         let index = match self.free.pop() {

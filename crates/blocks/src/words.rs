@@ -89,6 +89,17 @@ pub enum Command {
     Transfer(Vec<Transfer>),
     /// Delete these replicas.
     Invalidate(Vec<Block>),
+    /// Have the servers of each block agree on its length.
+    Recover(Vec<Recovery>),
+}
+
+/// Bring an unfinished block to an end under a new stamp.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// With the stamp that its replicas have so far.
+    pub block: Block,
+    pub stamp: GenerationStamp,
+    pub places: Vec<Location>,
 }
 
 /// Copy a block from the commanded server through a pipeline of the targets.

@@ -1,6 +1,6 @@
 //! What the server does of itself, now and then: overdue answers, expired leases.
 
-use crate::core::Core;
+use crate::{core::Core, datanodes::start_recovery};
 use namespace::ops;
 use std::{
     sync::{
@@ -54,11 +54,11 @@ fn release_expired_leases(core: &Arc<Core>) {
                     ops::release_lease::Plan::Close(edit) => {
                         turn.apply(&edit);
                     }
-                    // Data servers cannot yet be asked to agree on a length: the file stays open until a
-                    // finished replica is reported.
-                    ops::release_lease::Plan::Recover { block, .. }
-                    | ops::release_lease::Plan::Waiting(block) => {
-                        tracing::info!(%inode, %block, "the file stays open: its last block is not finished");
+                    ops::release_lease::Plan::Recover { edit, block, stamp } => {
+                        start_recovery(turn, &edit, block, stamp);
+                    }
+                    ops::release_lease::Plan::Waiting(block) => {
+                        tracing::info!(%inode, %block, "the file stays open: its last block is not reported");
                     }
                 }
             }));

@@ -93,6 +93,33 @@ fn a_new_pipeline_leaves_older_replicas_behind() {
 }
 
 #[test]
+fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    let mut leaders = Vec::new();
+    for stamp in 2001..2005 {
+        assert!(cluster.map.recover(BlockId(1), GenerationStamp(stamp)));
+        let commands = cluster.pass(100, &[1, 2, 3]);
+        let [(leader, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
+        assert_eq!((recoveries[0].block, recoveries[0].stamp), (block(1, 0), GenerationStamp(stamp)));
+        assert_eq!(recoveries[0].places.len(), 3);
+        leaders.push(*leader);
+    }
+    leaders[..3].sort_unstable();
+    assert_eq!(leaders[..3], [1, 2, 3], "each once before any twice");
+
+    let agreed = Block { generation_stamp: GenerationStamp(2004), ..block(1, 9) };
+    cluster.tell(2, &[received(agreed)]);
+    cluster.map.set_pipeline(agreed, &[cluster.place(2)]);
+    cluster.map.commit(agreed, cluster.now);
+    cluster.check();
+    let facts = cluster.map.facts(BlockId(1)).unwrap();
+    assert_eq!((facts.state, facts.live), (BlockState::Complete, 1));
+    assert!(!cluster.map.recover(BlockId(1), GenerationStamp(2006)));
+    assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006)));
+}
+
+#[test]
 fn an_appended_block_is_written_where_it_is() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);

@@ -5,7 +5,7 @@ use super::{
     calls::{self, decode},
     status,
 };
-use crate::core::Core;
+use crate::{core::Core, datanodes::start_recovery};
 use namespace::{Planned, Reply, ops, reads};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
@@ -144,9 +144,12 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
                 turn.apply(&edit);
                 true
             }
-            // Data servers cannot yet be asked to agree on a length: the client asks again, as it does while
-            // a recovery is under way.
-            ops::recover_lease::Plan::Recover { .. } | ops::recover_lease::Plan::Waiting(_) => false,
+            // The client asks again until the data servers have agreed on a length.
+            ops::recover_lease::Plan::Recover { edit, block, stamp } => {
+                start_recovery(turn, &edit, block, stamp);
+                false
+            }
+            ops::recover_lease::Plan::Waiting(_) => false,
         };
         Ok(p::RecoverLeaseResponseProto { result })
     });

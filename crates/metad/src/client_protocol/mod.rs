@@ -13,7 +13,7 @@ mod reads;
 mod service;
 pub mod status;
 
-pub use calls::decode;
+pub use calls::{decode, refuse_in_safe_mode, turn};
 pub use completes::Parked;
 
 use crate::core::Core;

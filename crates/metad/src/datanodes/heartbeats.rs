@@ -3,7 +3,7 @@
 use super::{DatanodeSide, identity, refusal, wire};
 use crate::client_protocol::decode;
 use base::{FsError, FsResult};
-use blocks::{Command, Heartbeat, StorageReport, StorageState, StorageType, Transfer};
+use blocks::{Command, Heartbeat, Recovery, StorageReport, StorageState, StorageType, Transfer};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
 
@@ -138,6 +138,7 @@ pub(super) fn register_command() -> d::DatanodeCommandProto {
 fn command_of(pool: &str, command: Command) -> d::DatanodeCommandProto {
     let blocks = match command {
         Command::Register => return register_command(),
+        Command::Recover(recoveries) => return recovery_command(pool, &recoveries),
         Command::Transfer(transfers) => transfer_command(pool, transfers),
         Command::Invalidate(blocks) => d::BlockCommandProto {
             action: d::block_command_proto::Action::Invalidate as i32,
@@ -149,6 +150,19 @@ fn command_of(pool: &str, command: Command) -> d::DatanodeCommandProto {
     d::DatanodeCommandProto {
         cmd_type: d::datanode_command_proto::Type::BlockCommand as i32,
         blk_cmd: Some(blocks),
+        ..d::DatanodeCommandProto::default()
+    }
+}
+
+fn recovery_command(pool: &str, recoveries: &[Recovery]) -> d::DatanodeCommandProto {
+    let blocks = recoveries.iter().map(|recovery| p::RecoveringBlockProto {
+        new_gen_stamp: recovery.stamp.0,
+        block: wire::located_at(pool, recovery.block, 0, &recovery.places),
+        ..p::RecoveringBlockProto::default()
+    });
+    d::DatanodeCommandProto {
+        cmd_type: d::datanode_command_proto::Type::BlockRecoveryCommand as i32,
+        recovery_cmd: Some(d::BlockRecoveryCommandProto { blocks: blocks.collect() }),
         ..d::DatanodeCommandProto::default()
     }
 }

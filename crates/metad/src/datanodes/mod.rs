@@ -1,15 +1,18 @@
 //! Hadoop's `DatanodeProtocol`: what data servers tell, and the commands they get back.
 //!
 //! Each method decodes its request, tells the block map under its lock, and shapes the answer. What the
-//! block map decides is decided in `blocks`; here are only the wire, the lock and the clock. Nothing here
-//! touches the namespace.
+//! block map decides is decided in `blocks`; here are only the wire, the lock and the clock. Only the end of
+//! a block recovery touches the namespace.
 
 mod block_list;
 mod heartbeats;
 mod identity;
 mod monitor;
+mod recovery;
 mod reports;
 pub mod wire;
+
+pub use recovery::start_recovery;
 
 use crate::core::Core;
 use ::blocks::{BlockMap, Events, ServerError};
@@ -55,6 +58,7 @@ impl DatanodeSide {
             "blockReceivedAndDeleted" => self.incremental_report(&call, reply),
             "cacheReport" => self.cache_report(&call, reply),
             "reportBadBlocks" => self.report_bad_blocks(&call, reply),
+            "commitBlockSynchronization" => recovery::commit_block_synchronization(&self.core, call, reply),
             "errorReport" => self.error_report(&call, reply),
             method => {
                 reply.fs_error(&FsError::Unsupported(format!("{method} is not offered by this server.")))
