@@ -287,3 +287,49 @@ async fn several_reads_use_one_connection() {
         out.message(&status).await.unwrap();
     }
 }
+
+/// A seed that fails is all that is needed to see it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn random_packets_never_harm_the_server_or_finalise_what_is_not_whole() {
+    let [a, b] = servers().await;
+    let data = some_bytes(4096);
+    for seed in 1..=60u64 {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        let targets = if random(2) == 0 { vec![b.info()] } else { Vec::new() };
+        let op = OpWriteBlockProto { targets, ..write_op(seed) };
+        let (mut inbound, mut out) = a.send(Opcode::WriteBlock, &op).await;
+        let _: BlockOpResponseProto = inbound.message().await.unwrap();
+        let (mut offset, mut is_spoilt) = (0, false);
+        for seqno in 0..1 + random(6) as i64 {
+            let piece = &data[offset..offset + random(600) as usize];
+            let mut bytes = packet(seqno, offset as u64, piece, false).to_vec();
+            // Partial chunks may be repeated, so every packet begins at a chunk.
+            offset = (offset + piece.len()) / 512 * 512;
+            if random(4) == 0 {
+                is_spoilt = true;
+                let at = random(bytes.len() as u64) as usize;
+                match random(3) {
+                    0 => bytes[at] ^= 1 << random(8),
+                    1 => bytes.truncate(at),
+                    _ => bytes.extend((0..random(50)).map(|_| 0xa5)),
+                }
+            }
+            if out.write(&bytes).await.is_err() {
+                break;
+            }
+        }
+        out.end().await;
+        while inbound.message::<PipelineAckProto>().await.is_ok() {}
+        let (path, bytes) = a.file(seed).unwrap();
+        assert!(path.to_str().unwrap().contains("rbw"), "seed {seed}");
+        assert!(is_spoilt || data.starts_with(&bytes), "seed {seed}");
+    }
+    check_alive(&a).await;
+    check_alive(&b).await;
+}
