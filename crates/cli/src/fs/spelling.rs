@@ -16,6 +16,10 @@ const AFTER: [(&str, &str); 4] = [
     ("-crc", "--crc"),
 ];
 
+/// Commands that Hadoop still knows by an older name.
+const RENAMED: [(&str, &[&str]); 4] =
+    [("lsr", &["ls", "-R"]), ("rmr", &["rm", "-r"]), ("dus", &["du", "-s"]), ("usage", &["help"])];
+
 /// Options of the program that take the word after them, before `fs` and behind.
 const WITH_VALUE: [&str; 4] = ["--log", "--fs", "--conf", "-D"];
 
@@ -33,7 +37,10 @@ pub fn from_hadoop(arguments: Vec<OsString>) -> Vec<OsString> {
             changed.push(word.clone());
             changed.extend(rest.next().cloned());
         } else if let Some(name) = command_name(text) {
-            changed.push(name.into());
+            match RENAMED.iter().find(|(old, _)| *old == name) {
+                Some((_, new)) => changed.extend(new.iter().map(OsString::from)),
+                None => changed.push(name.into()),
+            }
             command = Some(name);
             break;
         } else {
@@ -108,6 +115,8 @@ mod tests {
             ("clover --log debug fs -copyFromLocal a b", "clover --log debug fs copyFromLocal a b"),
             ("clover fs --json -ls", "clover fs --json ls"),
             ("clover fs -chmod -x /a", "clover fs chmod -x /a"),
+            ("clover fs -lsr /a", "clover fs ls -R /a"),
+            ("clover fs -usage ls", "clover fs help ls"),
         ] {
             assert_eq!(spelt(hadoop), ours);
         }
