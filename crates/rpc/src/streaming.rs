@@ -78,6 +78,13 @@ impl Inbound {
         }
     }
 
+    /// The next length-prefixed message, when it has been received already.
+    pub fn message_at_hand<M: prost::Message + Default + prost::Name>(
+        &mut self,
+    ) -> Result<Option<M>, StreamError> {
+        Ok(delimited::take(&mut self.buffer)?)
+    }
+
     pub async fn packet(&mut self) -> Result<Packet, StreamError> {
         loop {
             match packet::take(&mut self.buffer)? {

@@ -4,23 +4,22 @@
 //! the disk and the mirror and speaks upstream.
 
 use super::{
-    lane::{Ending, Lane, Tidings},
+    lane::{Ending, Lane},
     mirror::Mirror,
     refusal::Refusal,
+    speak,
 };
 use crate::state::State;
 use base::PacketHeader;
-use blockstore::{Acknowledger, ReplicaWriter};
-use bytes::BytesMut;
+use blockstore::ReplicaWriter;
 use parking_lot::Mutex;
 use pipeline::{Ack, Receiver, Reply, Responder, Status};
-use proto::{data_transfer::delimited, hdfs::PipelineAckProto};
-use rpc::streaming::{Inbound, Outgoing, StreamError};
+use rpc::streaming::{Inbound, Outgoing};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
-use tokio::sync::{Notify, mpsc::UnboundedReceiver};
+use tokio::sync::Notify;
 
 /// What is to be received.
 pub struct Reception<'a> {
@@ -36,17 +35,26 @@ pub struct Reception<'a> {
 }
 
 /// What the two loops share.
-struct Shared {
-    responder: Mutex<Responder>,
+pub struct Shared {
+    pub responder: Mutex<Responder>,
     /// Said upstream before anything else.
-    urgent: Mutex<Vec<Ack>>,
+    pub urgent: Mutex<Vec<Ack>>,
     /// The speaking loop has something to look at.
-    wake: Notify,
+    pub wake: Notify,
     /// There is room for further packets.
-    room: Notify,
-    has_ended: AtomicBool,
+    pub room: Notify,
+    pub has_ended: AtomicBool,
     /// An acknowledgement is partly sent: nothing else can be said any more.
-    is_speaking: AtomicBool,
+    pub is_speaking: AtomicBool,
+}
+
+impl Shared {
+    /// The mirror's connection is gone: upstream is told, once.
+    pub fn lose_mirror(&self) {
+        let ack = self.responder.lock().on_mirror_lost();
+        self.urgent.lock().extend(ack);
+        self.wake.notify_one();
+    }
 }
 
 /// Returns when the replica has ended well and everyone has been told.
@@ -76,19 +84,19 @@ pub async fn receive(
     };
     let outcome = {
         let take = take_packets(&shared, receiver, &lane, inbound, mirror_out, reception.is_acknowledged);
-        let speak = async {
+        let say = async {
             if reception.is_acknowledged {
                 let behind = mirror_in.as_mut();
-                speak(&shared, tidings, behind, out, &acknowledger).await
+                speak::speak(&shared, tidings, behind, out, &acknowledger).await
             } else {
-                listen(tidings).await
+                speak::listen(tidings).await
             }
         };
-        tokio::pin!(take, speak);
+        tokio::pin!(take, say);
         tokio::select! {
-            spoken = &mut speak => spoken,
+            spoken = &mut say => spoken,
             taken = &mut take => match taken {
-                Ok(_mirror_out) => speak.await,
+                Ok(_mirror_out) => say.await,
                 Err(refusal) => Err(refusal),
             },
         }
@@ -99,7 +107,7 @@ pub async fn receive(
             if refusal.response().is_some() && !shared.is_speaking.load(Ordering::Acquire) {
                 let ack =
                     Ack { seqno: Ack::NO_PACKET, replies: vec![Reply::new(Status::Error)], downstream_ns: 0 };
-                let _ = out.message(&to_proto(&ack)).await;
+                let _ = out.message(&speak::to_proto(&ack)).await;
             }
             Err(Refusal::Close(refusal.message().into()))
         }
@@ -137,147 +145,11 @@ async fn take_packets(
             tracing::info!(%error, "the mirror is lost; going on without it");
             mirror = None;
             if is_acknowledged {
-                lose_mirror(shared);
+                shared.lose_mirror();
             }
         }
     }
     shared.has_ended.store(true, Ordering::Release);
     shared.wake.notify_one();
     Ok(mirror)
-}
-
-fn lose_mirror(shared: &Shared) {
-    let ack = shared.responder.lock().on_mirror_lost();
-    shared.urgent.lock().extend(ack);
-    shared.wake.notify_one();
-}
-
-enum Event {
-    Disk(Option<Tidings>),
-    Mirror(Result<PipelineAckProto, StreamError>),
-    Woken,
-}
-
-/// Hears the disk and the mirror, and acknowledges upstream, until the last packet is acknowledged.
-async fn speak(
-    shared: &Shared,
-    mut tidings: UnboundedReceiver<Tidings>,
-    mut mirror: Option<&mut Inbound>,
-    out: &mut Outgoing,
-    acknowledger: &Acknowledger,
-) -> Result<(), Refusal> {
-    let mut words = BytesMut::new();
-    // Why the mirror closed its end. Nothing is lost while it owes nothing: it closes as soon as it has
-    // acknowledged the last packet, which may be before this server's own disk is done.
-    let mut mirror_end: Option<StreamError> = None;
-    loop {
-        let event = tokio::select! {
-            biased;
-            disk = tidings.recv() => Event::Disk(disk),
-            ack = next_ack(&mut mirror) => Event::Mirror(ack),
-            () = shared.wake.notified() => Event::Woken,
-        };
-        let mut corrupt = false;
-        match event {
-            Event::Disk(Some(Tidings::Done(status))) => {
-                corrupt = status == Status::ErrorChecksum;
-                shared.responder.lock().on_done(status);
-            }
-            Event::Disk(Some(Tidings::Ended)) => shared.responder.lock().on_done(Status::Success),
-            Event::Disk(Some(Tidings::Failed(reason))) => return Err(Refusal::error(reason)),
-            Event::Disk(None) => return Err(Refusal::error("the disk's thread is gone")),
-            Event::Mirror(Ok(ack)) => {
-                let said = shared.responder.lock().on_downstream(from_proto(&ack));
-                match said {
-                    Ok(urgent) => shared.urgent.lock().extend(urgent),
-                    // Without a word, so that upstream blames this server.
-                    Err(error) => return Err(Refusal::Close(error.to_string())),
-                }
-            }
-            Event::Mirror(Err(StreamError::Timeout(_))) if shared.responder.lock().is_idle() => {}
-            Event::Mirror(Err(error)) => {
-                mirror = None;
-                mirror_end = Some(error);
-            }
-            Event::Woken => {}
-        }
-        if let Some(error) = mirror_end.take_if(|_| shared.responder.lock().awaits_mirror()) {
-            if !shared.responder.lock().has_lost_mirror() {
-                tracing::info!(%error, "the mirror does not acknowledge any more");
-            }
-            lose_mirror(shared);
-        }
-
-        words.clear();
-        for ack in shared.urgent.lock().drain(..) {
-            delimited::encode(&to_proto(&ack), &mut words);
-        }
-        let (is_over, acknowledged) = {
-            let mut responder = shared.responder.lock();
-            while let Some(ack) = responder.poll() {
-                delimited::encode(&to_proto(&ack), &mut words);
-            }
-            let is_over = shared.has_ended.load(Ordering::Acquire) && responder.is_idle();
-            (is_over, responder.acknowledged())
-        };
-        if !words.is_empty() {
-            // Readers may see it from now on: whoever hears of the acknowledgement finds the data.
-            acknowledger.acknowledge(acknowledged);
-            shared.room.notify_one();
-            shared.is_speaking.store(true, Ordering::Release);
-            out.write(&words).await?;
-            shared.is_speaking.store(false, Ordering::Release);
-        }
-        if corrupt {
-            return Err(Refusal::Close("the data received does not match its checksums".into()));
-        }
-        if is_over {
-            return Ok(());
-        }
-    }
-}
-
-/// For ever, without a mirror.
-async fn next_ack(mirror: &mut Option<&mut Inbound>) -> Result<PipelineAckProto, StreamError> {
-    match mirror {
-        Some(mirror) => mirror.message().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// For a copy: nobody is told of single packets.
-async fn listen(mut tidings: UnboundedReceiver<Tidings>) -> Result<(), Refusal> {
-    loop {
-        match tidings.recv().await {
-            Some(Tidings::Done(Status::Success)) => {}
-            Some(Tidings::Done(_)) => {
-                return Err(Refusal::Answer {
-                    status: proto::hdfs::Status::ErrorChecksum,
-                    message: "the data received does not match its checksums".into(),
-                    first_bad_link: String::new(),
-                });
-            }
-            Some(Tidings::Ended) => return Ok(()),
-            Some(Tidings::Failed(reason)) => return Err(Refusal::error(reason)),
-            None => return Err(Refusal::error("the disk's thread is gone")),
-        }
-    }
-}
-
-fn to_proto(ack: &Ack) -> PipelineAckProto {
-    PipelineAckProto {
-        seqno: ack.seqno,
-        reply: ack.replies.iter().map(|reply| i32::from(reply.status().code())).collect(),
-        downstream_ack_time_nanos: (ack.downstream_ns > 0).then_some(ack.downstream_ns),
-        flag: ack.replies.iter().map(|reply| reply.0).collect(),
-    }
-}
-
-/// A server that sends no flags says nothing about its load.
-fn from_proto(ack: &PipelineAckProto) -> Ack {
-    let replies = match ack.flag.len() == ack.reply.len() {
-        true => ack.flag.iter().map(|flag| Reply(*flag)).collect(),
-        false => ack.reply.iter().map(|code| Reply((*code & 0xf) as u32)).collect(),
-    };
-    Ack { seqno: ack.seqno, replies, downstream_ns: ack.downstream_ack_time_nanos() }
 }

@@ -64,8 +64,11 @@ impl Server {
     }
 
     /// Ends all connections and refuses new ones, as a crash does.
-    pub fn kill(&self) {
+    pub async fn kill(&self) {
         self.task.abort();
+        while !self.task.is_finished() || self.state.transfer_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// The bytes of the replica's block file, wherever it is.

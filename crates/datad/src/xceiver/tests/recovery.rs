@@ -18,7 +18,7 @@ async fn a_pipeline_goes_on_without_the_server_that_dies() {
         let mut writer = BlockWriter::create(&at, &options(), Some(keeper.clone())).await.unwrap();
         writer.write(&data[..700_300]).await.unwrap();
         writer.flush().await.unwrap();
-        servers[victim].kill();
+        servers[victim].kill().await;
         writer.write(&data[700_300..]).await.unwrap();
         let closed = writer.close().await.unwrap();
         assert_eq!(closed.num_bytes(), data.len() as u64);
@@ -43,7 +43,7 @@ async fn two_servers_may_die_one_after_the_other() {
     for (piece, victim) in data.chunks(400_000).zip([Some(&c), Some(&a), None]) {
         writer.write(piece).await.unwrap();
         if let Some(victim) = victim {
-            victim.kill();
+            victim.kill().await;
         }
     }
     let closed = writer.close().await.unwrap();
@@ -56,7 +56,7 @@ async fn without_a_keeper_the_writer_learns_which_server_failed() {
     let mut writer = BlockWriter::create(&located(block(1), &[&a, &b]), &options(), None).await.unwrap();
     writer.write(&some_bytes(1000)).await.unwrap();
     writer.flush().await.unwrap();
-    b.kill();
+    b.kill().await;
     writer.write(&some_bytes(1000)).await.unwrap();
     let error = writer.flush().await.unwrap_err();
     assert!(matches!(error, WriteError::Broken { acknowledged: 1000, .. }), "{error}");
@@ -66,8 +66,7 @@ async fn without_a_keeper_the_writer_learns_which_server_failed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_answer_is_named_when_the_pipeline_is_set_up() {
     let [a, b, c] = servers().await;
-    c.kill();
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    c.kill().await;
     let error = BlockWriter::create(&located(block(1), &[&a, &b, &c]), &options(), None).await.err();
     let error = error.unwrap();
     assert!(matches!(error, WriteError::Setup { .. }), "{error}");
@@ -103,7 +102,7 @@ async fn a_reader_goes_on_elsewhere_when_its_server_dies() {
     let length = data.len() as u64;
     let mut reader = BlockReader::open(&located(closed, &[&a, &b]), 0, length, &options()).await.unwrap();
     let mut read = reader.next().await.unwrap().unwrap().to_vec();
-    a.kill();
+    a.kill().await;
     while let Some(piece) = reader.next().await.unwrap() {
         read.extend_from_slice(&piece);
     }
