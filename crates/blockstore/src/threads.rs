@@ -13,6 +13,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// connection, and connections are counted).
 pub struct VolumeThreads {
     volumes: Vec<Lanes>,
+    /// Belongs to no volume: see [`VolumeThreads::submit_office`].
+    office: Sender<Job>,
 }
 
 struct Lanes {
@@ -31,7 +33,7 @@ impl VolumeThreads {
             let background = start_thread(format!("volume-{volume}-bg"))?;
             volumes.push(Lanes { foreground, background });
         }
-        Ok(Self { volumes })
+        Ok(Self { volumes, office: start_thread("volume-office".into())? })
     }
 
     /// Runs `job` on a thread of `volume`. Jobs of one `lane` (a block id, say) run in the order of
@@ -47,6 +49,11 @@ impl VolumeThreads {
         // The quotient picks the volume, so that the remainder still spreads over its threads.
         let volume = lane / 7 % self.volumes.len() as u64;
         self.submit(VolumeIndex(volume as u16), lane, job);
+    }
+
+    /// For work that asks about all volumes (reports, figures) and must not wait behind a disk that hangs.
+    pub fn submit_office(&self, job: impl FnOnce() + Send + 'static) {
+        let _ = self.office.send(Box::new(job));
     }
 
     pub(crate) fn submit_background(&self, volume: VolumeIndex, job: impl FnOnce() + Send + 'static) {

@@ -54,7 +54,7 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "getVolumeReport" => {
             let state = state.clone();
             tokio::spawn(async move {
-                let reports = state.on_volume_thread(volume_report).await;
+                let reports = state.in_office(volume_report).await;
                 reply.ok(&GetVolumeReportResponseProto { volume_info: reports });
             });
         }

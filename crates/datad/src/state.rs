@@ -66,15 +66,32 @@ impl State {
         &self,
         work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
     ) -> T {
-        let (done, result) = oneshot::channel();
-        let store = self.store.clone();
         // Any lane: what must keep an order names its own.
         let lane = self.env.random.next_u64();
-        self.store.threads().submit_any(lane, move || {
+        self.wait_for(work, |store, job| store.threads().submit_any(lane, job)).await
+    }
+
+    /// The same for questions about all volumes, which must not wait behind a disk that hangs.
+    pub async fn in_office<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
+    ) -> T {
+        self.wait_for(work, |store, job| store.threads().submit_office(job)).await
+    }
+
+    async fn wait_for<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
+        submit: impl FnOnce(&BlockStore, Box<dyn FnOnce() + Send>),
+    ) -> T {
+        let (done, result) = oneshot::channel();
+        let store = self.store.clone();
+        let job = move || {
             // Whoever asked may be gone.
             let _ = done.send(work(&store));
-        });
-        result.await.expect("a job on a volume's thread ends with an answer")
+        };
+        submit(&self.store, Box::new(job));
+        result.await.expect("a job on the store's threads ends with an answer")
     }
 
     pub fn storage_type(&self, storage_id: &str) -> StorageType {

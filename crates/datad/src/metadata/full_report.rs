@@ -19,7 +19,7 @@ impl Actor {
     /// What finishes after the report's picture was taken stays queued and goes out next, in this order on
     /// this connection: a report never takes back what was told after its picture.
     pub(super) async fn report_everything(&self, session: &Session, lease: u64) -> Result<(), Failure> {
-        let volumes = self.state.on_volume_thread(|store| store.block_reports()).await;
+        let volumes = self.state.in_office(|store| store.block_reports()).await;
         let replica_count: usize = volumes.iter().map(|volume| volume.replicas.len()).sum();
         let reports: Vec<_> = volumes.iter().map(storage_block_report).collect();
         let calls: Vec<Vec<StorageBlockReportProto>> = match replica_count {

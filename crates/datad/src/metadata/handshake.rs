@@ -21,7 +21,7 @@ impl Actor {
         let info = answer.info;
         let pool = pool_info(&info)?;
         self.state
-            .on_volume_thread(move |store| store.serve_pool(&pool))
+            .in_office(move |store| store.serve_pool(&pool))
             .await
             .map_err(|error| self.refuse_cluster(&error))?;
         Ok(self.registration(&info))
