@@ -1,7 +1,7 @@
 //! Blocks that are being written: the pipeline they go through, and what its servers have said.
 
 use crate::words::{ReplicaState, ReportedReplica, UcReplica};
-use base::{BlockId, GenerationStamp};
+use base::{BlockId, GenerationStamp, Moment};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
@@ -13,6 +13,10 @@ pub struct Construction {
     pub replicas: Vec<(u32, UcReplica)>,
     /// Indices of servers that were told to recover the block, so that another one is told next.
     pub asked: Vec<u32>,
+    /// The recovery ordered last may still come to an end until then.
+    pub recovering_until: Option<Moment>,
+    /// A place was forgotten that may have had bytes of the block, and may come back.
+    pub lost_place: bool,
 }
 
 impl Construction {
@@ -45,8 +49,10 @@ impl Construction {
     }
 
     fn forget_place(&mut self, place: u32) {
+        let known = self.targets.len() + self.replicas.len();
         self.targets.retain(|held| *held != place);
         self.replicas.retain(|(held, _)| *held != place);
+        self.lost_place |= self.targets.len() + self.replicas.len() < known;
     }
 }
 
@@ -80,6 +86,15 @@ impl Constructions {
     pub fn forget_place(&mut self, place: u32) {
         for construction in self.blocks.values_mut() {
             construction.forget_place(place);
+        }
+    }
+
+    /// A server is lost: the recoveries that it was told of last may be ordered anew at once.
+    pub fn forget_leader(&mut self, server: u32) {
+        for construction in self.blocks.values_mut() {
+            if construction.asked.last() == Some(&server) {
+                construction.recovering_until = None;
+            }
         }
     }
 

@@ -149,6 +149,7 @@ impl BlockMap {
         let targets = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
         construction.targets = targets;
+        construction.recovering_until = None;
         construction.replicas.retain(|(_, replica)| replica.generation_stamp >= block.generation_stamp);
         let finalized = |(_, replica): &&(u32, UcReplica)| {
             replica.state == ReplicaState::Finalized && replica.generation_stamp == block.generation_stamp
@@ -228,7 +229,7 @@ impl BlockMap {
     }
 
     /// Those of the locations that are live storages here.
-    fn places_of(&self, locations: &[Location]) -> Vec<u32> {
+    pub(crate) fn places_of(&self, locations: &[Location]) -> Vec<u32> {
         locations.iter().filter_map(|at| self.place_of(at.server.uuid(), &at.storage)).collect()
     }
 

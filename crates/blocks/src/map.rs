@@ -42,6 +42,8 @@ pub struct BlockMap {
     pub(crate) last_promise_roll: Moment,
     /// The newest moment that a call has brought, for those calls that bring none.
     pub(crate) latest: Moment,
+    /// Open connections of a live server on the average, as of the last tick.
+    pub(crate) mean_xceivers: f64,
 }
 
 /// All that is known about blocks with too many, too few or damaged replicas.
@@ -97,6 +99,7 @@ impl BlockMap {
             commanding: true,
             last_promise_roll: now,
             latest: now,
+            mean_xceivers: 0.0,
             config,
         }
     }

@@ -265,6 +265,7 @@ impl BlockMap {
         for place in self.servers.get(index).storages.clone() {
             self.retire(place);
         }
+        self.constructions.forget_leader(index);
         let server = self.servers.get_mut(index);
         server.deletions.clear();
         server.orders.clear();

@@ -134,9 +134,10 @@ impl BlockMap {
             0 | 1 => usize::MAX,
             racks => total.saturating_sub(1) / racks + 2,
         };
-        let xceivers: f64 = live.iter().map(|at| f64::from(self.servers.get(*at).face.xceivers)).sum();
-        let mean = xceivers / live.len().max(1) as f64;
-        let busiest = if self.config.consider_load { mean * self.config.load_factor } else { f64::INFINITY };
+        let busiest = match self.config.consider_load {
+            true => self.mean_xceivers * self.config.load_factor,
+            false => f64::INFINITY,
+        };
         Limits { strict, per_rack, xceivers: busiest, now }
     }
 

@@ -1,14 +1,20 @@
 //! A block whose writer is gone: one of its servers is told to have all of them agree on a length.
 //!
-//! The order waits for that server's next heartbeat. If it leads to nothing, the metadata service asks
-//! again, with a newer stamp, and another server is told.
+//! The order waits for that server's next heartbeat. If it leads to nothing for a while, the metadata
+//! service asks again, with a newer stamp, and another server is told. Meanwhile it is not asked again: a
+//! newer stamp would undo a recovery under way.
 
 use crate::{
     map::BlockMap,
-    words::{BlockState, Recovery},
+    words::{BlockState, Location, Recovery, ReplicaState, ReportedReplica},
 };
-use base::{BlockId, GenerationStamp};
+use base::{Block, BlockId, GenerationStamp, Moment};
 use std::cmp::Reverse;
+
+/// So many heartbeats' time an order waits for the one that fetches it.
+const FETCH_HEARTBEATS: u64 = 5;
+/// So many heartbeats' time a server has for a recovery, as in HDFS.
+const RECOVERY_HEARTBEATS: u64 = 30;
 
 /// Waits for a heartbeat of the server that shall carry it out.
 pub struct RecoveryOrder {
@@ -17,6 +23,24 @@ pub struct RecoveryOrder {
 }
 
 impl BlockMap {
+    /// Whether a recovery of the unfinished block should begin: some live server has it, and no recovery is
+    /// under way. If so one counts as under way from here on; [`BlockMap::recover`] is to follow.
+    pub fn begin_recovery(&mut self, id: BlockId, now: Moment) -> bool {
+        self.latest = now;
+        let Some(slot) = self.arena.find(id) else { return false };
+        let is_complete = self.arena.record(slot).state() == BlockState::Complete;
+        if is_complete || self.constructed_places(slot).is_empty() {
+            return false;
+        }
+        let until = now.plus_ms(FETCH_HEARTBEATS * self.config.heartbeat_interval_ms);
+        let construction = self.constructions.entry(id);
+        if construction.recovering_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        construction.recovering_until = Some(until);
+        true
+    }
+
     /// Has the unfinished block recovered under a stamp given out for it. False if no live server has it.
     pub fn recover(&mut self, id: BlockId, stamp: GenerationStamp) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
@@ -32,7 +56,10 @@ impl BlockMap {
         }
         let unasked = servers.iter().copied().filter(|server| !construction.asked.contains(server));
         let heard = |server: &u32| Reverse(self.servers.get(*server).face.last_heartbeat);
-        let Some(leader) = unasked.min_by_key(heard) else { return false };
+        let Some(leader) = unasked.min_by_key(heard) else {
+            construction.recovering_until = None;
+            return false;
+        };
         construction.asked.push(leader);
         for server in self.servers.iter_mut() {
             server.recoveries.retain(|order| order.block != id);
@@ -43,7 +70,30 @@ impl BlockMap {
 
     pub(crate) fn take_recoveries(&mut self, server: u32) -> Vec<Recovery> {
         let orders = std::mem::take(&mut self.servers.get_mut(server).recoveries);
-        orders.into_iter().filter_map(|order| self.recovery(&order)).collect()
+        let until = self.latest.plus_ms(RECOVERY_HEARTBEATS * self.config.heartbeat_interval_ms);
+        let recoveries: Vec<Recovery> =
+            orders.into_iter().filter_map(|order| self.recovery(&order)).collect();
+        for recovery in &recoveries {
+            self.constructions.entry(recovery.block.id).recovering_until = Some(until);
+        }
+        recoveries
+    }
+
+    /// The finished replicas that a recovery has left, known before their servers report them.
+    pub fn recovered(&mut self, block: Block, places: &[Location], now: Moment) {
+        for place in self.places_of(places) {
+            let replica = ReportedReplica { block, state: ReplicaState::Finalized };
+            self.take_replica(place, &replica, now);
+        }
+    }
+
+    /// Whether any server was chosen for the unfinished block, or had some of it, as far as is known here.
+    pub fn was_placed(&self, id: BlockId) -> bool {
+        let placed = self
+            .constructions
+            .get(id)
+            .is_some_and(|it| it.lost_place || !it.targets.is_empty() || !it.replicas.is_empty());
+        placed || self.arena.find(id).is_some_and(|slot| self.arena.place_count(slot) > 0)
     }
 
     /// The order as a command, if the block is still unfinished.

@@ -100,6 +100,7 @@ impl BlockMap {
     pub fn tick(&mut self, now: Moment) {
         self.latest = now;
         self.find_dead_servers(now);
+        self.mean_xceivers = self.servers.mean_xceivers();
         self.check_safe_mode(now);
         for id in self.redundancy.pending.overdue(now) {
             self.evaluate_id(id);

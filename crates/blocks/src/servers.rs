@@ -85,6 +85,11 @@ impl Servers {
         self.live_by_rack.get(rack).map_or(&[], Vec::as_slice)
     }
 
+    pub fn mean_xceivers(&self) -> f64 {
+        let sum: f64 = self.live.iter().map(|index| f64::from(self.get(*index).face.xceivers)).sum();
+        sum / self.live.len().max(1) as f64
+    }
+
     /// Racks with a live server.
     pub fn rack_count(&self) -> usize {
         self.live_by_rack.len()
