@@ -1,10 +1,20 @@
 //! Servers die, disks rot, replicas move: what was acknowledged stays readable.
 
-use super::cluster::{Keeper, block, located, options, read_range, servers, some_bytes, write_block};
+use super::cluster::{
+    Keeper, Server, block, located, options, packet, read_range, servers, some_bytes, write_block,
+};
 use crate::transfer;
 use base::ExtendedBlock;
 use client::block::{BlockReader, BlockWriter, WriteError};
-use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto};
+use proto::{
+    data_transfer::Opcode,
+    hdfs::{
+        BaseHeaderProto, BlockOpResponseProto, ChecksumProto, ClientOperationHeaderProto, DatanodeInfoProto,
+        ExtendedBlockProto, OpTransferBlockProto, OpWriteBlockProto, PipelineAckProto, Status,
+        op_write_block_proto::BlockConstructionStage as Stage,
+    },
+};
+use rpc::streaming::Inbound;
 use std::{sync::Arc, time::Duration};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,4 +175,98 @@ async fn a_replica_is_copied_to_two_more_servers() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(read_range(&located(closed, &[&c]), 0, data.len() as u64).await.unwrap() == data);
+}
+
+/// As a client that mends a pipeline: `header` for the first server, everything else by hand.
+fn recovery_op(stage: Stage, stamp: u64, length: u64, targets: Vec<DatanodeInfoProto>) -> OpWriteBlockProto {
+    OpWriteBlockProto {
+        header: client_header(),
+        pipeline_size: 1 + targets.len() as u32,
+        targets,
+        stage: stage.into(),
+        min_bytes_rcvd: length,
+        max_bytes_rcvd: length,
+        latest_generation_stamp: stamp,
+        requested_checksum: ChecksumProto { r#type: 2, bytes_per_checksum: 512 },
+        ..Default::default()
+    }
+}
+
+fn client_header() -> ClientOperationHeaderProto {
+    ClientOperationHeaderProto {
+        base_header: BaseHeaderProto { block: block(1), ..Default::default() },
+        client_name: "test-client".into(),
+    }
+}
+
+async fn answer(inbound: &mut Inbound) -> BlockOpResponseProto {
+    inbound.message().await.unwrap()
+}
+
+/// Leaves block 1 open on `server` with `data`, all of it acknowledged.
+async fn leave_open(server: &Server, data: &[u8]) {
+    let mut writer = BlockWriter::create(&located(block(1), &[server]), &options(), None).await.unwrap();
+    writer.write(data).await.unwrap();
+    writer.flush().await.unwrap();
+}
+
+fn renamed(stamp: u64) -> ExtendedBlockProto {
+    ExtendedBlockProto { generation_stamp: stamp, ..block(1) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_that_broke_while_closing_is_closed_wherever_its_replicas_stand() {
+    let [a, b] = servers().await;
+    let data = some_bytes(700);
+    // The first has finalised it, the second has not.
+    write_block(&located(block(1), &[&a]), &data).await;
+    leave_open(&b, &data).await;
+    let op = recovery_op(Stage::PipelineCloseRecovery, 2001, 700, vec![b.info()]);
+    let (mut inbound, _out) = a.send(Opcode::WriteBlock, &op).await;
+    let response = answer(&mut inbound).await;
+    assert_eq!(response.status, Status::Success as i32, "{}", response.message());
+    for server in [&a, &b] {
+        assert!(server.file(1).unwrap().0.to_str().unwrap().contains("finalized"));
+        assert_eq!(read_range(&located(renamed(2001), &[server]), 0, 700).await.unwrap(), data);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_server_is_brought_up_to_a_broken_pipelines_state() {
+    let [a, b] = servers().await;
+    let data = some_bytes(2000);
+    leave_open(&a, &data[..700]).await;
+    let transfer =
+        OpTransferBlockProto { header: client_header(), targets: vec![b.info()], ..Default::default() };
+    let (mut inbound, _out) = a.send(Opcode::TransferBlock, &transfer).await;
+    let response = answer(&mut inbound).await;
+    assert_eq!(response.status, Status::Success as i32, "{}", response.message());
+    let (path, bytes) = b.file(1).unwrap();
+    assert!(path.to_str().unwrap().contains("rbw"), "{}", path.display());
+    assert_eq!(bytes, data[..700]);
+
+    let op = recovery_op(Stage::PipelineSetupStreamingRecovery, 2001, 700, vec![b.info()]);
+    let (mut inbound, mut out) = a.send(Opcode::WriteBlock, &op).await;
+    let response = answer(&mut inbound).await;
+    assert_eq!(response.status, Status::Success as i32, "{}", response.message());
+    // The chunk that was begun is sent again, whole.
+    for packet in [packet(7, 512, &data[512..], false), packet(8, 2000, &[], true)] {
+        out.write(&packet).await.unwrap();
+        let ack: PipelineAckProto = inbound.message().await.unwrap();
+        assert_eq!(ack.reply, [0, 0]);
+    }
+    for server in [&a, &b] {
+        assert_eq!(read_range(&located(renamed(2001), &[server]), 0, 2000).await.unwrap(), data);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_to_a_dead_server_is_not_called_a_success() {
+    let [a, b] = servers().await;
+    leave_open(&a, &some_bytes(700)).await;
+    b.kill().await;
+    let transfer =
+        OpTransferBlockProto { header: client_header(), targets: vec![b.info()], ..Default::default() };
+    let (mut inbound, _out) = a.send(Opcode::TransferBlock, &transfer).await;
+    assert_eq!(answer(&mut inbound).await.status, Status::Error as i32);
 }
