@@ -79,18 +79,18 @@ impl Namenodes {
                 }
                 Err(error) => error,
             };
-            let next = self.judge(index, method, error)?;
+            let (error, elsewhere) = match self.judge(index, method, error)? {
+                Next::Elsewhere(error) => (error, true),
+                Next::Again(error) => (error, false),
+            };
             attempts += 1;
-            let (pause, attempts_max) = match self.is_known.load(Ordering::Relaxed) {
+            let is_known = self.is_known.load(Ordering::Relaxed) || matches!(error, Error::Fs(_));
+            let (pause, attempts_max) = match is_known {
                 true => (self.pause, self.failovers_max),
                 // Each of several servers gets its turn.
                 false => (FIRST_PAUSE, FIRST_ATTEMPTS_MAX.max(self.clients.len() as u32 + 1)),
             };
-            let (error, elsewhere) = match next {
-                Next::Elsewhere(error) => (error, true),
-                Next::Again(error) => (error, false),
-            };
-            if attempts > attempts_max.max(u32::from(matches!(error, Error::Fs(_))) * self.failovers_max) {
+            if attempts > attempts_max {
                 return Err(error);
             }
             tracing::info!("{method}: {error}; trying again");

@@ -157,3 +157,89 @@ async fn a_directory_that_is_not_there_is_not_an_empty_one() {
     let error = service(&[&server]).list("/d").next().await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
 }
+
+fn defaults(reply: Replier) {
+    let server_defaults = hdfs::FsServerDefaultsProto {
+        block_size: 1 << 20,
+        bytes_per_checksum: 512,
+        write_packet_size: 65_536,
+        replication: 1,
+        ..Default::default()
+    };
+    reply.ok(&hdfs::GetServerDefaultsResponseProto { server_defaults });
+}
+
+fn created(reply: Replier) {
+    let mut status = entry("");
+    (status.file_id, status.blocksize) = (Some(16_386), Some(1 << 20));
+    reply.ok(&hdfs::CreateResponseProto { fs: Some(status) });
+}
+
+#[tokio::test]
+async fn closing_asks_again_until_the_last_block_is_there() {
+    let (server, script) = serve(|index, call, reply| match call.method {
+        "getServerDefaults" => defaults(reply),
+        "create" => created(reply),
+        "complete" => reply.ok(&hdfs::CompleteResponseProto { result: index > 4 }),
+        other => panic!("{other} is not called"),
+    });
+    let writer = service(&[&server]).create("/f", &Default::default()).await.unwrap();
+    writer.close().await.unwrap();
+    assert_eq!(script.calls.lock().unwrap().iter().filter(|call| call.3 == "complete").count(), 4);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_left_out_of_the_next_pipeline() {
+    // Two ports where nobody listens.
+    let closed: Vec<u32> = (0..2)
+        .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().into())
+        .collect();
+    let excluded: Arc<Mutex<Vec<Vec<u32>>>> = Arc::default();
+    let seen = excluded.clone();
+    let (server, script) = serve(move |_, call, reply| match call.method {
+        "getServerDefaults" => defaults(reply),
+        "create" => created(reply),
+        "abandonBlock" => reply.ok(&hdfs::AbandonBlockResponseProto {}),
+        "addBlock" => {
+            let request: hdfs::AddBlockRequestProto = call.decode().unwrap();
+            let mut seen = seen.lock().unwrap();
+            seen.push(request.exclude_nodes.iter().map(|node| node.id.xfer_port).collect());
+            match closed.get(seen.len() - 1) {
+                Some(port) => reply.ok(&hdfs::AddBlockResponseProto { block: block_at(*port) }),
+                None => reply.fs_error(&FsError::Io(
+                    "could only be written to 0 of the 1 minReplication nodes".into(),
+                )),
+            }
+        }
+        other => panic!("{other} is not called"),
+    });
+    let mut writer = service(&[&server]).create("/f", &Default::default()).await.unwrap();
+    let error = writer.write(b"x").await.unwrap_err();
+    assert!(error.to_string().contains("minReplication"), "{error}");
+    let excluded = excluded.lock().unwrap();
+    assert_eq!(excluded.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2]);
+    let methods: Vec<_> = script.calls.lock().unwrap().iter().map(|call| call.3).collect();
+    assert_eq!(methods[2..], ["addBlock", "abandonBlock", "addBlock", "abandonBlock", "addBlock"]);
+}
+
+fn block_at(port: u32) -> hdfs::LocatedBlockProto {
+    let id = hdfs::DatanodeIdProto {
+        ip_addr: "127.0.0.1".into(),
+        host_name: "localhost".into(),
+        datanode_uuid: format!("uuid-{port}"),
+        xfer_port: port,
+        ..Default::default()
+    };
+    hdfs::LocatedBlockProto {
+        b: hdfs::ExtendedBlockProto {
+            pool_id: "BP-1".into(),
+            block_id: 1_073_741_825,
+            generation_stamp: 1_001,
+            num_bytes: None,
+        },
+        locs: vec![hdfs::DatanodeInfoProto { id, ..Default::default() }],
+        storage_types: vec![hdfs::StorageTypeProto::Disk as i32],
+        storage_i_ds: vec!["DS-1".into()],
+        ..Default::default()
+    }
+}
