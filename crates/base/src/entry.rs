@@ -97,12 +97,8 @@ mod tests {
 
     #[test]
     fn the_chain_is_the_one_in_the_journals_on_disk() {
-        let first = Entry::after(
-            LogPoint::default(),
-            Epoch(1),
-            EntryKind::Operation,
-            Bytes::from_static(b"mkdir"),
-        );
+        let first =
+            Entry::after(LogPoint::default(), Epoch(1), EntryKind::Operation, Bytes::from_static(b"mkdir"));
         assert_eq!(first.id, TxId { epoch: Epoch(1), sn: Sn(1) });
         assert_eq!(first.point().chain, Chain(GOLDEN));
     }

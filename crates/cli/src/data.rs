@@ -30,7 +30,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = config::data::config(&settings, &user::of_this_process()?)?;
     loopback::warn(&settings);
     runtime::block_on(async move {
-        let server = DataServer::start(Env::production(), config).await.context("starting the data server")?;
+        let server =
+            DataServer::start(Env::production(), config).await.context("starting the data server")?;
         println!("serving blocks on {}", server.transfer_addr());
         tokio::select! {
             biased;

@@ -33,8 +33,12 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What differs in a demo: everything is on one machine and starts together, so nobody waits for stragglers,
 /// and a stopped data server is noticed while one watches.
-const DEMO_SETTINGS: &[&str] =
-    &["safe_mode_extension_ms=0", "heartbeat_interval_ms=1s", "heartbeat_recheck_ms=10s", "transfer_retry_ms=30s"];
+const DEMO_SETTINGS: &[&str] = &[
+    "safe_mode_extension_ms=0",
+    "heartbeat_interval_ms=1s",
+    "heartbeat_recheck_ms=10s",
+    "transfer_retry_ms=30s",
+];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut settings = Settings::defaults(&[config::meta::KEYS, config::data::KEYS]);
@@ -103,9 +107,7 @@ async fn start_data(
     let directory = args.dir.join(format!("data-{number}"));
     settings.set(&format!("data_dirs={}", directory.display()))?;
     let config = config::data::config(settings, user)?;
-    DataServer::start(env.clone(), config)
-        .await
-        .with_context(|| format!("starting data server {number}"))
+    DataServer::start(env.clone(), config).await.with_context(|| format!("starting data server {number}"))
 }
 
 /// All data servers have reported and safe mode is over.

@@ -69,7 +69,9 @@ fn make(args: Format) -> anyhow::Result<ExitCode> {
     let cluster = metad::format(&Env::production(), &config.name_directory, args.cluster_id, address)?;
     println!("Made cluster {} in {}.", cluster.cluster_id, config.name_directory.display());
     println!("Block pool:  {}", cluster.block_pool);
-    println!("Next: start it with `clover meta --config FILE`, then data servers with `clover data --config FILE`.");
+    println!(
+        "Next: start it with `clover meta --config FILE`, then data servers with `clover data --config FILE`."
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,7 +80,8 @@ fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let config = config::meta::config(&settings, &user::of_this_process()?)?;
     loopback::warn(&settings);
     runtime::block_on(async move {
-        let server = MetaServer::start(Env::production(), config).await.context("starting the metadata server")?;
+        let server =
+            MetaServer::start(Env::production(), config).await.context("starting the metadata server")?;
         println!("ready hdfs://{}", server.rpc_address());
         tokio::select! {
             biased;

@@ -4,6 +4,8 @@
 //! the same, its kind and range, its default and a sentence. Everything else follows from the row.
 
 pub mod data;
+#[cfg(test)]
+mod hostile;
 pub mod key;
 pub mod loopback;
 pub mod meta;
@@ -35,7 +37,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => &[("meta", meta::KEYS), ("data", data::KEYS)],
     };
     if args.json {
-        let keys: Vec<_> = roles.iter().flat_map(|(role, keys)| keys.iter().map(|key| as_json(role, key))).collect();
+        let keys: Vec<_> =
+            roles.iter().flat_map(|(role, keys)| keys.iter().map(|key| as_json(role, key))).collect();
         println!("{}", serde_json::to_string_pretty(&keys)?);
         return Ok(ExitCode::SUCCESS);
     }

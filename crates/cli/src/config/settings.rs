@@ -54,7 +54,8 @@ impl Settings {
         for (key, value) in table.get_ref() {
             let line = line_of(key.span().start);
             let key_name = key.get_ref().as_ref();
-            let (known, unit) = self.find(key_name).map_err(|error| anyhow::anyhow!("{name}:{line}: {error}"))?;
+            let (known, unit) =
+                self.find(key_name).map_err(|error| anyhow::anyhow!("{name}:{line}: {error}"))?;
             let parsed = from_toml(known.kind, value.get_ref(), unit)
                 .map_err(|error| anyhow::anyhow!("{name}:{line}: {key_name}: {error}"))?;
             self.values.insert(known.name, parsed);
@@ -170,9 +171,10 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
             .collect::<Result<_, _>>()
             .map(Value::Table),
         (Kind::Bool, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag)),
-        (Kind::Integer { .. } | Kind::Bytes { .. } | Kind::Milliseconds { .. } | Kind::Fraction, DeValue::Integer(number)) => {
-            kind.parse(&number.to_string(), unit)
-        }
+        (
+            Kind::Integer { .. } | Kind::Bytes { .. } | Kind::Milliseconds { .. } | Kind::Fraction,
+            DeValue::Integer(number),
+        ) => kind.parse(&number.to_string(), unit),
         (Kind::Fraction, DeValue::Float(number)) => kind.parse(&number.to_string(), unit),
         (Kind::Integer { .. } | Kind::Fraction | Kind::Bool | Kind::Table, DeValue::String(_)) => {
             Err(format!("is a text; it should be {kind}, without quotes"))
