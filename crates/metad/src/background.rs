@@ -1,7 +1,8 @@
 //! What the server does of itself, now and then: overdue answers, expired leases.
 
-use crate::{core::Core, datanodes::start_recovery};
-use namespace::ops;
+use crate::{core::Core, datanodes::release};
+use base::InodeId;
+use namespace::ops::release_lease::{self, RECOVERY_HOLDER};
 use std::{
     sync::{
         Arc,
@@ -14,16 +15,20 @@ use std::{
 const TICK: Duration = Duration::from_millis(20);
 /// How often leases are looked at (Hadoop's lease monitor: every 2 s).
 const LEASE_PERIOD_TICKS: u64 = 100;
+/// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
+const RECOVERIES_COUNT_MAX: usize = 1_000;
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     let mut tick = 0u64;
+    let mut resumed = InodeId(0);
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(TICK);
         tick += 1;
         core.parked.expire(core.moment());
         if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
             release_expired_leases(core);
+            resume_recoveries(core, &mut resumed);
         }
     }
 }
@@ -37,31 +42,36 @@ fn release_expired_leases(core: &Arc<Core>) {
         let tree = core.tree();
         core.renewals.lock().take_hard_expired(&tree.namespace, core.moment())
     };
-    for holder in expired {
-        let files = core.tree().namespace.files_of(&holder);
+    for holder in expired.iter().filter(|holder| ***holder != *RECOVERY_HOLDER) {
+        let files = core.tree().namespace.files_of(holder);
         tracing::info!(%holder, files = files.len(), "lease expired");
-        for inode in files {
-            if core.admit().is_err() {
-                // The queue is full: the next round tries again.
-                return;
-            }
-            core.write(Box::new(move |turn| {
-                let plan = turn.plan_own(|namespace, context, facts| {
-                    ops::release_lease::plan(namespace, context, inode, facts)
-                });
-                match plan {
-                    ops::release_lease::Plan::Closed => {}
-                    ops::release_lease::Plan::Close(edit) => {
-                        turn.apply(&edit);
-                    }
-                    ops::release_lease::Plan::Recover { edit, block, stamp } => {
-                        start_recovery(turn, &edit, block, stamp);
-                    }
-                    ops::release_lease::Plan::Waiting(block) => {
-                        tracing::info!(%inode, %block, "the file stays open: its last block is not reported");
-                    }
-                }
-            }));
+        release_files(core, files);
+    }
+}
+
+/// Looks again at files whose recovery was begun: it may have led to nothing, or the server that ordered it
+/// may have stopped. Goes on behind the file that was looked at last.
+fn resume_recoveries(core: &Arc<Core>, last: &mut InodeId) {
+    if !core.is_settled() || core.blocks.lock().in_safe_mode() {
+        return;
+    }
+    let files = core.tree().namespace.files_of(RECOVERY_HOLDER);
+    let files: Vec<InodeId> =
+        files.into_iter().filter(|inode| inode > last).take(RECOVERIES_COUNT_MAX).collect();
+    *last = files.last().filter(|_| files.len() == RECOVERIES_COUNT_MAX).copied().unwrap_or(InodeId(0));
+    release_files(core, files);
+}
+
+fn release_files(core: &Arc<Core>, files: Vec<InodeId>) {
+    for inode in files {
+        if core.admit().is_err() {
+            // The queue is full: the next round tries again.
+            return;
         }
+        core.write(Box::new(move |turn| {
+            let plan = turn
+                .plan_own(|namespace, context, facts| release_lease::plan(namespace, context, inode, facts));
+            release(turn, plan);
+        }));
     }
 }

@@ -41,6 +41,7 @@ pub struct Core {
     pub commit: Arc<CommitWatch>,
     pub replica: Replica,
     pub groups: GroupMapping,
+    started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
     queue: Queue,
@@ -85,6 +86,7 @@ impl Core {
             commit,
             replica,
             groups: GroupMapping::default(),
+            started: now,
             parked: crate::client_protocol::Parked::default(),
             queue: Queue::default(),
             checkpoint: crate::checkpoint::Trigger::default(),
@@ -99,6 +101,12 @@ impl Core {
 
     pub fn moment(&self) -> Moment {
         self.env.clock.moment()
+    }
+
+    /// Whether all data servers that live have had the time to say what they have. Before, a block of which
+    /// none has spoken is not taken for one that was never written.
+    pub fn is_settled(&self) -> bool {
+        self.moment().ms_since(self.started) >= SETTLING_MS
     }
 
     /// The context of a read.
@@ -205,6 +213,9 @@ impl Core {
         }
     }
 }
+
+/// Several heartbeats of the data servers, and some time to reconnect.
+const SETTLING_MS: u64 = 30_000;
 
 /// How long one turn may keep readers waiting.
 const TURN_NS_MAX: u64 = 1_000_000;

@@ -227,11 +227,8 @@ impl BlockFacts for Facts<'_> {
     }
 
     fn is_located(&self, block: &Block) -> bool {
-        self.core
-            .blocks
-            .lock()
-            .facts(block.id)
-            .is_some_and(|facts| !facts.replicas.is_empty() || facts.live > 0)
+        // Shortly after a start nobody has said so yet, but somebody may.
+        !self.core.is_settled() || self.core.blocks.lock().was_placed(block.id)
     }
 }
 

@@ -5,7 +5,8 @@ use super::{
     calls::{self, decode},
     status,
 };
-use crate::{core::Core, datanodes::start_recovery};
+use crate::{core::Core, datanodes::release, turn::Turn};
+use base::{FsError, FsResult};
 use namespace::{Planned, Reply, ops, reads};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
@@ -34,39 +35,57 @@ pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateRequestProto>(&call, reply) else { return };
     if request.ec_policy_name.as_deref().is_some_and(|name| !name.is_empty()) {
-        return reply.fs_error(&base::FsError::Unsupported(
+        return reply.fs_error(&FsError::Unsupported(
             "Erasure-coded files are not built yet in this version of Clover.".into(),
         ));
     }
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
-    let src = request.src.clone();
     core.renewals.lock().renew(&request.client_name, core.moment());
-    calls::write(
-        core,
-        call,
-        reply,
-        move || format!("Cannot create file{src}"),
-        move |namespace, context, _| {
-            let request = ops::create::Request {
-                path: &request.src,
-                permission: request.masked.perm as u16,
-                holder: &request.client_name,
-                client_machine: &machine,
-                flags: request.create_flag,
-                create_parent: request.create_parent,
-                replication: request.replication,
-                block_size: request.block_size,
-            };
-            ops::create::plan(namespace, context, &request)
-        },
-        |turn, essentials| {
-            let fs = match essentials {
-                Reply::Created(inode) => reads::get_file_info::by_id(turn.namespace(), inode),
-                _ => None,
-            };
-            p::CreateResponseProto { fs: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) }
-        },
-    );
+    calls::turn(core, call, reply, move |turn, call| {
+        let mut answer = try_create(turn, call, &request, &machine);
+        if matches!(answer, Err(FsError::RecoveryInProgress(_))) && take_over(turn, &request) {
+            // The file is closed now: it is in the way as any other.
+            answer = try_create(turn, call, &request, &machine);
+        }
+        let fs = match answer? {
+            Reply::Created(inode) => reads::get_file_info::by_id(turn.namespace(), inode),
+            _ => None,
+        };
+        Ok(p::CreateResponseProto { fs: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) })
+    });
+}
+
+fn try_create(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &p::CreateRequestProto,
+    machine: &str,
+) -> FsResult<Reply> {
+    let what = || format!("Cannot create file{}", request.src);
+    calls::run(turn, call, what, |namespace, context, _| {
+        let request = ops::create::Request {
+            path: &request.src,
+            permission: request.masked.perm as u16,
+            holder: &request.client_name,
+            client_machine: machine,
+            flags: request.create_flag,
+            create_parent: request.create_parent,
+            replication: request.replication,
+            block_size: request.block_size,
+        };
+        ops::create::plan(namespace, context, &request)
+    })
+}
+
+/// The writer of the file that is in the way has been silent for too long: the file is taken from it. True
+/// if it could be closed at once.
+fn take_over(turn: &mut Turn<'_>, request: &p::CreateRequestProto) -> bool {
+    // Who may create a file here may have this done, whatever the file's own permission.
+    let plan = turn.plan_own(|namespace, context, facts| {
+        let request = ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
+        ops::recover_lease::plan(namespace, context, &request, facts)
+    });
+    plan.is_ok_and(|plan| release(turn, plan))
 }
 
 pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
@@ -138,20 +157,8 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
                     ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
                 ops::recover_lease::plan(namespace, context, &request, facts)
             })?;
-        let result = match plan {
-            ops::recover_lease::Plan::Closed => true,
-            ops::recover_lease::Plan::Close(edit) => {
-                turn.apply(&edit);
-                true
-            }
-            // The client asks again until the data servers have agreed on a length.
-            ops::recover_lease::Plan::Recover { edit, block, stamp } => {
-                start_recovery(turn, &edit, block, stamp);
-                false
-            }
-            ops::recover_lease::Plan::Waiting(_) => false,
-        };
-        Ok(p::RecoverLeaseResponseProto { result })
+        // While it is false the client asks again.
+        Ok(p::RecoverLeaseResponseProto { result: release(turn, plan) })
     });
 }
 

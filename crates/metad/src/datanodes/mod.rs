@@ -12,7 +12,7 @@ mod recovery;
 mod reports;
 pub mod wire;
 
-pub use recovery::start_recovery;
+pub use recovery::release;
 
 use crate::core::Core;
 use ::blocks::{BlockMap, Events, ServerError};

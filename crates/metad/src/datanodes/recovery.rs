@@ -1,23 +1,52 @@
 //! A file's writer is gone and its last block unfinished: the block's data servers settle its length.
 //!
+//! Whoever plans to take a file from its writer has the plan carried out here ([`release`]): a client that asks
+//! for it, one that wants to create the file anew, or the server itself when the writer's lease has expired.
 //! The namespace gives the block a new stamp and the file another holder; once that has committed, a data
 //! server is told ([`start_recovery`]). It has all of them agree, and says what they agreed on
 //! ([`commit_block_synchronization`]): then the block is finished and the file closed.
 
 use super::wire;
 use crate::{client_protocol, core::Core, turn::Turn};
-use base::{Block, FsError, GenerationStamp};
-use blocks::Location;
-use namespace::{Edit, Planned, ops};
+use base::{Block, BlockId, FsError, GenerationStamp};
+use blocks::{BlockState, Location};
+use namespace::{
+    Edit, Planned,
+    ops::{self, release_lease::Plan},
+};
 use proto::hdfs::datanode as d;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
+/// Carries out what was planned for a file whose writer is presumed dead. True if the file is closed now;
+/// otherwise a recovery is under way, or replicas have still to be reported.
+pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
+    match plan {
+        Plan::Closed => true,
+        Plan::Close(edit) => {
+            turn.apply(&edit);
+            true
+        }
+        Plan::Recover { edit, block, stamp } => {
+            start_recovery(turn, &edit, block, stamp);
+            false
+        }
+        Plan::Waiting(block) => {
+            tracing::debug!(%block, "a file stays open: its last block is not reported");
+            false
+        }
+    }
+}
+
 /// Applies the edit that begins a recovery, and orders it when the edit has committed: a stamp that a data
-/// server has seen must not be given out again.
-pub fn start_recovery(turn: &mut Turn<'_>, edit: &Edit, block: Block, stamp: GenerationStamp) {
-    turn.apply(edit);
+/// server has seen must not be given out again. A recovery that is under way is left alone.
+fn start_recovery(turn: &mut Turn<'_>, edit: &Edit, block: Block, stamp: GenerationStamp) {
     let core = turn.core().clone();
+    if !core.blocks.lock().begin_recovery(block.id, turn.moment) {
+        return;
+    }
+    turn.apply(edit);
+    tracing::info!(%block, %stamp, "block recovery begins");
     turn.after_commit(move |committed| {
         if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp) {
             tracing::warn!(%block, "no live server has the block: its recovery waits for one");
@@ -36,6 +65,9 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         client_protocol::refuse_in_safe_mode(turn.core(), || {
             "Cannot commitBlockSynchronization while in safe mode".to_owned()
         })?;
+        if is_finished(turn, block.id) {
+            return Ok(d::CommitBlockSynchronizationResponseProto {});
+        }
         let finish = ops::commit_block_synchronization::Request {
             block: block.id,
             stamp: GenerationStamp(request.new_gen_stamp),
@@ -53,8 +85,19 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
                 named.filter_map(|(server, storage)| map.location(&server.datanode_uuid, storage)).collect()
             };
             turn.apply_with_targets(&edit, &places);
+            if finish.close_file && !finish.delete_block {
+                let agreed =
+                    Block { id: finish.block, generation_stamp: finish.stamp, length: finish.length };
+                turn.core().blocks.lock().recovered(agreed, &places, turn.moment);
+            }
             tracing::info!(%block, length = request.new_length, stamp = request.new_gen_stamp, "block recovered");
         }
         Ok(d::CommitBlockSynchronizationResponseProto {})
     });
+}
+
+/// A call that is repeated, or comes too late, finds its work done.
+fn is_finished(turn: &Turn<'_>, block: BlockId) -> bool {
+    let facts = turn.core().blocks.lock().facts(block);
+    facts.is_some_and(|facts| facts.state == BlockState::Complete)
 }
