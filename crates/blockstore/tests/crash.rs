@@ -14,7 +14,7 @@ use blockstore::{
 use bytes::Bytes;
 use common::{POOL, block, bytes as data_bytes, content, new, pool, sums};
 use env::{Disk, Env, File, Lock, OpenMode, WriteDone, disk::Space, disk::read_exact_at};
-use sim::{Dice, Loss, SimClock, SimDisk, SimRandom};
+use sim::{Dice, Fault, Loss, SimClock, SimDisk, SimRandom};
 use std::{
     collections::BTreeMap,
     io,
@@ -266,4 +266,38 @@ fn what_was_promised_survives_a_loss_of_power() {
     for seed in 0..400 {
         run(seed);
     }
+}
+
+#[test]
+fn a_failed_sync_ends_the_volume() {
+    let disk = SimDisk::new(Dice::new(1));
+    let store = start(&disk, &mut Dice::new(2), i64::MAX).unwrap();
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    write_on(&mut writer, &mut Dice::new(3)).unwrap();
+    disk.fail_sync(0, Fault::Io);
+    assert!(matches!(writer.sync(), Err(StoreError::Io { .. })));
+    assert_eq!(store.failed_volumes(), ["/data"]);
+    assert!(!store.has_living_volume());
+    assert_eq!(store.replica_count(), 0);
+    // What a later sync says is not believed.
+    assert!(matches!(writer.sync(), Err(StoreError::Replaced(_))));
+    assert!(matches!(store.create_rbw(&new(2, 1001)), Err(StoreError::OutOfSpace(_))));
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_not_the_end_of_the_volume() {
+    let disk = SimDisk::new(Dice::new(1));
+    let store = start(&disk, &mut Dice::new(2), i64::MAX).unwrap();
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    write_on(&mut writer, &mut Dice::new(3)).unwrap();
+    let before = writer.block().length;
+    disk.fail_write(0, Fault::Full);
+    assert!(write_on(&mut writer, &mut Dice::new(4)).is_err());
+    assert!(store.has_living_volume());
+    // The packet comes again, once there is room.
+    assert_eq!(writer.block().length, before);
+    write_on(&mut writer, &mut Dice::new(4)).unwrap();
+    let finished = writer.finalize(true).unwrap();
+    let reader = store.read(&block(1, 1001)).unwrap();
+    assert_eq!(content(&reader), data_bytes(finished.length as usize));
 }
