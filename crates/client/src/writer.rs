@@ -98,7 +98,7 @@ impl FileWriter {
         if let Err(source) = block.flush().await {
             return Err(self.failed(source));
         }
-        self.publish(None).await
+        self.publish().await
     }
 
     /// As [`flush`](Self::flush), and everything is on the data servers' disks.
@@ -107,7 +107,7 @@ impl FileWriter {
         if let Err(source) = block.sync().await {
             return Err(self.failed(source));
         }
-        self.publish(None).await
+        self.publish().await
     }
 
     /// Ends the file. Only when this returns well is the file whole and there for good.
@@ -145,14 +145,14 @@ impl FileWriter {
     }
 
     /// Tells the metadata service that the current block has readers; once is enough.
-    async fn publish(&mut self, length: Option<i64>) -> Result<()> {
+    async fn publish(&mut self) -> Result<()> {
         if self.is_published {
             return Ok(());
         }
         let request = hdfs::FsyncRequestProto {
             src: self.path.clone(),
             client: self.fs.client_name().to_owned(),
-            last_block_length: length,
+            last_block_length: None,
             file_id: Some(self.file_id),
         };
         let _: hdfs::FsyncResponseProto = self.fs.call("fsync", &request).await?;
