@@ -230,6 +230,10 @@ impl Member {
         } else {
             Vec::new()
         };
+        if next.members == [self.me.member] {
+            // What is in the log of the only member is durable on all of them.
+            next.commit_hint = next.commit_hint.max(self.end.id);
+        }
         self.change_count += 1;
         next.change_id = u64::from(self.me.member.0) << 48
             | (self.boot & 0xFF_FFFF) << 24
