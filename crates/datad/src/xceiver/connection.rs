@@ -8,7 +8,7 @@ use proto::{
 };
 use rpc::streaming::{self, Inbound, Outgoing, StreamError};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 
 /// How long a connection is kept for the next operation (`dfs.datanode.socket.reuse.keepalive`).
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
@@ -32,7 +32,9 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
     let (mut inbound, mut out) = streaming::split(socket, patience);
     loop {
-        let op = match inbound.op().await {
+        // A header that trickles in has no longer than one that comes at once.
+        let op = timeout(patience, inbound.op()).await.unwrap_or(Err(StreamError::Timeout(patience)));
+        let op = match op {
             Ok(op) => op,
             Err(StreamError::Wire(error)) => {
                 tracing::info!(%peer, %error, "no data transfer operation; the connection is closed");

@@ -66,7 +66,8 @@ impl Outbound {
     pub async fn send(self, state: &Arc<State>, greeting: Vec<u8>, out: &mut Outgoing) -> io::Result<()> {
         let this = Arc::new(self);
         let id = this.reader.block.id;
-        let mut filled = Fill { bytes: greeting, position: this.start, seqno: 0 };
+        let used = greeting.len();
+        let mut filled = Fill { bytes: greeting, used, position: this.start, seqno: 0 };
         let mut fill_bytes = FILL_BYTES_FIRST;
         let mut next = Some(fill(state, id, &this, filled, fill_bytes));
         let mut spare = Vec::new();
@@ -76,6 +77,7 @@ impl Outbound {
             if filled.position < this.end {
                 let more = Fill {
                     bytes: std::mem::take(&mut spare),
+                    used: 0,
                     position: filled.position,
                     seqno: filled.seqno,
                 };
@@ -88,11 +90,11 @@ impl Outbound {
                     last_in_block: true,
                     ..Default::default()
                 };
-                packet::encode_prefix(&last, 0, &mut filled.bytes);
+                let prefix = filled.grow(packet::prefix_bytes(&last));
+                packet::encode_prefix(&last, 0, prefix);
             }
-            out.write(&filled.bytes).await?;
+            out.write(&filled.bytes[..filled.used]).await?;
             spare = filled.bytes;
-            spare.clear();
         }
         Ok(())
     }
@@ -111,6 +113,7 @@ impl Outbound {
     }
 
     fn append_packet(&self, fill: &mut Fill, count: usize) -> io::Result<()> {
+        let position = fill.position;
         let header = PacketHeader {
             offset_in_block: fill.position as i64,
             seqno: fill.seqno,
@@ -118,30 +121,46 @@ impl Outbound {
             ..Default::default()
         };
         let sums_bytes = self.checksum.sums_bytes(count);
-        packet::encode_prefix(&header, sums_bytes, &mut fill.bytes);
-        let sums_at = fill.bytes.len();
-        fill.bytes.resize(sums_at + sums_bytes + count, 0);
-        let (sums, data) = fill.bytes[sums_at..].split_at_mut(sums_bytes);
+        let prefix_bytes = packet::prefix_bytes(&header);
+        let place = fill.grow(prefix_bytes + sums_bytes + count);
+        let (prefix, body) = place.split_at_mut(prefix_bytes);
+        packet::encode_prefix(&header, sums_bytes, prefix);
+        let (sums, data) = body.split_at_mut(sums_bytes);
         if sums_bytes > 0 {
             let meta = self.reader.meta_file.as_ref().expect("there are no sums without a meta file");
-            read_exact_at(&**meta, sums, meta_file::sum_offset(self.reader.checksum, fill.position))?;
+            read_exact_at(&**meta, sums, meta_file::sum_offset(self.reader.checksum, position))?;
         }
-        read_exact_at(&*self.reader.block_file, data, fill.position)?;
-        fill.position += count as u64;
-        fill.seqno += 1;
+        read_exact_at(&*self.reader.block_file, data, position)?;
+        let end = position + count as u64;
         if let Some(sum) = self.last_sum
-            && fill.position == self.end
+            && end == self.end
         {
             sums[sums_bytes - 4..].copy_from_slice(&sum);
         }
+        fill.position = end;
+        fill.seqno += 1;
         Ok(())
     }
 }
 
 struct Fill {
     bytes: Vec<u8>,
+    /// Bytes behind it are left from an earlier use.
+    used: usize,
     position: u64,
     seqno: i64,
+}
+
+impl Fill {
+    /// Place for `count` more bytes, with anything in it.
+    fn grow(&mut self, count: usize) -> &mut [u8] {
+        let start = self.used;
+        self.used += count;
+        if self.bytes.len() < self.used {
+            self.bytes.resize(self.used, 0);
+        }
+        &mut self.bytes[start..self.used]
+    }
 }
 
 /// Submits a fill at once; the future only waits for it.

@@ -11,6 +11,7 @@ use proto::{
     },
 };
 use rpc::streaming::{Inbound, Outgoing};
+use std::time::Duration;
 
 fn write_op(id: u64) -> OpWriteBlockProto {
     OpWriteBlockProto {
@@ -69,6 +70,23 @@ async fn bytes_that_are_no_operation_get_an_error_and_the_end() {
     out.write(b"\x00\x1c\x50\x20abc").await.unwrap();
     out.end().await;
     assert!(is_closed(&mut inbound).await, "a truncated header");
+    check_alive(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_trickles_in_does_not_hold_a_connection_for_ever() {
+    let [server] = servers().await;
+    let (mut inbound, mut out) = server.connect().await;
+    let trickle = async {
+        // 200 KiB promised.
+        out.write(b"\x00\x1c\x50\x80\xc0\x0c").await.unwrap();
+        while out.write(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let closed = async { inbound.message::<BlockOpResponseProto>().await.is_err() };
+    let patience = Duration::from_millis(server.state.config.transfer_timeout_ms);
+    tokio::time::timeout(2 * patience, async { tokio::join!(trickle, closed) }).await.unwrap();
     check_alive(&server).await;
 }
 
