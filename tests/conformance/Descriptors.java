@@ -37,7 +37,7 @@ public final class Descriptors {
         out.write(file);
       }
     }
-    System.err.println(descriptors.found.size() + " definitions: " + descriptors.found.keySet());
+    System.err.println(descriptors.found.size() + " definitions");
   }
 
   /** Outer classes whose names look generated; loading each class of Hadoop would take a minute. */
@@ -64,7 +64,7 @@ public final class Descriptors {
       return;
     } catch (LinkageError unloadable) {
       // ProtobufRpcEngineProtos is made for protobuf 2.5, which is not here; version 2 of the engine replaces it.
-      System.err.println("not loaded: " + name + ": " + unloadable);
+      System.err.println("left out, as it cannot be loaded: " + name);
       return;
     }
     add(descriptor);
