@@ -79,6 +79,11 @@ impl Pipe {
         self.options.io_timeout + TIMEOUT_EXTENSION * self.nodes.len() as u32
     }
 
+    /// A pipeline hears from its writer this often at least: servers wait as long as clients do.
+    pub fn heartbeat_interval(&self) -> Duration {
+        self.options.io_timeout / 2
+    }
+
     pub fn remove(&mut self, node: usize) -> DatanodeInfoProto {
         if node < self.storage_ids.len() {
             self.storage_ids.remove(node);

@@ -14,20 +14,14 @@ use proto::{
     hdfs::{ExtendedBlockProto, PipelineAckProto},
 };
 use rpc::streaming::StreamError;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
-
-/// A pipeline hears from its writer this often at least; servers give up after 60 s of silence.
-const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// New pipelines for one block before it is given up.
 const RECOVERIES_MAX: usize = 5;
@@ -141,7 +135,7 @@ impl Streamer {
                 biased;
                 ack = self.link.inbound.message() => Event::Ack(ack),
                 command = self.commands.recv(), if takes_commands => Event::Command(command),
-                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => Event::Idle,
+                () = tokio::time::sleep(self.pipe.heartbeat_interval()) => Event::Idle,
             };
             match event {
                 Event::Ack(Ok(acknowledgement)) => self.on_ack(&acknowledgement)?,

@@ -9,6 +9,7 @@ use proto::{
         OpBlockChecksumProto,
     },
 };
+use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_written_to_three_servers_is_on_each_of_them() {
@@ -88,6 +89,18 @@ async fn flushed_bytes_can_be_read_while_the_block_is_written() {
     let closed = writer.close().await.unwrap();
     assert_eq!(closed.num_bytes(), end as u64);
     assert!(read_range(&located(closed, &[&b]), 0, end as u64).await.unwrap() == data[..end]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_may_pause_for_longer_than_servers_wait() {
+    let [a, b] = servers().await;
+    let mut writer = BlockWriter::create(&located(block(1), &[&a, &b]), &options(), None).await.unwrap();
+    writer.write(b"first ").await.unwrap();
+    writer.flush().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(a.state.config.transfer_timeout_ms + 1_500)).await;
+    writer.write(b"then").await.unwrap();
+    let closed = writer.close().await.unwrap();
+    assert_eq!(read_range(&located(closed, &[&b]), 0, 10).await.unwrap(), b"first then");
 }
 
 #[tokio::test(flavor = "multi_thread")]
