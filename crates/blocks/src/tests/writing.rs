@@ -120,6 +120,52 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
 }
 
 #[test]
+fn a_recovery_under_way_is_not_begun_again() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    let begin = |cluster: &mut Cluster| cluster.map.begin_recovery(BlockId(1), cluster.now);
+    assert!(begin(&mut cluster));
+    assert!(!begin(&mut cluster));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001)));
+    // Nobody fetched the order: it is given anew soon.
+    cluster.now = cluster.now.plus_ms(500);
+    assert!(begin(&mut cluster));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2002)));
+    let [(leader, Command::Recover(_))] = cluster.pass(100, &[1, 2, 3])[..] else { panic!("not ordered") };
+    // It was fetched, and has its time.
+    cluster.pass(2_000, &[1, 2, 3]);
+    assert!(!begin(&mut cluster));
+    cluster.speak(leader, |map, id, _| map.give_up_server(id)).unwrap();
+    assert!(begin(&mut cluster), "its leader is lost");
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003)));
+
+    // What the others have agreed on is known before they report it.
+    let agreed = Block { generation_stamp: GenerationStamp(2003), ..block(1, 9) };
+    let others: Vec<u16> = [1, 2, 3].into_iter().filter(|server| *server != leader).collect();
+    let places: Vec<Location> = others.iter().map(|server| cluster.place(*server)).collect();
+    cluster.map.set_pipeline(agreed, &places);
+    cluster.map.commit(agreed, cluster.now);
+    cluster.map.complete(BlockId(1), cluster.now);
+    cluster.map.recovered(agreed, &places, cluster.now);
+    cluster.check();
+    assert_eq!(cluster.holders(1), others);
+    assert!(!begin(&mut cluster));
+}
+
+#[test]
+fn a_block_whose_servers_are_all_lost_is_not_taken_for_one_never_written() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    for server in 1..=3 {
+        cluster.speak(server, |map, id, _| map.give_up_server(id)).unwrap();
+    }
+    assert!(cluster.map.was_placed(BlockId(1)));
+    assert!(!cluster.map.begin_recovery(BlockId(1), cluster.now), "nobody could be told");
+    cluster.map.add_block(block(2, 0), InodeId(16_386), 3, BlockState::UnderConstruction, &[], cluster.now);
+    assert!(!cluster.map.was_placed(BlockId(2)));
+}
+
+#[test]
 fn an_appended_block_is_written_where_it_is() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);

@@ -1,0 +1,313 @@
+//! A writer that is gone: its file is closed with what the data servers agree on. The data server is spoken by
+//! hand, the clock is set by hand.
+
+use base::{Moment, Timestamp};
+use env::{Clock, Env, SystemClock};
+use metad::{FileDefaults, MetaConfig, MetaServer};
+use namespace::{AccessPolicy, Limits};
+use proto::hdfs::{self as p, datanode as d};
+use rpc::{CallError, Client, ClientOptions};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+const USER: &str = "alice";
+const STORAGE: &str = "DS-1";
+const WRITER: &str = "DFSClient_writer_1";
+const OTHER: &str = "DFSClient_other_1";
+const MINUTE_MS: u64 = 60_000;
+
+/// The machine's clock, put forward.
+#[derive(Default)]
+struct SetClock {
+    machine: SystemClock,
+    ahead_ms: AtomicU64,
+}
+
+impl Clock for SetClock {
+    fn timestamp(&self) -> Timestamp {
+        self.machine.timestamp()
+    }
+
+    fn moment(&self) -> Moment {
+        self.machine.moment().plus_ms(self.ahead_ms.load(Ordering::Relaxed))
+    }
+}
+
+struct Cluster {
+    _directory: tempfile::TempDir,
+    clock: Arc<SetClock>,
+    server: MetaServer,
+    files: Client,
+    data: Client,
+    pool: String,
+    registration: d::DatanodeRegistrationProto,
+}
+
+impl Cluster {
+    /// With one registered data server, that has reported nothing.
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap()).unwrap();
+        let clock = Arc::new(SetClock::default());
+        let env = Env { clock: clock.clone(), ..Env::production() };
+        let config = MetaConfig {
+            name_directory: directory.path().to_owned(),
+            rpc_address: "127.0.0.1:0".parse().unwrap(),
+            http_address: None,
+            limits: Limits {
+                access: AccessPolicy { superuser: USER.into(), ..AccessPolicy::default() },
+                ..Limits::default()
+            },
+            defaults: FileDefaults::default(),
+            blocks: blocks::Config {
+                safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
+                ..Default::default()
+            },
+            complete_wait_ms: 0,
+            edits_per_image: 1_000_000,
+            image_period_ms: 3_600_000,
+            call_queue: Default::default(),
+            racks: Vec::new(),
+        };
+        let server = MetaServer::start(env, config).await.unwrap();
+        let connect =
+            |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
+        let files = connect(proto::protocol::CLIENT_NAMENODE);
+        let data = connect(proto::protocol::DATANODE);
+        let version: p::VersionResponseProto =
+            data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
+        let registration = d::DatanodeRegistrationProto {
+            datanode_id: p::DatanodeIdProto {
+                ip_addr: "127.0.0.1".into(),
+                host_name: "worker".into(),
+                datanode_uuid: "uuid-1".into(),
+                xfer_port: 9866,
+                info_port: 9864,
+                ipc_port: 9867,
+                info_secure_port: None,
+            },
+            storage_info: p::StorageInfoProto {
+                layout_version: -57i32 as u32,
+                ..version.info.storage_info.clone()
+            },
+            keys: p::ExportedBlockKeysProto::default(),
+            software_version: "3.5.0".into(),
+        };
+        let pool = version.info.block_pool_id;
+        let cluster = Self { _directory: directory, clock, server, files, data, pool, registration };
+        let request = d::RegisterDatanodeRequestProto { registration: cluster.registration.clone() };
+        let _: d::RegisterDatanodeResponseProto =
+            cluster.data.call("registerDatanode", &request).await.unwrap();
+        assert!(cluster.heartbeat().await.is_empty());
+        cluster
+    }
+
+    fn pass(&self, ms: u64) {
+        self.clock.ahead_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// The recoveries that the data server is told of.
+    async fn heartbeat(&self) -> Vec<p::RecoveringBlockProto> {
+        #[allow(deprecated)]
+        let storage = p::StorageReportProto {
+            storage_uuid: STORAGE.into(),
+            capacity: Some(100 << 30),
+            remaining: Some(90 << 30),
+            storage: Some(p::DatanodeStorageProto {
+                storage_uuid: STORAGE.into(),
+                state: Some(0),
+                storage_type: Some(1),
+            }),
+            ..p::StorageReportProto::default()
+        };
+        let request = d::HeartbeatRequestProto {
+            registration: self.registration.clone(),
+            reports: vec![storage],
+            ..d::HeartbeatRequestProto::default()
+        };
+        let response: d::HeartbeatResponseProto = self.data.call("sendHeartbeat", &request).await.unwrap();
+        let commands = response.cmds.into_iter();
+        let expected = d::datanode_command_proto::Type::BlockRecoveryCommand as i32;
+        let recoveries = commands.inspect(|command| assert_eq!(command.cmd_type, expected));
+        recoveries.flat_map(|command| command.recovery_cmd.unwrap().blocks).collect()
+    }
+
+    /// Heartbeats until a recovery is ordered.
+    async fn ordered(&self) -> p::RecoveringBlockProto {
+        for _ in 0..100 {
+            if let Some(order) = self.heartbeat().await.pop() {
+                assert_eq!((order.block.locs.len(), order.block.b.pool_id == self.pool), (1, true));
+                return order;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("no recovery was ordered");
+    }
+
+    async fn create(&self, path: &str, holder: &str) -> Result<p::CreateResponseProto, CallError> {
+        let request = p::CreateRequestProto {
+            src: path.into(),
+            masked: p::FsPermissionProto { perm: 0o644 },
+            client_name: holder.into(),
+            create_flag: 1,
+            create_parent: true,
+            replication: 1,
+            block_size: 128 << 20,
+            ..p::CreateRequestProto::default()
+        };
+        self.files.call("create", &request).await
+    }
+
+    /// A file with a block that is being written.
+    async fn open(&self, path: &str) -> p::ExtendedBlockProto {
+        self.create(path, WRITER).await.unwrap();
+        let request = p::AddBlockRequestProto {
+            src: path.into(),
+            client_name: WRITER.into(),
+            ..p::AddBlockRequestProto::default()
+        };
+        let added: p::AddBlockResponseProto = self.files.call("addBlock", &request).await.unwrap();
+        added.block.b
+    }
+
+    async fn recover_lease(&self, path: &str) -> bool {
+        let request = p::RecoverLeaseRequestProto { src: path.into(), client_name: OTHER.into() };
+        let response: p::RecoverLeaseResponseProto = self.files.call("recoverLease", &request).await.unwrap();
+        response.result
+    }
+
+    async fn commit(
+        &self,
+        order: &p::RecoveringBlockProto,
+        length: Option<u64>,
+    ) -> Result<d::CommitBlockSynchronizationResponseProto, CallError> {
+        let (targets, storages) = match length {
+            Some(_) => (vec![self.registration.datanode_id.clone()], vec![STORAGE.to_owned()]),
+            None => (Vec::new(), Vec::new()),
+        };
+        let request = d::CommitBlockSynchronizationRequestProto {
+            block: order.block.b.clone(),
+            new_gen_stamp: order.new_gen_stamp,
+            new_length: length.unwrap_or(0),
+            close_file: true,
+            delete_block: length.is_none(),
+            new_taragets: targets,
+            new_target_storages: storages,
+        };
+        self.data.call("commitBlockSynchronization", &request).await
+    }
+
+    async fn located(&self, path: &str) -> p::LocatedBlocksProto {
+        let request = p::GetBlockLocationsRequestProto { src: path.into(), offset: 0, length: 1 << 30 };
+        let response: p::GetBlockLocationsResponseProto =
+            self.files.call("getBlockLocations", &request).await.unwrap();
+        response.locations.unwrap()
+    }
+
+    async fn stop(self) {
+        drop((self.files, self.data));
+        self.server.shutdown().await;
+    }
+}
+
+fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
+    match answer {
+        Err(CallError::Remote { class: found, message, .. }) => {
+            assert!(found.ends_with(class), "{found}: {message}");
+            message
+        }
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovered_lease_closes_the_file_with_the_length_agreed_on() {
+    let cluster = Cluster::start().await;
+    let block = cluster.open("/file").await;
+    assert!(!cluster.recover_lease("/file").await);
+    let order = cluster.ordered().await;
+    assert_eq!(
+        (order.block.b.block_id, order.block.b.generation_stamp),
+        (block.block_id, block.generation_stamp)
+    );
+    assert!(order.new_gen_stamp > block.generation_stamp);
+
+    // Asking again disturbs nothing.
+    assert!(!cluster.recover_lease("/file").await);
+    assert!(cluster.heartbeat().await.is_empty());
+    let wrong = p::RecoveringBlockProto { new_gen_stamp: order.new_gen_stamp + 1, ..order.clone() };
+    let message = refused(cluster.commit(&wrong, Some(77)).await, "IOException");
+    assert!(message.contains("does not match current recovery id"), "{message}");
+    let mut foreign = order.clone();
+    foreign.block.b.pool_id = "BP-foreign".into();
+    refused(cluster.commit(&foreign, Some(77)).await, "IOException");
+
+    cluster.commit(&order, Some(77)).await.unwrap();
+    assert!(cluster.recover_lease("/file").await);
+    let located = cluster.located("/file").await;
+    assert_eq!((located.file_length, located.under_construction), (77, false));
+    assert_eq!(located.blocks[0].b.generation_stamp, order.new_gen_stamp);
+    assert_eq!(located.blocks[0].storage_i_ds, [STORAGE], "known before it is reported");
+    cluster.commit(&order, Some(77)).await.expect("a repeated call finds its work done");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_that_led_to_nothing_is_begun_again_under_a_newer_stamp() {
+    let cluster = Cluster::start().await;
+    cluster.open("/file").await;
+    assert!(!cluster.recover_lease("/file").await);
+    let first = cluster.ordered().await;
+    cluster.pass(2 * MINUTE_MS);
+    // Nobody asks: the server itself goes on.
+    let second = cluster.ordered().await;
+    assert!(second.new_gen_stamp > first.new_gen_stamp);
+    refused(cluster.commit(&first, Some(77)).await, "IOException");
+    // Nothing was ever written.
+    cluster.commit(&second, None).await.unwrap();
+    assert!(cluster.recover_lease("/file").await);
+    let located = cluster.located("/file").await;
+    assert_eq!((located.file_length, located.blocks.len()), (0, 0));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_taken_from_a_silent_writer_by_who_wants_to_create_it() {
+    let cluster = Cluster::start().await;
+    cluster.open("/file").await;
+    refused(cluster.create("/file", OTHER).await, ".AlreadyBeingCreatedException");
+    cluster.pass(MINUTE_MS + 1);
+    refused(cluster.create("/file", OTHER).await, ".RecoveryInProgressException");
+    let order = cluster.ordered().await;
+    refused(cluster.create("/file", OTHER).await, ".RecoveryInProgressException");
+    cluster.commit(&order, Some(5)).await.unwrap();
+    refused(cluster.create("/file", OTHER).await, ".FileAlreadyExistsException");
+
+    // A file without an unfinished block is closed at once.
+    cluster.create("/empty", WRITER).await.unwrap();
+    cluster.pass(MINUTE_MS + 1);
+    refused(cluster.create("/empty", OTHER).await, ".FileAlreadyExistsException");
+    assert!(!cluster.located("/empty").await.under_construction);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_of_a_writer_silent_for_very_long_are_closed_by_themselves() {
+    let cluster = Cluster::start().await;
+    cluster.open("/file").await;
+    for _ in 0..4 {
+        cluster.pass(5 * MINUTE_MS);
+        assert!(cluster.heartbeat().await.is_empty());
+    }
+    cluster.pass(1);
+    let order = cluster.ordered().await;
+    cluster.commit(&order, Some(5)).await.unwrap();
+    assert!(!cluster.located("/file").await.under_construction);
+    cluster.stop().await;
+}
