@@ -31,6 +31,10 @@ impl Excess {
         }
     }
 
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
     pub fn len(&self) -> usize {
         self.blocks.values().map(Vec::len).sum()
     }

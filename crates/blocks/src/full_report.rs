@@ -115,6 +115,7 @@ impl BlockMap {
             && record.state() == BlockState::Complete
             && record.stamp() == replica.block.generation_stamp
             && record.length() == replica.block.length
+            && !self.redundancy.excess.contains(record.id(), place)
             && (self.redundancy.corrupt.is_empty() || !self.redundancy.corrupt.contains(record.id(), place));
         if !self.arena.holds(slot, place) {
             return if fits { Row::New(slot) } else { Row::Unusual };

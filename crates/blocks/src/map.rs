@@ -221,6 +221,7 @@ impl BlockMap {
             }
         }
         self.redundancy.pending.clear();
+        self.redundancy.excess.clear();
         self.redundancy.undecided.clear();
     }
 }

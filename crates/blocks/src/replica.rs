@@ -132,6 +132,10 @@ impl BlockMap {
                 Verdict::Corrupt
             }
             Judgement::Good => {
+                if self.may_command() && self.redundancy.excess.contains(record.id(), place) {
+                    // It should be gone: the order was lost on its way.
+                    self.order_deletion(place, record.id(), record.stamp());
+                }
                 self.add_finalized(slot, place, now);
                 Verdict::Taken
             }

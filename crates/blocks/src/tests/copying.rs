@@ -71,6 +71,18 @@ fn more_replicas_on_request_and_fewer_again() {
 }
 
 #[test]
+fn a_deletion_that_never_arrived_is_ordered_again() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    let lost = deletions(&cluster.pass(100, &[1, 2]));
+    assert_eq!(lost.len(), 1);
+    assert!(deletions(&cluster.pass(500, &[1, 2])).is_empty());
+    cluster.report(lost[0].0, &[finalized(block(1, 5))]);
+    assert_eq!(deletions(&cluster.pass(100, &[1, 2])), lost);
+}
+
+#[test]
 fn superfluous_replicas_go_from_the_fuller_rack() {
     let mut cluster = Cluster::with_servers(racks(4), 4);
     cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);

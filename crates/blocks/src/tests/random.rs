@@ -54,6 +54,8 @@ impl Run {
             12 if self.world.up.len() > 3 => self.stop(),
             13 => self.start(),
             14 => self.damage(),
+            15 => self.report_while_others_act(),
+            16 => self.take_over(),
             _ => self.work(200),
         }
         self.cluster.check();
@@ -108,11 +110,12 @@ impl Run {
         }
     }
 
-    /// Never the last one: what the disks have lost no one can restore.
+    /// Never the last good one: what the disks have lost no one can restore.
     fn lose_replica(&mut self) {
         let Some(id) = self.any_block() else { return };
         let server = self.any_up();
-        if self.copies_up(id) > 1 && self.world.disks.get_mut(&server).unwrap().remove(&id) {
+        let good = self.cluster.map.facts(BlockId(id)).unwrap().live;
+        if good > 1 && self.copies_up(id) > 1 && self.world.disks.get_mut(&server).unwrap().remove(&id) {
             self.cluster.tell(server, &[Increment::Deleted(block(id, id))]);
         }
     }
@@ -120,7 +123,9 @@ impl Run {
     fn damage(&mut self) {
         let Some(id) = self.any_block() else { return };
         let server = self.any_up();
-        if self.copies_up(id) > 2 && self.world.disks[&server].contains(&id) {
+        // Damage in all replicas could not be undone.
+        let good = self.cluster.map.facts(BlockId(id)).unwrap().live;
+        if good > 2 && self.copies_up(id) > 2 && self.world.disks[&server].contains(&id) {
             self.cluster.map.report_bad(block(id, id), &uuid(server), None, self.cluster.now);
         }
     }
@@ -133,6 +138,39 @@ impl Run {
         let server = self.any_up();
         let rows: Vec<_> = self.world.disks[&server].iter().map(|id| finalized(block(*id, *id))).collect();
         self.cluster.report(server, &rows);
+    }
+
+    /// Others get in between the slices of a report. What it says may be overtaken meanwhile; the reports
+    /// at the end put that right.
+    fn report_while_others_act(&mut self) {
+        let server = self.any_up();
+        let rows: Vec<_> = self.world.disks[&server].iter().map(|id| finalized(block(*id, *id))).collect();
+        let begun = self
+            .cluster
+            .speak(server, |map, id, now| map.begin_report(id, &storage(server), StorageType::Disk, now));
+        let Ok(report) = begun else { return };
+        for slice in rows.chunks(1 + rows.len() / 3) {
+            if self.cluster.map.report_slice(report, slice, self.cluster.now).is_err() {
+                return;
+            }
+            self.cluster.check();
+            match self.random.below(4) {
+                0 => self.write(),
+                1 => self.delete(),
+                2 => self.lose_replica(),
+                _ => self.work(100),
+            }
+            self.cluster.check();
+        }
+        let _ = self.cluster.map.finish_report(report, self.cluster.now);
+    }
+
+    /// Another server commanded for a while.
+    fn take_over(&mut self) {
+        self.cluster.map.set_commanding(false, self.cluster.now);
+        self.cluster.check();
+        self.work(100);
+        self.cluster.map.set_commanding(true, self.cluster.now);
     }
 
     fn stop(&mut self) {
