@@ -117,3 +117,28 @@ fn the_older_form_is_understood() {
         StorageBlockReportProto { blocks: vec![1_000_000_000, NO, 1], ..StorageBlockReportProto::default() };
     assert!(matches!(read_all(absurd).0, Err(ListError::TooShort { rows: 0, .. })));
 }
+
+#[test]
+fn no_bytes_harm_the_reader() {
+    let mut state = 1u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let good =
+        packed(&(1..50).map(|id| [id * 3_000_000_000, id << 20, 1000 + id, id % 3]).collect::<Vec<_>>());
+    for _ in 0..20_000 {
+        let mut bytes = good.clone();
+        for _ in 0..random() % 4 {
+            let at = random() as usize % bytes.len();
+            bytes[at] = random() as u8;
+        }
+        bytes.truncate(random() as usize % (bytes.len() + 1));
+        let count = bytes.len() as u64;
+        let (_, rows, dropped) = read_all(report(&bytes, 1 + random() as usize % 300, random() % 60));
+        assert!((rows.len() as u64 + dropped) * 4 <= count, "four bytes at least for each row");
+        let blocks = (0..random() % 20).map(|_| random().wrapping_sub(2) % 20).collect();
+        let (_, rows, _) = read_all(StorageBlockReportProto { blocks, ..StorageBlockReportProto::default() });
+        assert!(rows.len() <= 6);
+    }
+}
