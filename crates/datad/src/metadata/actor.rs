@@ -85,14 +85,19 @@ impl Actor {
     /// Runs until the server refuses us for good; to be dropped to end it earlier.
     pub async fn run(self) {
         let mut back_off = BackOff::default();
+        // What was said last: a server that is away for hours fills no log.
+        let mut said = None;
         loop {
             let failure = self.session(&mut back_off).await;
             match failure {
                 Failure::Unregistered => {
+                    said = None;
                     tracing::info!(server = %self.address, "not registered there (any more): registering again");
                 }
+                Failure::Transient(reason) if said.as_ref() == Some(&reason) => {}
                 Failure::Transient(reason) => {
-                    tracing::warn!(server = %self.address, reason, "cannot register; trying again");
+                    tracing::warn!(server = %self.address, reason, "cannot register; trying for as long as it takes");
+                    said = Some(reason);
                 }
                 Failure::Fatal(reason) => {
                     tracing::error!(server = %self.address, reason, "refused for good");
