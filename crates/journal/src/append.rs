@@ -29,6 +29,21 @@ pub type AppendDone = Box<dyn FnOnce(Result<Durable, Arc<Fault>>) + Send>;
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
+    _handle: Arc<Handle>,
+}
+
+/// Goes with the last clone of a journal.
+struct Handle(Arc<Shared>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut inner = self.0.inner.lock();
+        // A thread of the disk may still be on its way out of the last callback; it writes nothing more. With
+        // something under way the lock goes when that is done.
+        if inner.waiting.is_empty() && inner.flights.is_empty() && inner.under_way == 0 {
+            inner.lock = None;
+        }
+    }
 }
 
 pub(crate) struct Opened {
@@ -55,10 +70,11 @@ pub(crate) struct Shared {
     /// Held across its flushes; appends never take it.
     pub(crate) file: Mutex<StateFile>,
     pub(crate) keeping: Mutex<Keeping>,
-    _lock: Box<dyn Lock>,
 }
 
 struct Inner {
+    /// The store's lock, held for what it does when it goes.
+    lock: Option<Box<dyn Lock>>,
     /// The last entry taken.
     end: LogPoint,
     /// The last entry given to a segment.
@@ -111,6 +127,7 @@ impl Journal {
             group: state.identity.group,
             store_uuid: state.store_uuid,
             inner: Mutex::new(Inner {
+                lock: Some(opened.lock),
                 end: opened.end,
                 sent: opened.end,
                 promised: state.promised.max(opened.promised),
@@ -136,9 +153,8 @@ impl Journal {
             env: opened.env,
             directory: opened.directory,
             settings: opened.settings,
-            _lock: opened.lock,
         });
-        Self { shared }
+        Self { _handle: Arc::new(Handle(shared.clone())), shared }
     }
 
     /// Takes entries that follow the last ones taken. Returns at once; `done` runs when they, and all before

@@ -7,6 +7,7 @@ use crate::{
     member_state::StateFile,
     record::BLOCK_BYTES,
     scan::{Damage, End, Scanned, scan},
+    segment::SPARE,
     store::{IMAGES, LOG},
 };
 use base::{Entry, EntryKind, Epoch, LogPoint, Sn};
@@ -39,6 +40,9 @@ pub struct Recovered {
 /// What `apply` may fail with.
 pub type ApplyError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The name under which a segment is written anew.
+const SEALING: &str = "sealing.tmp";
+const COPY_BYTES: usize = 1 << 20;
 const REBUILD: &str =
     "Nothing was changed. Restore this file from a copy, or rebuild the member from another one";
 
@@ -51,6 +55,8 @@ pub struct Recovery {
     lock: Box<dyn Lock>,
     /// In the order of their first entries.
     segments: Vec<Segment>,
+    /// Open segments of which there is a sealed copy.
+    superseded: Vec<PathBuf>,
     /// Whether an image was looked for.
     image_was_read: bool,
     /// Where the state machine stands after the image.
@@ -83,7 +89,16 @@ impl Recovery {
                 Some(Segment { path: log.join(name), epoch, start, is_open })
             })
             .collect();
-        segments.sort_by_key(|segment| (segment.start, segment.epoch));
+        // The sealed one first: where there are both, it is the open one written anew, and whole.
+        segments.sort_by_key(|segment| (segment.start, segment.epoch, segment.is_open));
+        let mut superseded = Vec::new();
+        segments.dedup_by(|open, sealed| {
+            let is_twin = open.start == sealed.start && open.epoch == sealed.epoch;
+            if is_twin {
+                superseded.push(open.path.clone());
+            }
+            is_twin
+        });
         let findings = finding
             .map(|(file, what)| Finding {
                 file,
@@ -99,6 +114,7 @@ impl Recovery {
             file,
             lock,
             segments,
+            superseded,
             image_was_read: false,
             from: LogPoint::default(),
             findings,
@@ -358,25 +374,18 @@ impl Recovery {
         })
     }
 
-    /// Makes what was read durable and final: an open segment gets its footer, an empty one goes. From then on
-    /// nothing that a cut-off write left behind can be taken for an entry.
+    /// Makes what was read durable and final: an open segment is written anew with its footer, an empty one
+    /// goes. From then on nothing that a cut-off write left behind can be taken for an entry.
+    ///
+    /// It is written anew, and not only synced, because after a sync that failed in an earlier life the system
+    /// may show bytes that it no longer means to write, and say of them that they are synced.
     fn seal(&self, segment: &Segment, scanned: &Scanned) -> Result<(), RecoverError> {
         let disk = &*self.env.disk;
         let log = self.directory.join(LOG);
         let result = (|| {
-            if scanned.count == 0 {
-                disk.remove_file(&segment.path)?;
-                return disk.sync_directory(&log);
-            }
-            let file = disk.open(&segment.path, OpenMode::ReadWrite)?;
-            let (End::Sealed { offset } | End::Open { offset } | End::Torn { offset }) = scanned.end;
-            let footer_at = offset.next_multiple_of(BLOCK_BYTES);
-            if !matches!(scanned.end, End::Sealed { .. }) {
-                if footer_at > offset {
-                    // Synced apart, so that a cut-off write never comes to look like a rotten one.
-                    file.write_at(&vec![0; (footer_at - offset) as usize], offset)?;
-                    file.sync_data()?;
-                }
+            if scanned.count > 0 {
+                let (End::Sealed { offset } | End::Open { offset } | End::Torn { offset }) = scanned.end;
+                let footer_at = offset.next_multiple_of(BLOCK_BYTES);
                 let footer = Footer {
                     version: block::VERSION,
                     group: self.file.state.identity.group,
@@ -384,18 +393,43 @@ impl Recovery {
                     count: scanned.count,
                     offset: footer_at,
                 };
-                file.write_at(&footer.encode(), footer_at)?;
+                let sealing = log.join(SEALING);
+                let from = disk.open(&segment.path, OpenMode::Read)?;
+                let to = disk.open(&sealing, OpenMode::CreateOrTruncate)?;
+                let mut buffer = vec![0; COPY_BYTES];
+                let mut at = 0;
+                while at < offset {
+                    let count = buffer.len().min((offset - at) as usize);
+                    env::disk::read_exact_at(&*from, &mut buffer[..count], at)?;
+                    to.write_at(&buffer[..count], at)?;
+                    at += count as u64;
+                }
+                // What is between the last entry and the footer was never written: it reads as zeros.
+                to.write_at(&footer.encode(), footer_at)?;
+                to.sync_data()?;
+                disk.rename(&sealing, &log.join(block::file_name(segment.epoch, segment.start, false)))?;
+                disk.sync_directory(&log)?;
             }
-            file.sync_data()?;
-            file.set_length(footer_at + BLOCK_BYTES)?;
-            disk.rename(&segment.path, &log.join(block::file_name(segment.epoch, segment.start, false)))?;
-            disk.sync_directory(&log)
+            disk.remove_file(&segment.path)
         })();
         result.map_err(|source| RecoverError::Io { file: segment.path.clone(), source })
     }
 
-    /// Removes what an interrupted life left behind: images never finished.
+    /// Removes what an interrupted life left behind: segments that were written anew, files never finished.
+    /// Then all names are durable.
     fn forget_what_is_behind(&self) -> Result<(), RecoverError> {
+        let log = self.directory.join(LOG);
+        let at_log = |source| RecoverError::Io { file: log.clone(), source };
+        for path in &self.superseded {
+            self.env.disk.remove_file(path).map_err(at_log)?;
+        }
+        // A spare segment is not trusted either: its preparation may have been cut off, or its sync have failed.
+        for name in self.env.disk.list(&log).map_err(at_log)? {
+            if name == SPARE || name.ends_with(".tmp") {
+                self.env.disk.remove_file(&log.join(name)).map_err(at_log)?;
+            }
+        }
+        self.env.disk.sync_directory(&log).map_err(at_log)?;
         let images = self.directory.join(IMAGES);
         let io = |source| RecoverError::Io { file: images.clone(), source };
         for name in self.env.disk.list(&images).map_err(io)? {

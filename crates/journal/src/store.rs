@@ -81,7 +81,8 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
 }
 
 /// Removes the note that keeps a store from opening after its disk has failed: the operator has checked the
-/// disk and takes the log as it is. Entries acknowledged before the failure may be missing. Returns the note.
+/// disk and takes the log as it is. What was acknowledged before the failure is there unless the disk has lost
+/// more than it said; the next start writes the open segment anew. Returns the note.
 pub fn accept_fault(env: &Env, directory: &Path) -> Result<Option<String>, OpenError> {
     let (mut file, _) = load_state(env, directory)?;
     let note = file.state.fault_note.take();

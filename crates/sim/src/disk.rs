@@ -52,8 +52,11 @@ impl Fault {
 pub enum Loss {
     /// Nothing of it is there.
     All,
-    /// All of it is there, as after the death of the process alone.
+    /// All of it is there: the system had just written it out.
     Nothing,
+    /// Only the process has died: everything that programs see stays, synced or not, and syncs that had failed
+    /// are forgotten.
+    ProcessOnly,
     /// Each sector and each name for itself.
     Random,
 }

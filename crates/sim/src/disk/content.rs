@@ -65,9 +65,12 @@ impl Content {
     }
 
     pub fn crash(&mut self, loss: Loss, dice: &mut Dice) {
+        if loss == Loss::ProcessOnly {
+            return;
+        }
         for change in self.pending.drain(..) {
             match loss {
-                Loss::All => {}
+                Loss::All | Loss::ProcessOnly => {}
                 Loss::Nothing => apply(&mut self.durable, &change),
                 Loss::Random => lose_part(&mut self.durable, &change, dice),
             }

@@ -166,9 +166,12 @@ impl Names {
     }
 
     pub fn crash(&mut self, loss: Loss, dice: &mut Dice) {
+        if loss == Loss::ProcessOnly {
+            return;
+        }
         for change in self.pending.drain(..) {
             let stays = match loss {
-                Loss::All => false,
+                Loss::All | Loss::ProcessOnly => false,
                 Loss::Nothing => true,
                 Loss::Random => dice.chance(50),
             };
@@ -179,9 +182,17 @@ impl Names {
         self.live = self.durable.clone();
     }
 
-    /// The files that have a name.
+    /// The files that have a name, or may have one again after a loss of power.
     pub fn files(&self) -> BTreeSet<u64> {
-        self.walk().into_iter().map(|(_, file)| file).collect()
+        let nodes = self.live.values().chain(self.durable.values());
+        let renamed = self.pending.iter().filter_map(|change| match change {
+            Change::Insert(_, node) | Change::Rename(_, _, node) => Some(node),
+            Change::Remove(_) => None,
+        });
+        nodes
+            .chain(renamed)
+            .filter_map(|node| if let Node::File(file) = node { Some(*file) } else { None })
+            .collect()
     }
 
     pub fn walk(&self) -> Vec<(PathBuf, u64)> {

@@ -110,7 +110,13 @@ impl World {
         let choice = self.dice.below(100);
         match choice {
             _ if choice < options.crash_percent => {
-                let loss = *self.dice.pick(&[Loss::Random, Loss::Random, Loss::All, Loss::Nothing]);
+                let loss = *self.dice.pick(&[
+                    Loss::Random,
+                    Loss::Random,
+                    Loss::All,
+                    Loss::Nothing,
+                    Loss::ProcessOnly,
+                ]);
                 self.lose_power(loss);
             }
             0..45 => self.call(),
@@ -168,7 +174,7 @@ impl World {
         server.handle_answers(&mut self.history);
         if server.fault().is_some() {
             // The process says why and ends; what was not synced stays in the page cache, or power goes too.
-            let loss = *self.dice.pick(&[Loss::Nothing, Loss::Random]);
+            let loss = *self.dice.pick(&[Loss::ProcessOnly, Loss::Nothing, Loss::Random]);
             self.lose_power(loss);
         }
     }
@@ -182,17 +188,34 @@ impl World {
 
     fn start(&mut self) {
         self.lives += 1;
+        if self.dice.chance(5) {
+            self.disk.fail_sync(self.dice.below(8), Fault::Io);
+        }
         match Server::start(&self.env, &self.place, self.settings, &mut self.history) {
             Ok(server) => self.server = Some(server),
-            Err(error) => {
-                let error =
-                    error.downcast::<journal::OpenError>().unwrap_or_else(|error| panic!("{error:#}"));
-                let journal::OpenError::Untrusted { note, .. } = error else { panic!("{error}") };
-                // The operator has looked at the disk, and power was off: what is read is on the medium.
-                self.history.note(format!("operator: accepts {note}"));
-                self.disk.crash(Loss::Random);
-                journal::accept_fault(&self.env, &self.place.store).expect("the note can be removed");
-            }
+            Err(error) => self.start_failed(error),
         }
+        self.after_event();
+    }
+
+    fn start_failed(&mut self, error: anyhow::Error) {
+        let error = match error.downcast::<journal::RecoverError>() {
+            // The disk failed while the store was recovered: the next start tries again.
+            Ok(journal::RecoverError::Io { file, source }) => {
+                let loss = *self.dice.pick(&[Loss::ProcessOnly, Loss::Random]);
+                self.history.note(format!("start failed: {source} on {}; {loss:?}", file.display()));
+                return self.lose_power(loss);
+            }
+            Ok(other) => panic!("{other}"),
+            Err(error) => error,
+        };
+        let error = error.downcast::<journal::OpenError>().unwrap_or_else(|error| panic!("{error:#}"));
+        let journal::OpenError::Untrusted { note, .. } = error else { panic!("{error}") };
+        // The operator takes the store as it is, sometimes without even a restart of the machine.
+        self.history.note(format!("operator: accepts {note}"));
+        if self.dice.chance(50) {
+            self.disk.crash(Loss::Random);
+        }
+        journal::accept_fault(&self.env, &self.place.store).expect("the note can be removed");
     }
 }
