@@ -1,7 +1,7 @@
 //! Images and what they make superfluous.
 
 use crate::{
-    Checkpoint, ImageError, ImageReader, ImageWriter, StateError, append::Shared, block, image::ImageHeader,
+    Checkpoint, ImageError, ImageReader, ImageWriter, StateError, block, flow::Shared, image::ImageHeader,
     store::IMAGES,
 };
 use base::{LogPoint, Sn};

@@ -20,6 +20,7 @@ pub mod append;
 pub mod block;
 pub mod checkpoint;
 pub mod error;
+mod flow;
 pub mod image;
 mod keeping;
 pub mod member_state;

@@ -2,8 +2,8 @@
 
 use crate::{
     Checkpoint, ImageReader, Journal, MemberState, OpenError, RecoverError, Settings,
-    append::Opened,
     block::{self, Footer},
+    flow::Opened,
     member_state::StateFile,
     record::BLOCK_BYTES,
     scan::{Damage, End, Scanned, scan},

@@ -1,8 +1,8 @@
 //! The segment that is written to, and how one follows another.
 
 use crate::{
-    append::Shared,
     block::{self, Footer, SegmentHeader},
+    flow::Shared,
     record::BLOCK_BYTES,
 };
 use base::{Epoch, LogPoint, Sn};

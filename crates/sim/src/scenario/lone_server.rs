@@ -213,9 +213,7 @@ impl World {
         let journal::OpenError::Untrusted { note, .. } = error else { panic!("{error}") };
         // The operator takes the store as it is, sometimes without even a restart of the machine.
         self.history.note(format!("operator: accepts {note}"));
-        if self.dice.chance(50) {
-            self.disk.crash(Loss::Random);
-        }
+        self.disk.crash(*self.dice.pick(&[Loss::ProcessOnly, Loss::Random]));
         journal::accept_fault(&self.env, &self.place.store).expect("the note can be removed");
     }
 }

@@ -1,0 +1,397 @@
+//! The way of entries to the disk: waiting, under way, durable.
+
+use crate::{
+    AppendDone, AppendError, Fault, MemberState, Settings, StateError,
+    keeping::Keeping,
+    member_state::StateFile,
+    proof::proof_of,
+    record::{PAYLOAD_BYTES_MAX, batch_bytes, encode_batch},
+    segment::{self, OpenSegment},
+};
+use base::{Durable, Entry, Epoch, GroupId, LogPoint, Sn};
+use env::{Env, disk::Lock};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::{collections::VecDeque, io, path::PathBuf, sync::Arc};
+
+pub(crate) struct Opened {
+    pub env: Env,
+    pub directory: PathBuf,
+    pub settings: Settings,
+    pub file: StateFile,
+    pub lock: Box<dyn Lock>,
+    pub end: LogPoint,
+    pub log_bytes: u64,
+    /// The highest epoch of an entry in the log.
+    pub promised: Epoch,
+}
+
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) directory: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) group: GroupId,
+    pub(crate) store_uuid: [u8; 16],
+    pub(crate) inner: Mutex<Inner>,
+    /// Told when something that waited or was under way is done.
+    pub(crate) changed: Condvar,
+    /// Held across its flushes; appends never take it.
+    pub(crate) file: Mutex<StateFile>,
+    pub(crate) keeping: Mutex<Keeping>,
+}
+
+pub(crate) struct Inner {
+    /// The store's lock, held for what it does when it goes.
+    pub lock: Option<Box<dyn Lock>>,
+    /// The last entry taken.
+    pub end: LogPoint,
+    /// The last entry given to a segment.
+    pub sent: LogPoint,
+    pub promised: Epoch,
+    pub known_commit: Sn,
+    pub waiting: VecDeque<Ticket>,
+    pub waiting_bytes: usize,
+    /// In the order of their entries.
+    pub flights: VecDeque<Flight>,
+    pub flight_count: u64,
+    /// Flights not done yet.
+    pub under_way: usize,
+    /// All entries up to here are durable.
+    pub durable: Sn,
+    pub segment: Option<OpenSegment>,
+    /// A thread is replacing the segment.
+    pub rolling: bool,
+    /// Callbacks that may run, in order.
+    pub ready: VecDeque<(AppendDone, Option<Arc<Fault>>)>,
+    /// A thread is running callbacks.
+    pub delivering: bool,
+    pub fault: Option<Arc<Fault>>,
+    /// What can be done to remember the fault has been done; nobody is told earlier.
+    pub fault_is_noted: bool,
+    pub closed: bool,
+    /// Bytes of entries taken, those of recovery included.
+    pub log_bytes: u64,
+}
+
+pub(crate) struct Ticket {
+    pub entries: Vec<Entry>,
+    pub bytes: usize,
+    pub done: AppendDone,
+}
+
+pub(crate) struct Flight {
+    number: u64,
+    /// `None` when there is nothing to write.
+    last: Option<Sn>,
+    done: Vec<AppendDone>,
+    result: Option<io::Result<()>>,
+    file: PathBuf,
+}
+
+impl Inner {
+    /// The end of the log after these entries, if they may follow.
+    pub fn check(&self, entries: &[Entry]) -> Result<LogPoint, AppendError> {
+        if let Some(fault) = &self.fault {
+            return Err(AppendError::Failed(fault.clone()));
+        }
+        if self.closed {
+            return Err(AppendError::Closed);
+        }
+        let mut end = self.end;
+        for entry in entries {
+            if entry.id.epoch < self.promised {
+                return Err(AppendError::Fenced { epoch: entry.id.epoch, promised: self.promised });
+            }
+            let follows = entry.id.sn.0 == end.id.sn.0 + 1
+                && entry.id.epoch >= end.id.epoch
+                && entry.previous_chain == end.chain;
+            if !follows {
+                return Err(AppendError::OutOfOrder { id: entry.id, end: end.id });
+            }
+            if entry.payload.len() > PAYLOAD_BYTES_MAX {
+                return Err(AppendError::TooLarge { bytes: entry.payload.len(), limit: PAYLOAD_BYTES_MAX });
+            }
+            end = entry.point();
+        }
+        Ok(end)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.flights.is_empty() && self.ready.is_empty() && !self.delivering
+    }
+
+    /// How many tickets make the next batch, and its bytes in the segment.
+    fn plan_batch(&self, settings: &Settings) -> (usize, u64) {
+        let mut bytes = 0;
+        let count = self
+            .waiting
+            .iter()
+            .take_while(|ticket| {
+                let is_first = bytes == 0;
+                bytes += ticket.bytes;
+                is_first || bytes <= settings.batch_bytes_max
+            })
+            .count();
+        let entries = self.waiting.iter().take(count).flat_map(|ticket| &ticket.entries);
+        (count, batch_bytes(entries))
+    }
+
+    /// Takes that many tickets off the queue, as a flight in its place.
+    fn take_off(&mut self, count: usize) -> (u64, Vec<Entry>) {
+        let number = self.flight_count;
+        let (mut entries, mut done) = (Vec::new(), Vec::new());
+        for ticket in self.waiting.drain(..count) {
+            self.waiting_bytes -= ticket.bytes;
+            entries.extend(ticket.entries);
+            done.push(ticket.done);
+        }
+        let last = entries.last().map(Entry::point);
+        self.sent = last.unwrap_or(self.sent);
+        let file = self.segment.as_ref().map(|segment| segment.path.clone()).unwrap_or_default();
+        // Nothing to write: durable as soon as all before it is.
+        let result = last.is_none().then_some(Ok(()));
+        self.flights.push_back(Flight { number, last: last.map(|last| last.id.sn), done, result, file });
+        self.flight_count += 1;
+        (number, entries)
+    }
+
+    /// Moves what has become durable, or never will, to the callbacks that may run.
+    fn settle(&mut self) {
+        if self.fault.is_some() && !self.fault_is_noted {
+            return;
+        }
+        while let Some(flight) = self.flights.front_mut() {
+            if self.fault.is_none() {
+                match &flight.result {
+                    None => return,
+                    Some(Ok(())) => self.durable = flight.last.unwrap_or(self.durable),
+                    Some(Err(_)) => unreachable!("a failed flight has set the fault"),
+                }
+            }
+            let done = std::mem::take(&mut flight.done);
+            self.ready.extend(done.into_iter().map(|done| (done, self.fault.clone())));
+            self.flights.pop_front();
+        }
+        if self.fault.is_some() {
+            let waiting = std::mem::take(&mut self.waiting);
+            self.waiting_bytes = 0;
+            self.ready.extend(waiting.into_iter().map(|ticket| (ticket.done, self.fault.clone())));
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(opened: Opened) -> Self {
+        let state = &opened.file.state;
+        Self {
+            group: state.identity.group,
+            store_uuid: state.store_uuid,
+            inner: Mutex::new(Inner {
+                lock: Some(opened.lock),
+                end: opened.end,
+                sent: opened.end,
+                promised: state.promised.max(opened.promised),
+                known_commit: state.known_commit,
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                flights: VecDeque::new(),
+                flight_count: 0,
+                under_way: 0,
+                durable: opened.end.id.sn,
+                segment: None,
+                rolling: false,
+                ready: VecDeque::new(),
+                delivering: false,
+                fault: None,
+                fault_is_noted: false,
+                closed: false,
+                log_bytes: opened.log_bytes,
+            }),
+            changed: Condvar::new(),
+            file: Mutex::new(opened.file),
+            keeping: Mutex::new(Keeping::default()),
+            env: opened.env,
+            directory: opened.directory,
+            settings: opened.settings,
+        }
+    }
+
+    pub(crate) fn log_directory(&self) -> PathBuf {
+        self.directory.join(crate::store::LOG)
+    }
+
+    /// Sends batches to the disk until enough are under way or nothing waits.
+    pub(crate) fn pump(self: &Arc<Self>) {
+        loop {
+            let mut inner = self.inner.lock();
+            if inner.fault.is_some()
+                || inner.rolling
+                || inner.waiting.is_empty()
+                || inner.under_way >= self.settings.flights_max
+            {
+                return;
+            }
+            let (tickets, bytes) = inner.plan_batch(&self.settings);
+            if bytes == 0 {
+                inner.take_off(tickets);
+                inner.settle();
+                drop(inner);
+                self.deliver();
+                continue;
+            }
+            let Some(offset) = inner.segment.as_mut().and_then(|segment| segment.reserve(bytes)) else {
+                if inner.under_way > 0 {
+                    return; // The last one to come back goes on.
+                }
+                self.roll(inner, bytes);
+                continue;
+            };
+            let (number, entries) = inner.take_off(tickets);
+            inner.under_way += 1;
+            let durable = inner.durable;
+            let segment = inner.segment.as_mut().expect("it had room");
+            segment.wrote(entries.last().expect("it has bytes").point(), entries.len() as u64);
+            let file = segment.file.clone();
+            drop(inner);
+            // Encoded outside the lock: others may take the next batch meanwhile, its place is another.
+            let encoded = encode_batch(&entries, self.group, durable);
+            let myself = self.clone();
+            let done = Box::new(move |result| myself.on_flight_done(number, result));
+            file.submit_write_sync(encoded, offset, done);
+        }
+    }
+
+    fn on_flight_done(self: &Arc<Self>, number: u64, result: io::Result<()>) {
+        let failed = {
+            let mut inner = self.inner.lock();
+            inner.under_way -= 1;
+            let Some(flight) = inner.flights.iter_mut().find(|flight| flight.number == number) else {
+                return; // The journal failed meanwhile and has already answered.
+            };
+            let failed = result.as_ref().err().map(|error| (flight.file.clone(), copy_of(error)));
+            flight.result = Some(result);
+            if failed.is_none() {
+                inner.settle();
+            }
+            failed
+        };
+        if let Some((file, error)) = failed {
+            self.fail("writing or syncing a batch", file, &error, true);
+        }
+        self.pump();
+        self.deliver();
+        self.changed.notify_all();
+    }
+
+    /// Runs callbacks in order, on one thread at a time, under no lock.
+    fn deliver(&self) {
+        let mut inner = self.inner.lock();
+        if inner.delivering {
+            return;
+        }
+        inner.delivering = true;
+        while let Some((done, fault)) = inner.ready.pop_front() {
+            MutexGuard::unlocked(&mut inner, || match fault {
+                None => done(Ok(proof_of(Ok(())).expect("settled as synced"))),
+                Some(fault) => done(Err(fault)),
+            });
+        }
+        inner.delivering = false;
+        drop(inner);
+        self.changed.notify_all();
+    }
+
+    /// Replaces a full segment, or makes the first one. Nothing is under way.
+    fn roll(&self, mut inner: MutexGuard<'_, Inner>, bytes: u64) {
+        let first = inner.waiting.iter().find_map(|ticket| ticket.entries.first()).expect("there are bytes");
+        let next = segment::Next { epoch: first.id.epoch, previous: inner.sent, batch_bytes: bytes };
+        inner.rolling = true;
+        let old = inner.segment.take();
+        drop(inner);
+        let result = segment::roll(self, old, &next);
+        let mut inner = self.inner.lock();
+        inner.rolling = false;
+        match result {
+            Ok(segment) => inner.segment = Some(segment),
+            Err((file, error)) => {
+                drop(inner);
+                // A disk that is full has not lied: the store may be trusted once there is room.
+                let untrusted = error.kind() != io::ErrorKind::StorageFull;
+                self.fail("beginning a new segment", file, &error, untrusted);
+                self.deliver();
+            }
+        }
+    }
+
+    /// The end of this journal. Remembers the first reason, in memory and, if the disk may have lied, in the
+    /// member's state.
+    pub(crate) fn fail(
+        &self,
+        operation: &'static str,
+        file: PathBuf,
+        error: &io::Error,
+        untrusted: bool,
+    ) -> Arc<Fault> {
+        let fault = {
+            let mut inner = self.inner.lock();
+            if let Some(first) = &inner.fault {
+                return first.clone();
+            }
+            let fault = Arc::new(Fault {
+                operation,
+                file,
+                reason: error.to_string(),
+                kind: error.kind(),
+                durable: inner.durable,
+            });
+            inner.fault = Some(fault.clone());
+            fault
+        };
+        tracing::error!(%fault, untrusted, "the journal refuses everything from now on");
+        if untrusted {
+            let mut file = self.file.lock();
+            file.state.fault_note = Some(fault.to_string());
+            if let Err((path, error)) = file.store(&*self.env.disk) {
+                tracing::error!(file = %path.display(), %error, "the failure could not be noted");
+            }
+        }
+        let mut inner = self.inner.lock();
+        inner.fault_is_noted = true;
+        inner.settle();
+        drop(inner);
+        self.changed.notify_all();
+        fault
+    }
+
+    /// Changes the member's state and makes it durable, together with what is written lazily.
+    pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
+        let mut file = self.file.lock();
+        let (known_commit, durable) = {
+            let inner = self.inner.lock();
+            if let Some(fault) = &inner.fault {
+                return Err(StateError::Failed(fault.clone()));
+            }
+            (inner.known_commit, inner.durable)
+        };
+        file.state.known_commit = file.state.known_commit.max(known_commit.min(durable));
+        file.state.next = file.state.next.max(Sn(durable.0 + 1));
+        change(&mut file.state);
+        let mut path = PathBuf::new();
+        let synced = file.store(&*self.env.disk).map_err(|(failed, error)| {
+            path = failed;
+            error
+        });
+        match proof_of(synced) {
+            Ok(proof) => Ok(proof),
+            Err(error) => {
+                drop(file);
+                let fault = self.fail("writing the member's state", path, &error, true);
+                self.deliver();
+                Err(StateError::Failed(fault))
+            }
+        }
+    }
+}
+
+fn copy_of(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
