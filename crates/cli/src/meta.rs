@@ -22,6 +22,8 @@ pub struct Args {
 enum Command {
     /// Make a new cluster in an empty directory. Never done implicitly.
     Format(Format),
+    /// Use a store again that stopped because its disk had failed. Check the disk first.
+    AcceptDisk(Serve),
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,6 +61,7 @@ impl Serve {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Format(format)) => make(format),
+        Some(Command::AcceptDisk(args)) => accept_disk(&args),
         None => serve(&args.serve),
     }
 }
@@ -72,6 +75,19 @@ fn make(args: Format) -> anyhow::Result<ExitCode> {
     println!(
         "Next: start it with `clover meta --config FILE`, then data servers with `clover data --config FILE`."
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
+    let config = config::meta::config(&args.settings()?, &user::of_this_process()?)?;
+    let store = metad::format::Layout::of(&config.name_directory).store;
+    match journal::accept_fault(&Env::production(), &store)? {
+        Some(note) => {
+            println!("Accepted {}, which was not trusted since: {note}", store.display());
+            println!("Next: start the server. It writes the end of its journal anew before it serves.");
+        }
+        None => println!("{} is trusted; there is nothing to accept.", store.display()),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,10 +33,10 @@ pub enum OpenError {
     /// Rebuild this member from another, or restore both state files together with the journal.
     #[error("neither copy of the member's state can be read: {first}; {second}. Rebuild this member")]
     StateDamaged { first: String, second: String },
-    /// The disk failed under this store. Replace or check the disk, then rebuild the member.
+    /// The disk failed under this store. Check or replace the disk; then accept the store, or rebuild the member.
     #[error(
-        "{} is not trusted since an earlier failure: {note}. Check the disk, then rebuild this member from \
-         another one or accept the store as it is", .directory.display()
+        "{} is not trusted since an earlier failure: {note}. Check the disk; then `clover meta accept-disk` \
+         takes the store as it is", .directory.display()
     )]
     Untrusted { directory: PathBuf, note: String },
     /// Fix the settings.
