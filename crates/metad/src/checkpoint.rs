@@ -53,6 +53,12 @@ const LOOK_PERIOD: Duration = Duration::from_millis(1_000);
 pub fn run(core: &Arc<Core>) {
     let mut last = LastImage { at: core.moment(), edits: core.commit.committed().0 };
     while let Some(requests) = core.checkpoint.wait(LOOK_PERIOD) {
+        // Ready before the open segment is full, so that no writer waits for a new one to be made.
+        if let Err(error) = core.replica.journal().prepare_segment()
+            && core.commit.failure().is_none()
+        {
+            tracing::warn!(error = chain(&error), "the next segment could not be prepared");
+        }
         if requests.is_empty() && !last.is_due(core) {
             continue;
         }
@@ -100,9 +106,6 @@ fn write(core: &Arc<Core>) -> Result<LogPoint, String> {
     let payload = checkpoint.encode();
     wait_for(|done| core.write(Box::new(move |turn: &mut Turn<'_>| turn.append_checkpoint(payload, done))))?;
     journal.checkpoint_committed(&checkpoint).map_err(|error| chain(&error))?;
-    if let Err(error) = journal.prepare_segment() {
-        tracing::warn!(error = chain(&error), "the next segment could not be prepared");
-    }
     Ok(at)
 }
 

@@ -219,7 +219,7 @@ fn recover(env: Env, config: MetaConfig) -> Result<Arc<Core>, StartError> {
             promised: state.promised,
             end: recovered.end,
             known_commit: state.known_commit,
-            boot: state.boot,
+            boot: journal.state().boot,
         },
         journal,
         Arc::new(coordinator) as Arc<dyn Coordinator>,
