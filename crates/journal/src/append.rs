@@ -144,10 +144,8 @@ impl Journal {
     /// background thread. Without it a new segment is made when the old one is full.
     pub fn prepare_segment(&self) -> Result<(), StateError> {
         let shared = &self.shared;
-        let bytes = shared.settings.segment_bytes;
-        let log = shared.log_directory();
-        segment::prepare(&*shared.env.disk, &log, bytes, shared.settings.reserve_bytes)
-            .map_err(|source| StateError::Io { file: log.join(segment::SPARE), source })
+        segment::prepare(shared)
+            .map_err(|source| StateError::Io { file: shared.log_directory().join(segment::SPARE), source })
     }
 
     /// Waits for what is under way, refuses all that follows, and notes the clean end.

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     /// Held across its flushes; appends never take it.
     pub(crate) file: Mutex<StateFile>,
     pub(crate) keeping: Mutex<Keeping>,
+    /// Held by whoever puts a file under the spare segment's name, or takes it away.
+    pub(crate) spare: Mutex<()>,
 }
 
 pub(crate) struct Inner {
@@ -209,6 +211,7 @@ impl Shared {
             changed: Condvar::new(),
             file: Mutex::new(opened.file),
             keeping: Mutex::new(Keeping::default()),
+            spare: Mutex::new(()),
             env: opened.env,
             directory: opened.directory,
             settings: opened.settings,

@@ -64,6 +64,8 @@ pub(crate) fn roll(
 ) -> Result<OpenSegment, (PathBuf, io::Error)> {
     let disk = &*shared.env.disk;
     let log = shared.log_directory();
+    // Nobody may put another file under the spare's name between its taking and its renaming.
+    let _spare = shared.spare.lock();
     let start = Sn(next.previous.id.sn.0 + 1);
     let path = log.join(block::file_name(next.epoch, start, true));
     let spare = log.join(SPARE);
@@ -85,6 +87,12 @@ pub(crate) fn roll(
         Ok((file, allocated))
     })();
     let (file, allocated) = new.map_err(|error| (path.clone(), error))?;
+    // A batch that grew while its segment was made may not fit into it: the segment is made anew. Sealed, the
+    // empty one would pass for the whole of what the other, of the same name, is going to hold.
+    let (empty, old) = match old {
+        Some(old) if old.count == 0 => (Some(old), None),
+        old => (None, old),
+    };
     if let Some(old) = old {
         let sealed = log.join(block::file_name(old.epoch, old.start, false));
         (|| {
@@ -105,6 +113,10 @@ pub(crate) fn roll(
     }
     // Both names with one sync.
     disk.rename(&spare, &path)
+        .and_then(|()| match &empty {
+            Some(empty) if empty.path != path => disk.remove_file(&empty.path),
+            _ => Ok(()),
+        })
         .and_then(|()| disk.sync_directory(&log))
         .map_err(|error| (path.clone(), error))?;
     Ok(OpenSegment {
@@ -142,7 +154,10 @@ fn take_spare(
 
 /// Makes the spare segment: written with zeros, so that later writes change no metadata (a flush was 257 µs at
 /// the median on such a file, 356 µs on one that was only allocated; ext4 on a virtual disk).
-pub(crate) fn prepare(disk: &dyn Disk, log: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
+pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
+    let disk = &*shared.env.disk;
+    let log = &shared.log_directory();
+    let (bytes, reserve_bytes) = (shared.settings.segment_bytes, shared.settings.reserve_bytes);
     let spare = log.join(SPARE);
     if disk.exists(&spare)? {
         return Ok(());
@@ -159,7 +174,9 @@ pub(crate) fn prepare(disk: &dyn Disk, log: &Path, bytes: u64, reserve_bytes: u6
         at += now;
     }
     file.sync_data()?;
-    disk.rename(&preparing, &spare)
+    let _spare = shared.spare.lock();
+    // A segment that could not wait is under that name now and then, but never outside of the lock.
+    if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }
 }
 
 fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {

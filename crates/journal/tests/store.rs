@@ -124,6 +124,33 @@ fn many_batches_in_flight_complete_in_order() {
     assert_eq!(open(&env, directory.path()).3.len(), 500);
 }
 
+/// A segment was made for a batch; before the batch was sent it grew and no longer fitted, so the segment was
+/// made anew under the same name. The empty first one had been sealed, and at the next start it passed for
+/// the whole of what the second held.
+#[test]
+fn a_batch_that_outgrows_its_new_segment_is_not_lost() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let env = Env::production();
+        journal::format(&env, directory.path(), &identity()).unwrap();
+        let (journal, ..) = open(&env, directory.path());
+        let mut end = journal.end();
+        let count = 300_u64;
+        for n in 0..count {
+            let payload = Bytes::from(vec![n as u8; 1_000]);
+            let entry = Entry::after(end, Epoch(1), EntryKind::Operation, payload);
+            end = entry.point();
+            journal.append(vec![entry], Box::new(|result| assert!(result.is_ok()))).unwrap();
+            if n % 100 == 0 {
+                journal.prepare_segment().unwrap();
+            }
+        }
+        journal.close().unwrap();
+        drop(journal);
+        assert_eq!(open(&env, directory.path()).3.len() as u64, count);
+    }
+}
+
 #[test]
 fn older_epochs_and_strangers_are_refused() {
     let directory = tempfile::tempdir().unwrap();
