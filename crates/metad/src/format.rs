@@ -48,7 +48,7 @@ pub enum FormatError {
          Name an empty directory, or remove this one yourself"
     )]
     NotEmpty { directory: PathBuf, found: String },
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be read or written")]
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Journal(#[from] journal::FormatError),
@@ -65,7 +65,7 @@ pub enum ClusterError {
     Missing(PathBuf),
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be read or written")]
     Io { path: PathBuf, source: io::Error },
 }
 

@@ -43,9 +43,9 @@ pub enum StartError {
     Coordinator(#[from] coord::OpenError),
     #[error(transparent)]
     Claim(#[from] ClaimError),
-    #[error("the RPC address {address} could not be bound: {source}")]
+    #[error("the RPC address {address} could not be bound")]
     Rpc { address: SocketAddr, source: io::Error },
-    #[error("the HTTP address {address} could not be bound: {source}")]
+    #[error("the HTTP address {address} could not be bound")]
     Http { address: SocketAddr, source: io::Error },
 }
 
