@@ -16,8 +16,7 @@ use proto::{
 use rpc::{Call, Replier, RpcError, Service};
 use std::sync::{Arc, OnceLock};
 
-/// Hadoop's class for a block that is not here.
-pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException";
+use proto::exception::REPLICA_NOT_FOUND;
 
 /// Answers once the rest of the server stands: the port is bound before, since it is announced.
 #[derive(Default)]
@@ -150,7 +149,7 @@ pub fn refuse(error: &StoreError) -> RpcError {
     let class = match error {
         StoreError::NotFound(_) | StoreError::GenerationStamp { .. } => REPLICA_NOT_FOUND,
         StoreError::UnderRecovery { .. } => exception::RECOVERY_IN_PROGRESS,
-        StoreError::Exists { .. } => "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException",
+        StoreError::Exists { .. } => proto::exception::REPLICA_ALREADY_EXISTS,
         _ => exception::IO,
     };
     RpcError::application(class, error.to_string())

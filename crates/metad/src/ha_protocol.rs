@@ -2,12 +2,12 @@
 
 use crate::{client_protocol::decode, core::Core};
 use group::Role;
-use proto::common as p;
+use proto::{
+    common as p,
+    exception::{HEALTH_CHECK_FAILED, SERVICE_FAILED},
+};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
-
-const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
-const HEALTH_CHECK_FAILED: &str = "org.apache.hadoop.ha.HealthCheckFailedException";
 
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {

@@ -47,6 +47,15 @@ pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.Unregistere
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
 pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
 
+/// What data servers say of replicas; no client makes a decision of them.
+pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException";
+pub const REPLICA_ALREADY_EXISTS: &str =
+    "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException";
+
+/// What a metadata server answers to those who watch or steer it.
+pub const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
+pub const HEALTH_CHECK_FAILED: &str = "org.apache.hadoop.ha.HealthCheckFailedException";
+
 /// What each class becomes on the way in. A class may stand for several; the first of a variant is the one
 /// that [`class_of`] sends.
 const TABLE: &[(&str, Make)] = &[
