@@ -60,7 +60,7 @@ impl fmt::Display for LogPoint {
 }
 
 /// One entry. Entries follow each other without gaps in `sn` and never go back in `epoch`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     pub id: TxId,
     pub kind: EntryKind,

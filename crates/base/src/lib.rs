@@ -23,4 +23,4 @@ pub use fs_error::{FsError, FsResult};
 pub use id::{BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, MemberId, Sn, TxId};
 pub use packet::PacketHeader;
 pub use time::{Moment, Timestamp};
-pub use view::{GroupView, MemberStore};
+pub use view::{GroupView, MemberLife, MemberStore};

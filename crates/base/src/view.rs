@@ -10,9 +10,17 @@ pub struct MemberStore {
     pub generation: u64,
 }
 
+/// One life of a member's process on one life of its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberLife {
+    pub store: MemberStore,
+    /// Starts of the store, this one included.
+    pub boot: u64,
+}
+
 /// Who leads a group and who is complete. Every change holds: `exiles` is empty unless `in_sync` is smaller
 /// than `in_sync_min`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupView {
     pub epoch: Epoch,
     pub active: Option<MemberId>,

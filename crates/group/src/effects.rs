@@ -1,12 +1,12 @@
 //! What a step wants done, in an order that the types enforce.
 
-use crate::{Proof, Proposal};
-use base::{Durable, Entry, Epoch, GroupView, LogPoint, Sn};
+use crate::{Message, Proof, Proposal, ReadLog};
+use base::{Durable, Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn};
 
 /// What the world must now do.
 ///
-/// 1. [`Effects::take_change`] goes to the coordinator at once.
-/// 2. [`Effects::promise`] and [`Effects::take_entries`] go to the journal.
+/// 1. [`Effects::take_change`] goes to the coordinator and [`Effects::take_messages`] to the peers at once.
+/// 2. [`Effects::promise`], [`Effects::cut`] and [`Effects::take_entries`] go to the journal, in this order.
 /// 3. When the journal has proved them durable, [`Effects::release`] gives the rest, which is unreachable
 ///    before: messages, the new watermark, the new role. Where nothing is to be made durable,
 ///    [`Effects::release_at_once`] gives it.
@@ -14,17 +14,22 @@ use base::{Durable, Entry, Epoch, GroupView, LogPoint, Sn};
 #[must_use = "a member's wishes are to be carried out"]
 pub struct Effects {
     pub(crate) change: Option<ViewChange>,
+    pub(crate) messages: Vec<(MemberId, Message)>,
     pub(crate) promise: Option<Epoch>,
+    pub(crate) cut: Option<LogPoint>,
+    pub(crate) cuts: u64,
     pub(crate) entries: Vec<Entry>,
     pub(crate) appended: Option<LogPoint>,
     pub(crate) outgoing: Outgoing,
 }
 
 /// A compare-and-set of the view that is wanted. It may be sent before anything is durable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ViewChange {
     pub expected_version: u64,
     pub view: GroupView,
+    /// These members' own records must still say this, in the same atomic change.
+    pub requires: Vec<MemberLife>,
 }
 
 /// What durability has released.
@@ -33,20 +38,66 @@ pub struct ViewChange {
 pub struct Outgoing {
     /// To be given back as [`crate::Input::Durable`].
     pub proof: Option<Proof>,
+    /// Messages that had to wait for the disk.
+    pub messages: Vec<(MemberId, Message)>,
+    /// Committed entries that the state machine has not applied: to be applied in this order, before anything
+    /// below takes effect.
+    pub apply: Vec<Entry>,
     /// Entries up to here have committed: waiting replies up to it may go out.
     pub committed: Option<Sn>,
     /// The member's role has changed.
     pub role: Option<Role>,
     /// The coordinator's view is to be read and given in as [`crate::Input::View`].
     pub read_view: bool,
-    /// Proposals that were not taken because this member does not serve: nothing of them has happened.
+    /// Proposals that were not taken because this member does not serve: nothing of them has happened, but
+    /// the state machine has applied them and must be built anew from the disk.
     pub refused: Vec<Proposal>,
+    /// Entries to read from the journal, away from this thread; the answer is [`crate::Input::LogRead`].
+    pub read_log: Vec<ReadLog>,
+    /// What others suggested to this serving member: to be proposed by the state machine's own writer.
+    pub suggested: Vec<Proposal>,
+    /// The state machine has applied what was cut off: it must be built anew from the disk. The sentence says
+    /// why.
+    pub rebuild: Option<String>,
+    /// The store must not be trusted any more: its generation is to be raised and the member renewed from
+    /// others.
+    pub distrust: Option<String>,
+    /// The entries missing here are gone elsewhere: the newest image is to be fetched and installed.
+    pub needs_image: bool,
+    /// A torn tail has been repaired by an active's stream: the mark on the store may go.
+    pub tail_is_sound: bool,
+    /// Answers to [`crate::Input::Operator`].
+    pub answers: Vec<(u64, Result<String, String>)>,
+    /// A takeover by this member has ended: how long its stages took.
+    pub takeover: Option<Takeover>,
+}
+
+/// The stages of a takeover, as in MAMS Figure 7; each is the time at which it was over, counted from the
+/// moment at which the old active was given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Takeover {
+    pub epoch: Epoch,
+    /// What made this member claim: "lease over", "process gone", "lock gone", "hand-over", "start".
+    pub trigger: &'static str,
+    /// Since the old active was last heard of, until the claim was made.
+    pub detect_ms: u64,
+    /// The claim was confirmed by the coordinator.
+    pub claim_ms: u64,
+    /// The promise was durable here.
+    pub promise_ms: u64,
+    /// The others have promised, or were given up.
+    pub fence_ms: u64,
+    /// A longer log was adopted.
+    pub adopt_ms: u64,
+    /// The first entry had committed.
+    pub sync_ms: u64,
 }
 
 /// What a member does now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Waiting: for the view, for leases to end, or for another active.
+    /// Waiting: for the view, for leases to end, or for another active. In sync (a standby) or not (a junior):
+    /// [`crate::Member::status`] says which.
     Following,
     /// Asking the coordinator for the next epoch.
     Claiming,
@@ -54,6 +105,8 @@ pub enum Role {
     Starting { epoch: Epoch },
     /// Active: takes proposals.
     Serving { epoch: Epoch },
+    /// Was active and is giving the group to another: takes no more proposals, and soon follows.
+    HandingOver { epoch: Epoch },
     /// Will do nothing more; the sentence says why and what to do.
     Stopped { reason: String },
 }
@@ -68,6 +121,16 @@ impl Effects {
         self.promise
     }
 
+    /// Messages that may go out at once.
+    pub fn take_messages(&mut self) -> Vec<(MemberId, Message)> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// The log is to be cut off after this point, before entries are appended.
+    pub fn cut(&self) -> Option<LogPoint> {
+        self.cut
+    }
+
     /// Entries to append, in order.
     pub fn take_entries(&mut self) -> Vec<Entry> {
         std::mem::take(&mut self.entries)
@@ -75,16 +138,17 @@ impl Effects {
 
     /// Whether something must be made durable before the rest may go out.
     pub fn needs_disk(&self) -> bool {
-        self.promise.is_some() || self.appended.is_some()
+        self.promise.is_some() || self.cut.is_some() || self.appended.is_some()
     }
 
     /// `_proof` says that the promise and the entries of this very step are durable.
     pub fn release(self, _proof: Durable) -> Outgoing {
         assert!(self.change.is_none(), "the change of the view was not taken");
         assert!(self.entries.is_empty(), "the entries were not taken");
+        assert!(self.messages.is_empty(), "the messages were not taken");
         let mut outgoing = self.outgoing;
         if self.promise.is_some() || self.appended.is_some() {
-            outgoing.proof = Some(Proof { promised: self.promise, appended: self.appended });
+            outgoing.proof = Some(Proof { promised: self.promise, appended: self.appended, cuts: self.cuts });
         }
         outgoing
     }
@@ -93,6 +157,7 @@ impl Effects {
     pub fn release_at_once(self) -> Outgoing {
         assert!(!self.needs_disk(), "a proof of durability is needed first");
         assert!(self.change.is_none(), "the change of the view was not taken");
+        assert!(self.messages.is_empty(), "the messages were not taken");
         self.outgoing
     }
 }

@@ -1,6 +1,7 @@
 //! All that can wake a member.
 
-use base::{EntryKind, Epoch, GroupView, LogPoint};
+use crate::Message;
+use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 
 /// One thing that happened.
@@ -14,16 +15,28 @@ pub enum Input {
     Durable(Proof),
     /// The journal has failed; nothing of this member becomes durable any more.
     DiskFailed,
-    /// Entries to append; only while serving.
+    /// Entries to append; only while serving. The state machine has applied them already.
     Propose(Vec<Proposal>),
-    /// The operator, or the process on its way out, wants this member to lead no more.
+    /// A message of another member; which life of which store it comes from.
+    Message { from: MemberStore, boot: u64, message: Message },
+    /// A connection to this member was made: what was under way before may be lost.
+    PeerConnected(MemberId),
+    /// This member's address refuses, or its connection was reset: its process has ended, probably.
+    PeerGone(MemberId),
+    /// The active's ephemeral lock is gone from the coordinator. A hint.
+    LockGone,
+    /// The answer to a [`crate::ReadLog`].
+    LogRead { asked: crate::ReadLog, result: Result<(LogPoint, Vec<Entry>), LogReadFailed> },
+    /// An operator wants something; the answer carries the ticket.
+    Operator { ticket: u64, order: Order },
+    /// The process is on its way out: let another lead first, if there is one.
     StepDown,
     /// [`crate::Member::deadline`] has passed.
     Tick,
 }
 
 /// One entry to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Proposal {
     pub kind: EntryKind,
     pub payload: Bytes,
@@ -38,9 +51,53 @@ pub enum ChangeFailed {
     Unknown,
 }
 
+/// Why entries could not be read from the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogReadFailed {
+    /// Purged, or so far back that an image is shorter.
+    Gone,
+    /// Another try may help.
+    Failed,
+}
+
+/// What an operator may want of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The active ends its epoch and this member goes on; any in-sync one where none is named.
+    HandOver { to: Option<MemberId> },
+    /// The active makes this the list of members and the minimum of the in-sync set.
+    Reconfigure { members: Vec<MemberId>, in_sync_min: u32 },
+    /// This member leads although it may lack committed entries. The operator has made sure that all others
+    /// are off.
+    UncleanElect,
+}
+
 /// Says that something this member asked for is durable. Made by [`crate::Effects::release`] only.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Proof {
     pub(crate) promised: Option<Epoch>,
     pub(crate) appended: Option<LogPoint>,
+    /// The entries appended were this many before anything was cut off after them: proofs of what is cut off
+    /// are void.
+    pub(crate) cuts: u64,
+}
+
+/// Where the log is asked for on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReadLog {
+    pub to: MemberId,
+    /// Entries after this one.
+    pub after: Sn,
+    /// No entry above this one, which is durable.
+    pub up_to: Sn,
+    pub bytes_max: u32,
+    pub purpose: ReadPurpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReadPurpose {
+    /// The active's stream to a member that is far behind.
+    Stream,
+    /// The answer to another member's `Fetch`.
+    Fetch { after: LogPoint },
 }

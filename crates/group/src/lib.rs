@@ -15,8 +15,10 @@ pub mod effects;
 pub mod epoch_start;
 pub mod input;
 pub mod member;
+pub mod message;
 
-pub use effects::{Effects, Outgoing, Role, ViewChange};
+pub use effects::{Effects, Outgoing, Role, Takeover, ViewChange};
 pub use epoch_start::{EpochStart, IdSteps};
-pub use input::{ChangeFailed, Input, Proof, Proposal};
+pub use input::{ChangeFailed, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose};
 pub use member::{Member, Restored, Settings};
+pub use message::{Append, Message};

@@ -95,6 +95,7 @@ impl Member {
             Input::DiskFailed => self.stop("the journal has failed; check the disk".into()),
             Input::StepDown => self.stop("asked to step down".into()),
             Input::Tick => self.on_tick(now, &mut effects),
+            _ => {}
         }
         if self.role != role_before {
             effects.outgoing.role = Some(self.role.clone());
@@ -238,7 +239,7 @@ impl Member {
         next.change_id = u64::from(self.me.member.0) << 48
             | (self.boot & 0xFF_FFFF) << 24
             | (self.change_count & 0xFF_FFFF);
-        let change = ViewChange { expected_version: *version, view: next };
+        let change = ViewChange { expected_version: *version, view: next, requires: Vec::new() };
         self.pending = Some(change.clone());
         effects.change = Some(change);
         self.role = Role::Claiming;

@@ -82,7 +82,7 @@ impl Replica {
             match role {
                 Role::Serving { epoch } => return Ok(epoch),
                 Role::Stopped { reason } => return Err(ClaimError::Stopped(reason)),
-                Role::Following | Role::Claiming | Role::Starting { .. } => {}
+                Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {}
             }
             // The answers arrive on other threads; this one only looks again, and ticks.
             std::thread::sleep(Duration::from_millis(2));
