@@ -5,11 +5,13 @@ use base::{Durable, Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn}
 
 /// What the world must now do.
 ///
-/// 1. [`Effects::take_change`] goes to the coordinator and [`Effects::take_messages`] to the peers at once.
+/// 1. [`Effects::take_change`] goes to the coordinator and [`Effects::take_messages`] to the peers at once;
+///    [`Effects::take_outgoing`] is delivered at once as well, in the order of the steps: nothing in it rests
+///    on this step's writes.
 /// 2. [`Effects::promise`], [`Effects::cut`] and [`Effects::take_entries`] go to the journal, in this order.
 /// 3. When the journal has proved them durable, [`Effects::release`] gives the rest, which is unreachable
-///    before: messages, the new watermark, the new role. Where nothing is to be made durable,
-///    [`Effects::release_at_once`] gives it.
+///    before: the proof, and the messages that rest on it. Where nothing is to be made durable,
+///    [`Effects::release_at_once`] gives what was not taken yet.
 #[derive(Debug, Default)]
 #[must_use = "a member's wishes are to be carried out"]
 pub struct Effects {
@@ -20,7 +22,10 @@ pub struct Effects {
     pub(crate) cuts: u64,
     pub(crate) entries: Vec<Entry>,
     pub(crate) appended: Option<LogPoint>,
+    /// Rests on nothing that this step writes.
     pub(crate) outgoing: Outgoing,
+    /// Messages that rest on what this step writes.
+    pub(crate) messages_when_durable: Vec<(MemberId, Message)>,
 }
 
 /// A compare-and-set of the view that is wanted. It may be sent before anything is durable.
@@ -126,6 +131,11 @@ impl Effects {
         std::mem::take(&mut self.messages)
     }
 
+    /// What is to be delivered at once.
+    pub fn take_outgoing(&mut self) -> Outgoing {
+        std::mem::take(&mut self.outgoing)
+    }
+
     /// The log is to be cut off after this point, before entries are appended.
     pub fn cut(&self) -> Option<LogPoint> {
         self.cut
@@ -147,6 +157,7 @@ impl Effects {
         assert!(self.entries.is_empty(), "the entries were not taken");
         assert!(self.messages.is_empty(), "the messages were not taken");
         let mut outgoing = self.outgoing;
+        outgoing.messages = self.messages_when_durable;
         if self.promise.is_some() || self.appended.is_some() {
             outgoing.proof = Some(Proof { promised: self.promise, appended: self.appended, cuts: self.cuts });
         }
