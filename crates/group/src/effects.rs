@@ -38,7 +38,7 @@ pub struct ViewChange {
 }
 
 /// What durability has released.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "what was released is to be carried out"]
 pub struct Outgoing {
     /// To be given back as [`crate::Input::Durable`].

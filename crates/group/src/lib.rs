@@ -10,6 +10,8 @@
 //! So far a group has one member. Epochs, the durable promise, the compare-and-set of the view, the first
 //! entry of an epoch and the commit rule are the real ones; messages between members are not there yet.
 
+#[cfg(feature = "broken")]
+pub mod broken;
 pub mod commit;
 pub mod effects;
 pub mod epoch_start;
@@ -17,6 +19,8 @@ pub mod input;
 pub mod member;
 pub mod message;
 
+#[cfg(feature = "broken")]
+pub use broken::Broken;
 pub use effects::{Effects, Outgoing, Role, Takeover, ViewChange};
 pub use epoch_start::{EpochStart, IdSteps};
 pub use input::{ChangeFailed, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose};

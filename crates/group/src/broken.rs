@@ -1,0 +1,72 @@
+//! Rules left out on purpose, for tests that show that each is needed.
+//!
+//! Only there with the feature `broken`, which no shipped program has. A member whose settings name one of
+//! these breaks that one rule and keeps all others; the model check and the simulation must catch it. A rule
+//! whose absence nobody notices is either not needed or not tested.
+
+/// One rule that a member breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Broken {
+    /// The minimum is compared with the in-sync set that a pending change would make, not with the confirmed
+    /// one: an active below the minimum commits because it has asked for a standby.
+    MinimumCountedOnPending,
+    /// An entry commits when the active's own disk has it; standbys get it afterwards.
+    CommitBeforeReplication,
+    /// A member that is neither in sync nor an exile claims as well, if no better one does (the paper's
+    /// election of a junior by its serial number).
+    JuniorClaims,
+    /// A shrunk in-sync set counts as soon as it was asked for, before the coordinator has confirmed it.
+    ShrinkBeforeConfirmed,
+    /// The promise is not made durable: after a restart the member obeys whom it had fenced.
+    PromiseNotKept,
+    /// Entries of one serial number count as equal, whatever their epochs and chains: nothing is ever cut
+    /// off.
+    LogsComparedBySn,
+    /// A member enters the in-sync set as soon as it holds what a fresh active knows to be committed, before
+    /// the first entry of the epoch has committed.
+    ExpandAtLocalCommit,
+    /// A lease counts when the in-sync members have granted it; exiles, who may be elected, are forgotten.
+    LeaseOfInSyncOnly,
+    /// A member acknowledges the end of its log, not the last entry that it has compared.
+    AckOfOwnEnd,
+    /// A change with an unknown answer counts as lost when the view read next is still the old one.
+    UnknownTakenAsLost,
+    /// Lowering the minimum leaves the exiles where they are, though entries commit without them from now on.
+    LoweredMinimumKeepsExiles,
+    /// A claim does not wait for the leases that the claimant itself has granted.
+    ClaimBeforeGrantsEnd,
+    /// Reads and proposals are taken before the first entry of the epoch has committed.
+    ServesBeforeFirstCommit,
+    /// Acknowledgements of an earlier life of a member's process count.
+    AcksOfOlderBoots,
+    /// A member that has promised a later epoch still takes entries of an earlier one.
+    ObeysOlderEpochs,
+    /// Members are taken into the in-sync set without the coordinator checking that they still are in the
+    /// life in which they caught up.
+    ExpandWithoutRequirement,
+    /// An active that hands over goes on serving reads under its lease.
+    HandOverKeepsLease,
+}
+
+impl Broken {
+    /// All of them, in the order above.
+    pub const ALL: [Broken; 17] = [
+        Self::MinimumCountedOnPending,
+        Self::CommitBeforeReplication,
+        Self::JuniorClaims,
+        Self::ShrinkBeforeConfirmed,
+        Self::PromiseNotKept,
+        Self::LogsComparedBySn,
+        Self::ExpandAtLocalCommit,
+        Self::LeaseOfInSyncOnly,
+        Self::AckOfOwnEnd,
+        Self::UnknownTakenAsLost,
+        Self::LoweredMinimumKeepsExiles,
+        Self::ClaimBeforeGrantsEnd,
+        Self::ServesBeforeFirstCommit,
+        Self::AcksOfOlderBoots,
+        Self::ObeysOlderEpochs,
+        Self::ExpandWithoutRequirement,
+        Self::HandOverKeepsLease,
+    ];
+}
