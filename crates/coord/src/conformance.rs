@@ -3,7 +3,7 @@
 //! `open` opens the coordinator on the same stored state each time, as after a restart of its process. The
 //! groups 900 to 999 must not exist before.
 
-use crate::{ChangeError, Coordinator, Version, Versioned, wait};
+use crate::{ChangeError, Coordinator, Event, Version, Versioned, wait};
 use base::{Epoch, GroupId, GroupView, MemberId, MemberStore, Sn, TxId};
 use std::sync::{
     Arc,
@@ -39,7 +39,7 @@ pub fn change(
     expected: Version,
     view: &GroupView,
 ) -> Result<Version, ChangeError> {
-    wait(|done| coordinator.change(group, expected, view.clone(), done))
+    wait(|done| coordinator.change(group, expected, view.clone(), &[], done))
 }
 
 /// A view with something in every field.
@@ -110,14 +110,14 @@ fn watches_tell_of_changes(coordinator: &dyn Coordinator) {
     let seen = Arc::new(AtomicUsize::new(0));
     coordinator.watch(
         group,
-        Arc::new(move |group| {
+        Arc::new(move |group, event| {
             seen.fetch_add(1, Ordering::Relaxed);
-            let _ = sender.send(group);
+            let _ = sender.send((group, event));
         }),
     );
     change(coordinator, group, version, &sample()).unwrap();
     let told = receiver.recv_timeout(std::time::Duration::from_secs(10));
-    assert_eq!(told, Ok(group), "a watch is told of a change");
+    assert_eq!(told, Ok((group, Event::View)), "a watch is told of a change");
 }
 
 fn everything_survives_a_restart(open: &mut impl FnMut() -> Arc<dyn Coordinator>) {

@@ -1,6 +1,6 @@
 //! What every coordinator can do, and what its answers promise.
 
-use base::{GroupId, GroupView};
+use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -14,7 +14,40 @@ pub struct Versioned {
     pub view: GroupView,
 }
 
-/// The view could not be read; try again.
+/// What a member says of itself. Only that member writes it, at each start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MemberRecord {
+    pub life: MemberLife,
+    /// `host:port` where other members reach it.
+    pub peer_address: String,
+    /// `host:port` where clients and data servers reach it.
+    pub rpc_address: String,
+    /// `host:port` of its pages.
+    pub http_address: String,
+}
+
+impl MemberRecord {
+    /// Whether this record may stand where `held` stands: it must not tell of an earlier life.
+    pub(crate) fn may_replace(&self, held: Option<&Self>) -> Result<(), ChangeError> {
+        let Some(held) = held else { return Ok(()) };
+        let order = |life: &MemberLife| (life.store.generation, life.boot);
+        if order(&self.life) >= order(&held.life) {
+            return Ok(());
+        }
+        let reason = format!(
+            "member {} has started {} times with generation {} of its store, and is said to start for the {}. time \
+             with generation {}: is this a copy of its store, or a second server with its number?",
+            held.life.store.member,
+            held.life.boot,
+            held.life.store.generation,
+            self.life.boot,
+            self.life.store.generation
+        );
+        Err(ChangeError::Refused { reason })
+    }
+}
+
+/// It could not be read. What was read before stays the best that is known; try again.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the coordinator cannot be read: {reason}")]
 pub struct ReadError {
@@ -26,22 +59,47 @@ pub enum ChangeError {
     /// Read again: the view is no longer at the version expected. The change was not made.
     #[error("the view has changed meanwhile")]
     BadVersion,
+    /// Read again: this member lives another life than the change required. The change was not made.
+    #[error("member {0} has started again meanwhile")]
+    MemberChanged(MemberId),
+    /// Tell the operator: the change was not made, and would not be if it were repeated.
+    #[error("the coordinator refused: {reason}")]
+    Refused { reason: String },
     /// Repeat the identical change until the answer is another: it may have been made.
     #[error("the coordinator's answer is unknown: {reason}")]
     Unknown { reason: String },
 }
 
-/// Called once, on any thread.
+/// Called once, on any thread; must not block.
 pub type Done<T> = Box<dyn FnOnce(T) + Send>;
 
-/// Called after a change, on any thread; a hint: several changes may be told as one, late, or twice.
-pub type Watch = Arc<dyn Fn(GroupId) + Send + Sync>;
+/// What a watch tells. All of it is a hint to look again: several changes may be told as one, late, or twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The view may have changed.
+    View,
+    /// A member's record may have changed.
+    Members,
+    /// Nobody holds the group's lock any more.
+    LockGone,
+    /// The coordinator is out of reach. Nothing is known to be wrong.
+    Disconnected,
+    /// The coordinator is within reach (again). What was missed meanwhile is told as `View` and `Members`.
+    Connected,
+    /// The session has ended and a new one has begun: the lock was lost meanwhile, and has been made again.
+    Expired,
+}
 
-/// Keeps the view of each group. Methods return at once; answers come through `done`, perhaps before they
-/// return.
+/// Called on any thread, in the order of the events; must not block. It lives as long as the coordinator, so
+/// it should hold weakly what lives shorter.
+pub type Watch = Arc<dyn Fn(GroupId, Event) + Send + Sync>;
+
+/// Keeps the view of each group, what its members say of themselves, and the text that names the cluster.
+/// Methods return at once; answers come through `done`, perhaps before they return.
 ///
-/// - A change that was answered with a version is durable and seen by every read that starts afterwards.
+/// - A change that was answered with success is durable and seen by every read that starts afterwards.
 /// - Versions of a group rise and are never used twice, not even after a restart.
+/// - What cannot be understood is an error that names the place; it never reads as "there is none".
 pub trait Coordinator: Send + Sync {
     /// The view, at least as new as the last change that was answered before this call. `None`: there is no
     /// such group yet.
@@ -50,16 +108,48 @@ pub trait Coordinator: Send + Sync {
     /// Makes a group's first view. `BadVersion` when there is one.
     fn create(&self, group: GroupId, view: GroupView, done: Done<Result<Version, ChangeError>>);
 
-    /// Replaces the view if it is still at `expected`.
+    /// Replaces the view if it is still at `expected`, and if the record of each of these members still says
+    /// this life.
     fn change(
         &self,
         group: GroupId,
         expected: Version,
         view: GroupView,
+        requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
     );
 
-    /// Tells of changes from now on, for as long as the coordinator lives.
+    /// What the members say of themselves, by rising member; as new as [`Coordinator::read`] is.
+    fn read_members(&self, group: GroupId, done: Done<Result<Vec<MemberRecord>, ReadError>>);
+
+    /// Makes or replaces a member's record. `Refused` when the one that is there tells of a later life: then
+    /// two processes take themselves for this member.
+    fn write_member(&self, group: GroupId, record: MemberRecord, done: Done<Result<(), ChangeError>>);
+
+    /// Success proves that the view was still at `expected` at some moment after this call began. `BadVersion`
+    /// when it was not.
+    fn confirm(
+        &self,
+        group: GroupId,
+        expected: Version,
+        member: MemberId,
+        done: Done<Result<(), ChangeError>>,
+    );
+
+    /// Keeps the group's lock for this member for as long as the process lives, or until it is released. A
+    /// hint for others, and for people; nothing may rest on it. It is taken as soon as it is free.
+    fn hold_lock(&self, group: GroupId, member: MemberId, epoch: Epoch);
+
+    /// Gives up the lock that was held through this coordinator.
+    fn release_lock(&self, group: GroupId);
+
+    /// The text that names the cluster. `None`: there is no cluster yet.
+    fn read_cluster(&self, done: Done<Result<Option<Vec<u8>>, ReadError>>);
+
+    /// Writes the text that names the cluster, once. `BadVersion` when there is one.
+    fn create_cluster(&self, text: Vec<u8>, done: Done<Result<(), ChangeError>>);
+
+    /// Tells of events from now on, for as long as the coordinator lives.
     fn watch(&self, group: GroupId, watch: Watch);
 }
 

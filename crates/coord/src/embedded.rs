@@ -1,106 +1,176 @@
 //! The coordinator of a single machine: a file.
 
 use crate::{
-    ChangeError, Coordinator, Done, OpenError, ReadError, Version, Versioned, Watch,
-    file::{self, Views},
+    ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned, Watch,
+    file::{self, Kept},
 };
-use base::{GroupId, GroupView};
+use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
 use env::Env;
 use parking_lot::Mutex;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-/// Keeps the views of all groups in one file, synced before it answers. Changes are rare, so one lock is
-/// held while the file is written.
+/// Keeps everything in one file, synced before it answers. Changes are rare, so one lock is held while the
+/// file is written.
 ///
 /// If a change could not be written, it may or may not be there after a restart: the answer is `Unknown`, and
 /// until the same file is written successfully everything else is `Unknown` as well.
+///
+/// Members that share a process share the file, each through a [`Embedded::session`] of its own: dropped, as
+/// when its member is killed, it loses its locks and tells the others so.
 pub struct Embedded {
+    store: Arc<Store>,
+    session: u64,
+}
+
+struct Store {
     env: Env,
     directory: PathBuf,
     state: Mutex<State>,
 }
 
 struct State {
-    views: Views,
+    kept: Kept,
     /// What was being written when a write failed.
-    in_doubt: Option<Views>,
-    watches: Vec<(GroupId, Watch)>,
+    in_doubt: Option<Kept>,
+    /// Who holds a group's lock: a session.
+    locks: BTreeMap<GroupId, u64>,
+    /// Sessions that want a group's lock.
+    wanted: BTreeMap<GroupId, Vec<u64>>,
+    watches: Vec<Watching>,
+    last_session: u64,
+}
+
+struct Watching {
+    session: u64,
+    group: GroupId,
+    watch: Watch,
 }
 
 impl Embedded {
     /// Opens the file in `directory`, which is made when it is missing. One process at a time: the caller
     /// holds the lock of the store beside it.
     pub fn open(env: &Env, directory: &Path) -> Result<Self, OpenError> {
-        let views = file::load(&*env.disk, directory)?;
-        Ok(Self {
-            env: env.clone(),
-            directory: directory.to_owned(),
-            state: Mutex::new(State { views, in_doubt: None, watches: Vec::new() }),
-        })
+        let kept = file::load(&*env.disk, directory)?;
+        let state = State {
+            kept,
+            in_doubt: None,
+            locks: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            watches: Vec::new(),
+            last_session: 0,
+        };
+        let store = Store { env: env.clone(), directory: directory.to_owned(), state: Mutex::new(state) };
+        Ok(Self { store: Arc::new(store), session: 0 })
     }
 
-    fn update(
-        &self,
-        group: GroupId,
-        expected: Option<Version>,
-        view: GroupView,
-    ) -> Result<Version, ChangeError> {
+    /// Another door to the same store, as another process would have it.
+    pub fn session(&self) -> Self {
+        let mut state = self.store.state.lock();
+        state.last_session += 1;
+        Self { store: self.store.clone(), session: state.last_session }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let held: Vec<GroupId> = {
+            let mut state = self.store.state.lock();
+            state.watches.retain(|watching| watching.session != self.session);
+            state.wanted.keys().copied().collect()
+        };
+        held.into_iter().for_each(|group| self.release_lock(group));
+    }
+}
+
+impl Store {
+    /// Makes a change durable, or leaves it in doubt.
+    fn keep<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T, ChangeError>) -> Result<T, ChangeError> {
         let mut state = self.state.lock();
-        if state.views.get(&group).map(|held| held.version) != expected {
-            return Err(ChangeError::BadVersion);
-        }
-        let version = Version(expected.map_or(1, |version| version.0 + 1));
-        let mut views = state.views.clone();
-        views.insert(group, Versioned { version, view });
-        if state.in_doubt.as_ref().is_some_and(|doubtful| *doubtful != views) {
+        let mut kept = state.kept.clone();
+        let answer = change(&mut kept)?;
+        if state.in_doubt.as_ref().is_some_and(|doubtful| *doubtful != kept) {
             return Err(ChangeError::Unknown { reason: "an earlier change is still in doubt".into() });
         }
-        match file::store(&*self.env.disk, &self.directory, &views) {
+        match file::store(&*self.env.disk, &self.directory, &kept) {
             Ok(()) => {
-                state.views = views;
+                state.kept = kept;
                 state.in_doubt = None;
-                Ok(version)
+                Ok(answer)
             }
             Err(error) => {
-                state.in_doubt = Some(views);
+                state.in_doubt = Some(kept);
                 Err(ChangeError::Unknown { reason: error.to_string() })
             }
         }
     }
 
-    fn update_and_tell(
+    fn read<T>(&self, read: impl FnOnce(&Kept) -> T) -> Result<T, ReadError> {
+        let state = self.state.lock();
+        match &state.in_doubt {
+            Some(_) => Err(ReadError { reason: "an earlier change is still in doubt".into() }),
+            None => Ok(read(&state.kept)),
+        }
+    }
+
+    fn tell(&self, group: GroupId, event: Event) {
+        let watches: Vec<Watch> = {
+            let state = self.state.lock();
+            state.watches.iter().filter(|watching| watching.group == group).map(|w| w.watch.clone()).collect()
+        };
+        watches.iter().for_each(|watch| watch(group, event));
+    }
+
+    fn set_view(
         &self,
         group: GroupId,
         expected: Option<Version>,
         view: GroupView,
+        requires: &[MemberLife],
+    ) -> Result<Version, ChangeError> {
+        self.keep(|kept| {
+            if kept.views.get(&group).map(|held| held.version) != expected {
+                return Err(ChangeError::BadVersion);
+            }
+            for life in requires {
+                let record = kept.members.get(&(group, life.store.member));
+                if record.map(|record| record.life) != Some(*life) {
+                    return Err(ChangeError::MemberChanged(life.store.member));
+                }
+            }
+            let version = Version(expected.map_or(1, |version| version.0 + 1));
+            kept.views.insert(group, Versioned { version, view });
+            Ok(version)
+        })
+    }
+
+    fn set_view_and_tell(
+        &self,
+        group: GroupId,
+        expected: Option<Version>,
+        view: GroupView,
+        requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
     ) {
-        let answer = self.update(group, expected, view);
-        let watches: Vec<Watch> = if answer.is_ok() {
-            let state = self.state.lock();
-            state.watches.iter().filter(|(watched, _)| *watched == group).map(|(_, w)| w.clone()).collect()
-        } else {
-            Vec::new()
-        };
+        let answer = self.set_view(group, expected, view, requires);
+        let is_made = answer.is_ok();
         done(answer);
-        watches.iter().for_each(|watch| watch(group));
+        if is_made {
+            self.tell(group, Event::View);
+        }
     }
 }
 
 impl Coordinator for Embedded {
     fn read(&self, group: GroupId, done: Done<Result<Option<Versioned>, ReadError>>) {
-        let answer = {
-            let state = self.state.lock();
-            match &state.in_doubt {
-                Some(_) => Err(ReadError { reason: "an earlier change is still in doubt".into() }),
-                None => Ok(state.views.get(&group).cloned()),
-            }
-        };
-        done(answer);
+        done(self.store.read(|kept| kept.views.get(&group).cloned()));
     }
 
     fn create(&self, group: GroupId, view: GroupView, done: Done<Result<Version, ChangeError>>) {
-        self.update_and_tell(group, None, view, done);
+        self.store.set_view_and_tell(group, None, view, &[], done);
     }
 
     fn change(
@@ -108,13 +178,92 @@ impl Coordinator for Embedded {
         group: GroupId,
         expected: Version,
         view: GroupView,
+        requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
     ) {
-        self.update_and_tell(group, Some(expected), view, done);
+        self.store.set_view_and_tell(group, Some(expected), view, requires, done);
+    }
+
+    fn read_members(&self, group: GroupId, done: Done<Result<Vec<MemberRecord>, ReadError>>) {
+        let of_group = (group, MemberId(0))..=(group, MemberId(u32::MAX));
+        done(
+            self.store.read(|kept| kept.members.range(of_group).map(|(_, record)| record.clone()).collect()),
+        );
+    }
+
+    fn write_member(&self, group: GroupId, record: MemberRecord, done: Done<Result<(), ChangeError>>) {
+        let answer = self.store.keep(|kept| {
+            let held = kept.members.get(&(group, record.life.store.member));
+            record.may_replace(held)?;
+            kept.members.insert((group, record.life.store.member), record);
+            Ok(())
+        });
+        let is_made = answer.is_ok();
+        done(answer);
+        if is_made {
+            self.store.tell(group, Event::Members);
+        }
+    }
+
+    fn confirm(
+        &self,
+        group: GroupId,
+        expected: Version,
+        _member: MemberId,
+        done: Done<Result<(), ChangeError>>,
+    ) {
+        let version = self.store.read(|kept| kept.views.get(&group).map(|held| held.version));
+        done(match version {
+            Ok(version) if version == Some(expected) => Ok(()),
+            Ok(_) => Err(ChangeError::BadVersion),
+            Err(ReadError { reason }) => Err(ChangeError::Unknown { reason }),
+        });
+    }
+
+    fn hold_lock(&self, group: GroupId, _member: MemberId, _epoch: Epoch) {
+        let mut state = self.store.state.lock();
+        let wanted = state.wanted.entry(group).or_default();
+        if !wanted.contains(&self.session) {
+            wanted.push(self.session);
+        }
+        state.locks.entry(group).or_insert(self.session);
+    }
+
+    fn release_lock(&self, group: GroupId) {
+        {
+            let mut state = self.store.state.lock();
+            let wanted = state.wanted.entry(group).or_default();
+            wanted.retain(|session| *session != self.session);
+            let next = wanted.first().copied();
+            if state.locks.get(&group) != Some(&self.session) {
+                return;
+            }
+            state.locks.remove(&group);
+            if let Some(next) = next {
+                state.locks.insert(group, next);
+            }
+        }
+        self.store.tell(group, Event::LockGone);
+    }
+
+    fn read_cluster(&self, done: Done<Result<Option<Vec<u8>>, ReadError>>) {
+        done(self.store.read(|kept| kept.cluster.clone().map(String::into_bytes)));
+    }
+
+    fn create_cluster(&self, text: Vec<u8>, done: Done<Result<(), ChangeError>>) {
+        done(self.store.keep(|kept| {
+            let text = String::from_utf8(text)
+                .map_err(|_| ChangeError::Refused { reason: "the cluster's text is not UTF-8".into() })?;
+            if kept.cluster.is_some() {
+                return Err(ChangeError::BadVersion);
+            }
+            kept.cluster = Some(text);
+            Ok(())
+        }));
     }
 
     fn watch(&self, group: GroupId, watch: Watch) {
-        self.state.lock().watches.push((group, watch));
+        self.store.state.lock().watches.push(Watching { session: self.session, group, watch });
     }
 }
 

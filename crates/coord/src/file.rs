@@ -1,7 +1,7 @@
 //! The embedded coordinator's file: one line of JSON, one line with its checksum.
 
-use crate::{Version, Versioned};
-use base::{Epoch, GroupId, GroupView, MemberId, MemberStore, Sn, TxId};
+use crate::{MemberRecord, Version, Versioned, text::GroupText, text::MemberText};
+use base::{GroupId, MemberId};
 use env::{Disk, OpenMode};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -11,10 +11,17 @@ use std::{
 };
 use thiserror::Error;
 
-pub type Views = BTreeMap<GroupId, Versioned>;
+/// All that the embedded coordinator keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub views: BTreeMap<GroupId, Versioned>,
+    pub members: BTreeMap<(GroupId, MemberId), MemberRecord>,
+    pub cluster: Option<String>,
+}
 
 const NAME: &str = "coordinator.json";
-const FORMAT: u32 = 1;
+/// 2 added the members' records and the text of the cluster.
+const FORMAT: u32 = 2;
 /// Far above what hundreds of groups need; read before anything is believed.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -29,38 +36,37 @@ pub enum OpenError {
     /// Use a newer program.
     #[error("{} has format {found}; this program reads up to {FORMAT}", .file.display())]
     Version { file: PathBuf, found: u32 },
+    /// Change the configuration.
+    #[error("{what}")]
+    Settings { what: String },
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileText {
     format: u32,
-    groups: BTreeMap<u32, GroupText>,
+    groups: BTreeMap<u32, Held>,
+    #[serde(default)]
+    members: BTreeMap<u32, Vec<MemberText>>,
+    #[serde(default)]
+    cluster: Option<String>,
 }
 
+/// A view with the version that ZooKeeper would keep beside it.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GroupText {
+struct Held {
     version: u64,
-    epoch: u64,
-    active: Option<u32>,
-    /// Pairs of member and generation.
-    in_sync: Vec<(u32, u64)>,
-    exiles: Vec<(u32, u64)>,
-    in_sync_min: u32,
-    members: Vec<u32>,
-    change_id: u64,
-    /// Epoch and sn.
-    commit_hint: (u64, u64),
+    #[serde(flatten)]
+    view: GroupText,
 }
 
 /// Reads the file; no file is no groups. A write that was cut off leaves the old file in place.
-pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Views, OpenError> {
+pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     let path = directory.join(NAME);
     let io = |source| OpenError::Io { file: path.clone(), source };
     disk.create_directory(directory).map_err(io)?;
     if !disk.exists(&path).map_err(io)? {
-        return Ok(Views::new());
+        return Ok(Kept::default());
     }
     let file = disk.open(&path, OpenMode::Read).map_err(io)?;
     let length = file.length().map_err(io)?;
@@ -76,10 +82,19 @@ pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Views, OpenError> {
         return Err(damaged(format!("the checksum of its first line is {found:08x}, another is written")));
     }
     let text: FileText = serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
-    if text.format != FORMAT {
+    if !(1..=FORMAT).contains(&text.format) {
         return Err(OpenError::Version { file: path, found: text.format });
     }
-    Ok(text.groups.into_iter().map(|(group, text)| (GroupId(group), text.into())).collect())
+    let mut kept = Kept { cluster: text.cluster, ..Kept::default() };
+    for (group, Held { version, view }) in text.groups {
+        kept.views.insert(GroupId(group), Versioned { version: Version(version), view: view.into() });
+    }
+    for (group, members) in text.members {
+        for record in members.into_iter().map(MemberRecord::from) {
+            kept.members.insert((GroupId(group), record.life.store.member), record);
+        }
+    }
+    Ok(kept)
 }
 
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -89,11 +104,19 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Replaces the file: temporary file, sync, rename, sync of the directory.
-pub fn store(disk: &dyn Disk, directory: &Path, views: &Views) -> io::Result<()> {
-    let text = FileText {
+pub fn store(disk: &dyn Disk, directory: &Path, kept: &Kept) -> io::Result<()> {
+    let mut text = FileText {
         format: FORMAT,
-        groups: views.iter().map(|(group, versioned)| (group.0, versioned.into())).collect(),
+        groups: BTreeMap::new(),
+        members: BTreeMap::new(),
+        cluster: kept.cluster.clone(),
     };
+    for (group, Versioned { version, view }) in &kept.views {
+        text.groups.insert(group.0, Held { version: version.0, view: view.into() });
+    }
+    for ((group, _), record) in &kept.members {
+        text.members.entry(group.0).or_default().push(record.into());
+    }
     let mut bytes = serde_json::to_vec(&text)?;
     let checksum = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(format!("\ncrc32c {checksum:08x}\n").as_bytes());
@@ -103,49 +126,4 @@ pub fn store(disk: &dyn Disk, directory: &Path, views: &Views) -> io::Result<()>
     file.sync_data()?;
     disk.rename(&temporary, &directory.join(NAME))?;
     disk.sync_directory(directory)
-}
-
-fn pairs(stores: &[MemberStore]) -> Vec<(u32, u64)> {
-    stores.iter().map(|store| (store.member.0, store.generation)).collect()
-}
-
-fn stores(pairs: Vec<(u32, u64)>) -> Vec<MemberStore> {
-    pairs
-        .into_iter()
-        .map(|(member, generation)| MemberStore { member: MemberId(member), generation })
-        .collect()
-}
-
-impl From<&Versioned> for GroupText {
-    fn from(Versioned { version, view }: &Versioned) -> Self {
-        Self {
-            version: version.0,
-            epoch: view.epoch.0,
-            active: view.active.map(|member| member.0),
-            in_sync: pairs(&view.in_sync),
-            exiles: pairs(&view.exiles),
-            in_sync_min: view.in_sync_min,
-            members: view.members.iter().map(|member| member.0).collect(),
-            change_id: view.change_id,
-            commit_hint: (view.commit_hint.epoch.0, view.commit_hint.sn.0),
-        }
-    }
-}
-
-impl From<GroupText> for Versioned {
-    fn from(text: GroupText) -> Self {
-        Self {
-            version: Version(text.version),
-            view: GroupView {
-                epoch: Epoch(text.epoch),
-                active: text.active.map(MemberId),
-                in_sync: stores(text.in_sync),
-                exiles: stores(text.exiles),
-                in_sync_min: text.in_sync_min,
-                members: text.members.into_iter().map(MemberId).collect(),
-                change_id: text.change_id,
-                commit_hint: TxId { epoch: Epoch(text.commit_hint.0), sn: Sn(text.commit_hint.1) },
-            },
-        }
-    }
 }

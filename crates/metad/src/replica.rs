@@ -204,7 +204,13 @@ impl Shared {
         let done = Box::new(move |answer: Result<Version, ChangeError>| {
             let input = match answer {
                 Ok(version) => Input::Changed(Ok(version.0)),
-                Err(ChangeError::BadVersion) => Input::Changed(Err(ChangeFailed::BadVersion)),
+                Err(ChangeError::BadVersion | ChangeError::MemberChanged(_)) => {
+                    Input::Changed(Err(ChangeFailed::BadVersion))
+                }
+                Err(ChangeError::Refused { reason }) => {
+                    tracing::error!(group = %shared.group, reason, "the coordinator refused a change");
+                    Input::Changed(Err(ChangeFailed::BadVersion))
+                }
                 Err(ChangeError::Unknown { reason }) => {
                     tracing::warn!(group = %shared.group, reason, "the coordinator's answer is unknown");
                     Input::Changed(Err(ChangeFailed::Unknown))
@@ -212,7 +218,7 @@ impl Shared {
             };
             shared.step(input);
         });
-        self.coordinator.change(self.group, expected, view, done);
+        self.coordinator.change(self.group, expected, view, &[], done);
     }
 
     fn disk_failed(self: &Arc<Self>, reason: &str) {

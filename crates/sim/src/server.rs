@@ -225,11 +225,13 @@ impl Server {
     fn carry_out(&mut self, mut effects: Effects, is_applied: bool, history: &mut History) {
         if let Some(change) = effects.take_change() {
             let version = Version(change.expected_version);
-            let answer = coord::wait(|done| self.coordinator.change(GROUP, version, change.view, done));
+            let answer = coord::wait(|done| {
+                self.coordinator.change(GROUP, version, change.view, &change.requires, done)
+            });
             let answer = match answer {
                 Ok(version) => Ok(version.0),
-                Err(ChangeError::BadVersion) => Err(ChangeFailed::BadVersion),
                 Err(ChangeError::Unknown { .. }) => Err(ChangeFailed::Unknown),
+                Err(_) => Err(ChangeFailed::BadVersion),
             };
             let outgoing = effects.release_at_once();
             self.deliver(outgoing, history);

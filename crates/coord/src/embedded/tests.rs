@@ -29,3 +29,21 @@ fn a_flipped_bit_anywhere_is_noticed() {
         assert!(Embedded::open(&env, directory.path()).is_err(), "cut to {length}");
     }
 }
+
+#[test]
+fn a_file_of_format_1_opens() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = concat!(
+        r#"{"format":1,"groups":{"7":{"version":3,"epoch":4,"active":2,"in_sync":[[1,0],[2,7]],"exiles":[[3,1]],"#,
+        r#""in_sync_min":3,"members":[1,2,3],"change_id":18446744073709551615,"commit_hint":[4,1099511627776]}}}"#
+    );
+    let text = format!("{json}\ncrc32c {:08x}\n", crc32c::crc32c(json.as_bytes()));
+    std::fs::write(directory.path().join("coordinator.json"), text).unwrap();
+    let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
+    let held = conformance::read(&coordinator, GroupId(7)).unwrap();
+    assert_eq!(held, Versioned { version: Version(3), view: conformance::sample() });
+    assert_eq!(crate::wait(|done| coordinator.read_cluster(done)), Ok(None));
+    assert_eq!(crate::wait(|done| coordinator.read_members(GroupId(7), done)), Ok(Vec::new()));
+    let version = conformance::change(&coordinator, GroupId(7), Version(3), &conformance::sample());
+    assert_eq!(version, Ok(Version(4)));
+}
