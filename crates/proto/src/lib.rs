@@ -41,3 +41,15 @@ pub mod hdfs {
         include!(concat!(env!("OUT_DIR"), "/hadoop.hdfs.namenode.rs"));
     }
 }
+
+/// Clover's own protocols, which stock clients never speak.
+pub mod clover {
+    /// What an operator asks of a replica group and orders it to do.
+    pub mod admin {
+        include!(concat!(env!("OUT_DIR"), "/clover.admin.rs"));
+    }
+    /// Calls handed on between members.
+    pub mod forward {
+        include!(concat!(env!("OUT_DIR"), "/clover.forward.rs"));
+    }
+}

@@ -22,6 +22,10 @@ pub const REFRESH_AUTHORIZATION_POLICY: &str =
 pub const REFRESH_USER_MAPPINGS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 pub const GET_USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 
+/// Clover's own: operators and members speak them.
+pub const ADMIN: &str = "org.clover.AdminProtocol";
+pub const FORWARD: &str = "org.clover.ForwardProtocol";
+
 /// Which methods a protocol's name means.
 const METHODS_OF: &[(&str, &[&str])] = &[
     (CLIENT_NAMENODE, methods_of_service("hadoop.hdfs.ClientNamenodeProtocol")),
@@ -42,6 +46,8 @@ const METHODS_OF: &[(&str, &[&str])] = &[
     ),
     (REFRESH_USER_MAPPINGS, methods_of_service("hadoop.common.RefreshUserMappingsProtocolService")),
     (GET_USER_MAPPINGS, methods_of_service("hadoop.common.GetUserMappingsProtocolService")),
+    (ADMIN, methods_of_service("clover.admin.AdminProtocolService")),
+    (FORWARD, methods_of_service("clover.forward.ForwardProtocolService")),
 ];
 
 /// Finds a service of the definitions, while compiling: a name that is none does not compile.
@@ -64,7 +70,7 @@ const fn same(left: &[u8], right: &[u8]) -> bool {
     index == left.len() && index == right.len()
 }
 
-/// The methods of a protocol in alphabetical order; empty for one that is not Hadoop's.
+/// The methods of a protocol in alphabetical order; empty for one that is not known.
 pub fn methods(protocol: &str) -> &'static [&'static str] {
     METHODS_OF.iter().find(|(name, _)| *name == protocol).map_or(&[], |(_, methods)| methods)
 }
