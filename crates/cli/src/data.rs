@@ -20,7 +20,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut settings = Settings::defaults(&[config::data::KEYS]);
+    let mut settings = Settings::defaults(config::DATA);
     if let Some(file) = &args.config {
         settings.read_file(file)?;
     }

@@ -1,5 +1,6 @@
 //! One configuration key: its name here, its name in Hadoop, what it may hold, what it is for.
 
+use super::place::{Place, is_host_port};
 use std::fmt;
 
 /// A key of a role's configuration.
@@ -27,8 +28,17 @@ pub enum Kind {
     Texts,
     /// `ip:port`.
     Address,
+    /// `host:port`, where the host may be a name.
+    HostPort,
+    /// Where the global view is kept: `embedded`, or a ZooKeeper ensemble and a path in it.
+    Coordinator,
     Bool,
     Integer {
+        min: u64,
+        max: u64,
+    },
+    /// Several, in a TOML array or parted by commas.
+    Integers {
         min: u64,
         max: u64,
     },
@@ -54,6 +64,7 @@ pub enum Value {
     Texts(Vec<String>),
     Bool(bool),
     Number(u64),
+    Numbers(Vec<u64>),
     Fraction(f64),
     Table(Vec<(String, String)>),
 }
@@ -73,6 +84,15 @@ impl Kind {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
                 Err(_) => Err(format!("`{text}` is not an address; write it as 127.0.0.1:8020")),
             },
+            Self::HostPort if text.is_empty() => Ok(Value::Text(String::new())),
+            Self::HostPort => match is_host_port(text) {
+                true => Ok(Value::Text(text.to_owned())),
+                false => Err(format!("`{text}` is not an address; write it as meta-1.example:8020")),
+            },
+            Self::Coordinator => {
+                Place::parse(text)?;
+                Ok(Value::Text(text.to_owned()))
+            }
             Self::Bool => match text {
                 "true" => Ok(Value::Bool(true)),
                 "false" => Ok(Value::Bool(false)),
@@ -82,6 +102,16 @@ impl Kind {
                 let number = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
                 self.check(number)
             }
+            Self::Integers { .. } => text
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .map(|part| {
+                    let number = part.parse().map_err(|_| format!("`{part}` is not a whole number"))?;
+                    self.check(number).map(|_| number)
+                })
+                .collect::<Result<_, _>>()
+                .map(Value::Numbers),
             Self::Bytes { .. } => self.check(parse_bytes(text)?),
             Self::Milliseconds { .. } => self.check(parse_milliseconds(text, unit)?),
             Self::Fraction => match text.parse::<f64>() {
@@ -104,7 +134,10 @@ impl Kind {
     /// A number against the range.
     pub fn check(self, number: u64) -> Result<Value, String> {
         match self {
-            Self::Integer { min, max } | Self::Bytes { min, max } | Self::Milliseconds { min, max }
+            Self::Integer { min, max }
+            | Self::Integers { min, max }
+            | Self::Bytes { min, max }
+            | Self::Milliseconds { min, max }
                 if !(min..=max).contains(&number) =>
             {
                 Err(format!("{number} is out of range: {min} to {max}"))
@@ -155,8 +188,11 @@ impl fmt::Display for Kind {
             Self::Text => f.write_str("text"),
             Self::Texts => f.write_str("list of texts"),
             Self::Address => f.write_str("ip:port"),
+            Self::HostPort => f.write_str("host:port"),
+            Self::Coordinator => f.write_str("embedded, or zookeeper://host:port,host:port/path"),
             Self::Bool => f.write_str("true or false"),
             Self::Integer { min, max } => write!(f, "{min} to {}", Bound(*max)),
+            Self::Integers { min, max } => write!(f, "list of numbers, {min} to {}", Bound(*max)),
             Self::Bytes { min, max } => write!(f, "bytes, {min} to {}", Bound(*max)),
             Self::Milliseconds { min, max } => write!(f, "milliseconds, {min} to {}", Bound(*max)),
             Self::Fraction => f.write_str("0 to 1"),

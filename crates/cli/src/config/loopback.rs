@@ -28,11 +28,11 @@ pub fn warn(settings: &Settings) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::meta;
+    use crate::config::META;
 
     #[test]
     fn other_addresses_need_the_flag() {
-        let mut settings = Settings::defaults(&[meta::KEYS]);
+        let mut settings = Settings::defaults(META);
         let open = Some("0.0.0.0:8020".parse().unwrap());
         let refusal = check(&settings, "rpc_address", open).unwrap_err().to_string();
         assert!(refusal.contains("insecure_simple_auth = true"), "{refusal}");

@@ -4,16 +4,23 @@
 //! the same, its kind and range, its default and a sentence. Everything else follows from the row.
 
 pub mod data;
+pub mod group;
 #[cfg(test)]
 mod hostile;
 pub mod key;
 pub mod loopback;
 pub mod meta;
+pub mod place;
 pub mod settings;
 
 use clap::ValueEnum;
 use key::{Key, Kind, Value};
 use std::process::ExitCode;
+
+/// The tables of a metadata server.
+pub const META: &[&[Key]] = &[meta::KEYS, group::KEYS];
+/// Those of a data server.
+pub const DATA: &[&[Key]] = &[data::KEYS];
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Role {
@@ -31,24 +38,30 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let roles: &[(&str, &[Key])] = match args.role {
-        Some(Role::Meta) => &[("meta", meta::KEYS)],
-        Some(Role::Data) => &[("data", data::KEYS)],
-        None => &[("meta", meta::KEYS), ("data", data::KEYS)],
+    let roles: &[(&str, &[&[Key]])] = match args.role {
+        Some(Role::Meta) => &[("meta", META)],
+        Some(Role::Data) => &[("data", DATA)],
+        None => &[("meta", META), ("data", DATA)],
     };
     if args.json {
         let keys: Vec<_> =
-            roles.iter().flat_map(|(role, keys)| keys.iter().map(|key| as_json(role, key))).collect();
+            roles.iter().flat_map(|(role, tables)| in_order(tables).map(|key| as_json(role, key))).collect();
         println!("{}", serde_json::to_string_pretty(&keys)?);
         return Ok(ExitCode::SUCCESS);
     }
-    for (role, keys) in roles {
+    for (role, tables) in roles {
         println!("# clover {role} --config FILE: every key with its default.\n");
-        for key in *keys {
+        for key in in_order(tables) {
             print!("{}", as_toml(key));
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every key of some tables. In a TOML file its own tables come last.
+pub fn in_order<'a>(tables: &'a [&'a [Key]]) -> impl Iterator<Item = &'a Key> {
+    let all = || tables.iter().copied().flatten();
+    all().filter(|key| key.kind != Kind::Table).chain(all().filter(|key| key.kind == Kind::Table))
 }
 
 fn as_json(role: &str, key: &Key) -> serde_json::Value {
@@ -71,6 +84,7 @@ fn as_toml(key: &Key) -> String {
         (Value::Texts(texts), _) => format!("{texts:?}"),
         (Value::Bool(flag), _) => flag.to_string(),
         (Value::Number(number), _) => number.to_string(),
+        (Value::Numbers(numbers), _) => format!("{numbers:?}"),
         (Value::Fraction(fraction), _) => fraction.to_string(),
         (Value::Table(_), _) => unreachable!("only a table has a table's value"),
     };
@@ -84,9 +98,9 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read_back() {
-        for keys in [meta::KEYS, data::KEYS] {
-            let text: String = keys.iter().map(as_toml).collect();
-            settings::Settings::defaults(&[keys]).read_toml(&text, "printed").unwrap();
+        for tables in [META, DATA] {
+            let text: String = in_order(tables).map(as_toml).collect();
+            settings::Settings::defaults(tables).read_toml(&text, "printed").unwrap();
         }
     }
 }

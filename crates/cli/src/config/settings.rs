@@ -125,6 +125,13 @@ impl Settings {
         }
     }
 
+    pub fn numbers(&self, name: &str) -> &[u64] {
+        match self.value(name) {
+            Value::Numbers(numbers) => numbers,
+            other => panic!("{name} is a list of numbers, not {other:?}"),
+        }
+    }
+
     pub fn fraction(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Fraction(fraction) => *fraction,
@@ -162,6 +169,17 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
             })
             .collect::<Result<_, _>>()
             .map(Value::Texts),
+        (Kind::Integers { .. }, DeValue::Array(items)) => items
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::Integer(number) => match kind.parse(&number.to_string(), unit)? {
+                    Value::Numbers(numbers) => Ok(numbers),
+                    other => unreachable!("a list of numbers is no {other:?}"),
+                },
+                other => Err(format!("a list of numbers has no {}", other.type_str())),
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map(|numbers| Value::Numbers(numbers.concat())),
         (Kind::Table, DeValue::Table(table)) => table
             .iter()
             .map(|(key, value)| match value.get_ref() {
@@ -187,17 +205,18 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{data, meta};
+    use crate::config::{DATA, META};
 
     fn settings() -> Settings {
-        Settings::defaults(&[meta::KEYS])
+        Settings::defaults(META)
     }
 
     #[test]
     fn every_default_is_valid_and_every_hadoop_name_is_used_once() {
-        let all = Settings::defaults(&[meta::KEYS, data::KEYS]);
-        for table in [meta::KEYS, data::KEYS] {
-            let mut names: Vec<_> = table.iter().filter_map(|key| key.hadoop).map(|(name, _)| name).collect();
+        let all = Settings::defaults(&[META, DATA].concat());
+        for tables in [META, DATA] {
+            let mut names: Vec<_> =
+                tables.iter().copied().flatten().filter_map(|key| key.hadoop).map(|(name, _)| name).collect();
             names.sort_unstable();
             let count = names.len();
             names.dedup();

@@ -1,0 +1,191 @@
+//! The keys that make a metadata server a member of a group, and what must hold between them.
+
+use super::{
+    key::{Key, Kind::*},
+    place::Place,
+    settings::Settings,
+};
+use anyhow::{Context, bail};
+use base::MemberId;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+/// Members are numbered by people; nobody counts further.
+const MEMBER_MAX: u64 = 10_000;
+/// Members of one group: each takes part in every commit.
+const MEMBERS_MAX: usize = 16;
+
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    Key { name: "member", hadoop: None, kind: Integer { min: 1, max: MEMBER_MAX }, default: "1",
+        help: "This server's number in its group. Every server has its own, for ever." },
+    Key { name: "members", hadoop: None, kind: Integers { min: 1, max: MEMBER_MAX }, default: "",
+        help: "The numbers of all servers of the group that `clover meta format` makes; empty for this one alone. Later `clover admin group add` and `remove` change them." },
+    Key { name: "in_sync_min", hadoop: None, kind: Integer { min: 0, max: MEMBERS_MAX as u64 }, default: "0",
+        help: "How many servers must hold a change before it is acknowledged, when the group is made; with fewer in sync, changes are refused. 0 for two, or one where there is one server." },
+    Key { name: "peer_address", hadoop: None, kind: Address, default: "",
+        help: "Where the other servers of the group connect; empty for a group of one." },
+    Key { name: "advertised_peer_address", hadoop: None, kind: HostPort, default: "",
+        help: "The same as the others reach it; empty for peer_address." },
+    Key { name: "advertised_rpc_address", hadoop: None, kind: HostPort, default: "",
+        help: "rpc_address as clients and the other servers reach it; empty for rpc_address." },
+    Key { name: "advertised_http_address", hadoop: None, kind: HostPort, default: "",
+        help: "http_address as others reach it; empty for http_address." },
+    Key { name: "coordinator", hadoop: None, kind: Coordinator, default: "embedded",
+        help: "Where the group's view is kept. Several servers need a ZooKeeper, with a path for this cluster alone." },
+    Key { name: "coordinator_session_ms", hadoop: None, kind: Milliseconds { min: 1_000, max: 60_000 }, default: "4s",
+        help: "The ZooKeeper session: after so much silence its lock is gone. A hint for people and for speed; no safety rests on it." },
+    Key { name: "coordinator_auth_file", hadoop: None, kind: Text, default: "",
+        help: "A file with user:password for ZooKeeper, readable by its owner only; records are then closed to everybody else. Empty for none." },
+    Key { name: "secret_file", hadoop: None, kind: Text, default: "",
+        help: "A file with the secret by which the servers of a group know each other: the same on all, readable by its owner only. Empty for the one that was drawn when the cluster was made, which the coordinator keeps." },
+    Key { name: "hold_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "8s",
+        help: "How long a call is held while no server is active, before the client is told to ask again. Shorter than the clients' own timeout." },
+    Key { name: "group_beacon_ms", hadoop: None, kind: Milliseconds { min: 5, max: 10_000 }, default: "50",
+        help: "How often the active says that it lives." },
+    Key { name: "group_lease_ms", hadoop: None, kind: Milliseconds { min: 50, max: 60_000 }, default: "400",
+        help: "How long the others leave an active alone that they have not heard. Several beacons must fit." },
+    Key { name: "group_silence_ms", hadoop: None, kind: Milliseconds { min: 25, max: 60_000 }, default: "250",
+        help: "After so much silence a server leaves the in-sync set. Less than group_lease_ms." },
+    Key { name: "group_ack_silence_ms", hadoop: None, kind: Milliseconds { min: 50, max: 60_000 }, default: "500",
+        help: "A server that lives but acknowledges nothing for so long leaves the in-sync set, too." },
+    Key { name: "group_rank_backoff_ms", hadoop: None, kind: Milliseconds { min: 1, max: 1_000 }, default: "20",
+        help: "How much later the second-best successor stands for active than the best." },
+    Key { name: "group_stall_ms", hadoop: None, kind: Milliseconds { min: 100, max: 60_000 }, default: "1s",
+        help: "An active that can commit nothing for so long, and cannot say why, steps down." },
+];
+
+/// What must hold at every start.
+pub fn check(settings: &Settings) -> anyhow::Result<()> {
+    let members = members(settings)?;
+    let in_sync_min = settings.number("in_sync_min");
+    if is_given(settings) && in_sync_min > members.len() as u64 {
+        bail!(
+            "in_sync_min = {in_sync_min} is more than the {} server(s) of members = {}: nothing could ever be \
+             acknowledged. Take 1 to {}",
+            members.len(),
+            list(&members),
+            members.len()
+        );
+    }
+    let peer_address = settings.address("peer_address");
+    match place(settings) {
+        Place::Embedded if members.len() > 1 => bail!(
+            "members = {} and coordinator = embedded: servers on several machines need a coordinator that all of \
+             them reach, as coordinator = \"zookeeper://zk-1:2181,zk-2:2181,zk-3:2181/clover/my-cluster\"",
+            list(&members)
+        ),
+        Place::Embedded => {}
+        Place::ZooKeeper { .. } if peer_address.is_none() => bail!(
+            "coordinator is a ZooKeeper, and peer_address is not set: name the address where the group's other \
+             servers connect, as 10.0.0.1:8021"
+        ),
+        Place::ZooKeeper { .. } => {}
+    }
+    for key in ["peer_address", "rpc_address", "http_address"] {
+        check_reachable(settings, key, peer_address.is_some())?;
+    }
+    if !settings.text("secret_file").is_empty() {
+        check_private("secret_file", Path::new(settings.text("secret_file")), 16)?;
+    }
+    if !settings.text("coordinator_auth_file").is_empty() {
+        authentication(settings)?;
+    }
+    Ok(())
+}
+
+/// What must hold when the group is made.
+pub fn check_for_format(settings: &Settings) -> anyhow::Result<()> {
+    let (members, me) = (members(settings)?, member(settings));
+    if !members.contains(&me) {
+        bail!(
+            "member = {me}, and members = {}: this server is not among them. Add it, or make the cluster on one of \
+             those and join this one later",
+            list(&members)
+        );
+    }
+    Ok(())
+}
+
+pub fn member(settings: &Settings) -> MemberId {
+    MemberId(settings.number("member") as u32)
+}
+
+/// The members of a group to be made, in order.
+pub fn members(settings: &Settings) -> anyhow::Result<Vec<MemberId>> {
+    let mut members: Vec<_> =
+        settings.numbers("members").iter().map(|number| MemberId(*number as u32)).collect();
+    if members.is_empty() {
+        return Ok(vec![member(settings)]);
+    }
+    if members.len() > MEMBERS_MAX {
+        bail!("members names {} servers; a group has {MEMBERS_MAX} at most", members.len());
+    }
+    members.sort();
+    if let Some(pair) = members.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!("members names {} twice: every server of a group has a number of its own", pair[0]);
+    }
+    Ok(members)
+}
+
+fn is_given(settings: &Settings) -> bool {
+    !settings.numbers("members").is_empty()
+}
+
+pub fn place(settings: &Settings) -> Place {
+    Place::parse(settings.text("coordinator")).expect("a place was checked when it was set")
+}
+
+/// An address that is bound everywhere is no address to give to others.
+fn check_reachable(settings: &Settings, key: &str, is_group: bool) -> anyhow::Result<()> {
+    let Some(bound) = settings.address(key).filter(|_| is_group) else { return Ok(()) };
+    let advertised = settings.text(&format!("advertised_{key}"));
+    if advertised.is_empty() && bound.ip().is_unspecified() {
+        bail!(
+            "{key} = {bound} is every address of this machine: say with advertised_{key} which one the others \
+             are to use, as meta-1.example:{}",
+            bound.port()
+        );
+    }
+    if advertised.rsplit_once(':').is_some_and(|(_, port)| port == "0") {
+        bail!("advertised_{key} = {advertised}: nobody can connect to port 0");
+    }
+    Ok(())
+}
+
+/// A file that nobody else can read, with something in it.
+fn check_private(key: &str, file: &Path, bytes_min: u64) -> anyhow::Result<()> {
+    let about = fs::metadata(file).with_context(|| format!("{key}: {}", file.display()))?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        bail!("{key}: {} can be read by others (mode {mode:03o}); `chmod 600` it", file.display());
+    }
+    if about.len() < bytes_min {
+        bail!("{key}: {} has {} bytes; at least {bytes_min} are needed", file.display(), about.len());
+    }
+    Ok(())
+}
+
+/// ZooKeeper's user and password.
+pub fn authentication(settings: &Settings) -> anyhow::Result<Option<(String, String)>> {
+    let file = Path::new(settings.text("coordinator_auth_file"));
+    if file.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    check_private("coordinator_auth_file", file, 3)?;
+    let text =
+        fs::read_to_string(file).with_context(|| format!("coordinator_auth_file: {}", file.display()))?;
+    match text.trim_end().split_once(':') {
+        Some((user, password)) if !user.is_empty() && !password.is_empty() => {
+            Ok(Some((user.to_owned(), password.to_owned())))
+        }
+        _ => bail!("coordinator_auth_file: {} is not one line of user:password", file.display()),
+    }
+}
+
+fn list(members: &[MemberId]) -> String {
+    let numbers: Vec<_> = members.iter().map(|member| member.0.to_string()).collect();
+    format!("[{}]", numbers.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

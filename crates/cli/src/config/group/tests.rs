@@ -1,0 +1,84 @@
+use super::*;
+use crate::config::META;
+
+/// What a start says to these settings; empty where it has nothing against them.
+fn refusal(toml: &str) -> String {
+    let mut settings = Settings::defaults(META);
+    let read = settings.read_toml(toml, "meta.toml");
+    let checked = read.and_then(|()| check(&settings)).and_then(|()| check_for_format(&settings));
+    checked.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+const ZOOKEEPER: &str = "coordinator = 'zookeeper://127.0.0.1:2181/c'\n";
+const PEER: &str = "peer_address = '127.0.0.1:8021'\n";
+
+#[test]
+fn a_group_of_one_needs_no_key_and_a_group_of_three_needs_few() {
+    assert_eq!(refusal(""), "");
+    assert_eq!(refusal(&format!("member = 2\nmembers = [3, 1, 2]\n{ZOOKEEPER}{PEER}")), "");
+    assert_eq!(refusal(&format!("in_sync_min = 3\nmembers = [3, 1, 2]\n{ZOOKEEPER}{PEER}")), "");
+}
+
+#[test]
+fn values_are_refused_with_file_line_key_and_range() {
+    for (toml, expected) in [
+        ("\nmember = 0", "meta.toml:2: member: 0 is out of range: 1 to 10000"),
+        ("members = [1, 0]", "meta.toml:1: members: 0 is out of range: 1 to 10000"),
+        ("members = ['1', '2']", "meta.toml:1: members: a list of numbers has no string"),
+        ("in_sync_min = 17", "meta.toml:1: in_sync_min: 17 is out of range: 0 to 16"),
+        ("coordinator = 'etcd://h/x'", "meta.toml:1: coordinator: `etcd://h/x` is neither"),
+        ("advertised_rpc_address = 'h'", "meta.toml:1: advertised_rpc_address: `h` is not an address"),
+        ("group_lease_ms = 49", "meta.toml:1: group_lease_ms: 49 is out of range: 50 to 60000"),
+    ] {
+        let refusal = refusal(toml);
+        assert!(refusal.starts_with(expected), "{toml}: {refusal}");
+    }
+}
+
+#[test]
+fn a_group_that_could_not_work_is_refused() {
+    let three = format!("members = [1, 2, 3]\n{ZOOKEEPER}{PEER}");
+    for (toml, expected) in [
+        (
+            format!("in_sync_min = 4\n{three}"),
+            "in_sync_min = 4 is more than the 3 server(s) of members = [1, 2, 3]",
+        ),
+        (format!("member = 4\n{three}"), "member = 4, and members = [1, 2, 3]"),
+        (format!("members = [1, 2, 2]\n{ZOOKEEPER}{PEER}"), "members names 2 twice"),
+        ("members = [1, 2]".into(), "need a coordinator that all of them reach"),
+        (ZOOKEEPER.into(), "peer_address is not set"),
+        (format!("{ZOOKEEPER}{PEER}secret_file = '/nonexistent/s'"), "secret_file: /nonexistent/s"),
+        (format!("{ZOOKEEPER}peer_address = '0.0.0.0:8021'"), "advertised_peer_address"),
+        (format!("{three}advertised_rpc_address = 'h:0'"), "nobody can connect to port 0"),
+    ] {
+        let refusal = refusal(&toml);
+        assert!(refusal.contains(expected), "{toml}: {refusal}");
+    }
+}
+
+#[test]
+fn secrets_are_nobody_elses_business() {
+    let directory = std::env::temp_dir().join(format!("clover-secret-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("secret");
+    let toml = format!("{ZOOKEEPER}{PEER}secret_file = '{}'", file.display());
+    for (text, mode, expected) in [
+        ("0123456789abcdef\n", 0o600, ""),
+        ("0123456789abcdef\n", 0o640, "can be read by others (mode 640)"),
+        ("short", 0o600, "at least 16 are needed"),
+    ] {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let refusal = refusal(&toml);
+        assert!(refusal.contains(expected) && refusal.is_empty() == expected.is_empty(), "{text}: {refusal}");
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let toml = format!("{ZOOKEEPER}{PEER}coordinator_auth_file = '{}'", file.display());
+    assert!(refusal(&toml).contains("is not one line of user:password"));
+    fs::write(&file, "clover:pass:word\n").unwrap();
+    assert_eq!(refusal(&toml), "");
+    let mut settings = Settings::defaults(META);
+    settings.read_toml(&toml, "m").unwrap();
+    assert_eq!(authentication(&settings).unwrap(), Some(("clover".into(), "pass:word".into())));
+    fs::remove_dir_all(&directory).unwrap();
+}
