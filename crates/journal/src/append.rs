@@ -1,7 +1,7 @@
 //! Appending: group commit by arrival, several batches in flight, no lock across a flush.
 
 use crate::{
-    AppendError, Checkpoint, Fault, ImageError, ImageWriter, MemberState, StateError,
+    AppendError, Checkpoint, Fault, ImageError, ImageWriter, MemberState, NextStart, StateError,
     flow::{Opened, Shared, Ticket},
     record::batch_bytes,
     segment,
@@ -109,6 +109,56 @@ impl Journal {
     pub fn note_commit(&self, sn: Sn) {
         let mut inner = self.shared.inner.lock();
         inner.known_commit = inner.known_commit.max(sn);
+    }
+
+    /// Makes what was noted as committed survive a crash, cheaply: nothing is synced. To be called about once a
+    /// second.
+    pub fn persist_commit(&self) -> Result<(), StateError> {
+        self.shared.persist_commit()
+    }
+
+    /// The log's end was checked against an active's: a torn tail found earlier has lost nothing. Blocks if there
+    /// was one.
+    pub fn tail_is_sound(&self) -> Result<(), StateError> {
+        if !self.shared.file.lock().state.is_suspect {
+            return Ok(());
+        }
+        self.shared.change_state(|state| state.is_suspect = false).map(drop)
+    }
+
+    /// The last act of a journal whose content must not be believed: it takes nothing more, its generation
+    /// rises, and the next start finds an empty store. Blocks.
+    pub fn distrust(&self, reason: &str) -> Result<(), StateError> {
+        self.end_with(reason, |state| {
+            state.generation += 1;
+            state.next_start = NextStart::Discard;
+        })
+    }
+
+    /// Refuses everything from now on, and leaves this in the member's state.
+    pub(crate) fn end_with(
+        &self,
+        reason: &str,
+        change: impl FnOnce(&mut MemberState),
+    ) -> Result<(), StateError> {
+        tracing::warn!(store = %self.shared.directory.display(), reason, "this store ends here");
+        self.shared.inner.lock().closed = true;
+        self.shared.wait_until_written();
+        self.shared.change_state(change).map(drop)
+    }
+
+    /// The images that recovery may start from, oldest first.
+    pub fn images(&self) -> Vec<Checkpoint> {
+        self.shared.file.lock().state.checkpoints.clone()
+    }
+
+    /// The file of this image, whether its checkpoint has committed or not; `NotFound` where it is not here.
+    pub fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn env::File>> {
+        self.shared.open_image(checkpoint)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Writes an image that contains everything up to `at`, which must have committed. Blocks; for a thread

@@ -1,6 +1,6 @@
 //! An error per phase. Each names the file and the offset, what was expected and found, and what to do.
 
-use base::{Epoch, Sn, TxId};
+use base::{Epoch, LogPoint, Sn, TxId};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
@@ -99,6 +99,39 @@ pub enum StateError {
     Failed(#[source] std::sync::Arc<Fault>),
     #[error("epoch {epoch} cannot be promised, {promised} already is")]
     PromiseGoesBack { epoch: Epoch, promised: Epoch },
+    /// A bug in the caller, or corruption: stop, keep the evidence.
+    #[error("the log cannot be cut off after {after}: {what}")]
+    Cut { after: LogPoint, what: String },
+    #[error("cannot write {}", .file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+/// Entries could not be read from the log.
+#[derive(Debug, Error)]
+pub enum ReadLogError {
+    /// Get an image: this log begins later.
+    #[error("entry {after} is not in the log any more, which begins after {first}")]
+    Gone { after: Sn, first: Sn },
+    /// Another try may help: the log is being cut, the entry is not durable yet, or the disk has failed.
+    #[error("the log could not be read after entry {after}: {reason}")]
+    Failed { after: Sn, reason: String },
+}
+
+/// A staged image cannot be used, or cannot be written.
+#[derive(Debug, Error)]
+pub enum StagingError {
+    /// Write what is asked for.
+    #[error("the next chunk is at {expected}, not at {found}")]
+    Offset { expected: u64, found: u64 },
+    /// Begin again, perhaps from another source.
+    #[error("the staged image {} is not the one that was asked for: {what}", .file.display())]
+    Verify { file: PathBuf, what: String },
+    /// Drop the staged image: the log has gone on beyond it.
+    #[error("the staged image is of {at}, this log has committed up to {committed}")]
+    Outdated { at: Sn, committed: Sn },
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Look at the disk.
     #[error("cannot write {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
 }

@@ -365,6 +365,28 @@ impl Shared {
         fault
     }
 
+    /// Waits until all that was taken is durable, or never will be. Callbacks may still be on their way.
+    pub(crate) fn wait_until_written(&self) {
+        let mut inner = self.inner.lock();
+        while inner.fault.is_none()
+            && !(inner.waiting.is_empty() && inner.flights.is_empty() && !inner.rolling)
+        {
+            self.changed.wait(&mut inner);
+        }
+    }
+
+    /// Writes down what is known to have committed.
+    pub(crate) fn persist_commit(&self) -> Result<(), StateError> {
+        let known = {
+            let inner = self.inner.lock();
+            inner.known_commit.min(inner.durable)
+        };
+        if known <= self.file.lock().state.known_commit {
+            return Ok(());
+        }
+        self.change_state(|_| {}).map(drop)
+    }
+
     /// Changes the member's state and makes it durable, together with what is written lazily.
     pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
         let mut file = self.file.lock();

@@ -5,10 +5,11 @@ use crate::{
     store::IMAGES,
 };
 use base::{LogPoint, Sn};
-use env::OpenMode;
+use env::{File, OpenMode};
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// How much log there was when images were begun.
@@ -80,6 +81,17 @@ impl Shared {
             return Err(fail("another sha256".into()));
         }
         Ok(())
+    }
+
+    pub(crate) fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>> {
+        let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+        let file = self.env.disk.open(&path, OpenMode::Read)?;
+        let found = file.length()?;
+        if found != checkpoint.file_bytes {
+            let what = format!("{} has {found} bytes, not {}", path.display(), checkpoint.file_bytes);
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
+        Ok(file)
     }
 
     pub(crate) fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {

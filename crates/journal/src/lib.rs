@@ -19,24 +19,33 @@
 pub mod append;
 pub mod block;
 pub mod checkpoint;
+mod cut;
 pub mod error;
 mod flow;
 pub mod image;
 mod keeping;
 pub mod member_state;
 mod proof;
+mod read;
 pub mod record;
 pub mod recovery;
+mod room;
 pub mod scan;
 mod segment;
 pub mod settings;
+pub mod staging;
 pub mod store;
 
 pub use append::{AppendDone, Journal};
 pub use checkpoint::Checkpoint;
-pub use error::{AppendError, Fault, FormatError, ImageError, OpenError, RecoverError, StateError};
+pub use error::{
+    AppendError, Fault, FormatError, ImageError, OpenError, ReadLogError, RecoverError, StagingError,
+    StateError,
+};
 pub use image::{ImageReader, ImageWriter};
-pub use member_state::MemberState;
+pub use member_state::{MemberState, NextStart};
 pub use recovery::{ApplyError, Finding, Recovered, Recovery};
+pub use room::Room;
 pub use settings::{Identity, Settings};
-pub use store::{accept_fault, format, open};
+pub use staging::{Staged, StagedImage};
+pub use store::{accept_fault, distrust, format, open};

@@ -1,12 +1,13 @@
 //! What a member must remember about itself, in two copies.
 //!
 //! ```text
-//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (1)
+//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (2)
 //! 16  count of writes   24  group   28  member   32  store uuid (16)
 //! 48  promised   56  known commit   64  boot   72  next   80  generation
 //! 88  length of the cluster id (1), the cluster id
 //!     length of the fault note (2, 0: none), the fault note
 //!     count of checkpoints (1), each 65 bytes
+//!     flags (1): 1 suspect, 2 discard at the next start, 4 install at the next start; not in version 1
 //! ```
 //!
 //! A change is written to both copies, one after the other, before it counts; so either alone carries all
@@ -25,7 +26,10 @@ use std::{
 };
 
 const MAGIC: [u8; 8] = *b"CLOVMEMB";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+const SUSPECT: u8 = 1;
+const DISCARD: u8 = 2;
+const INSTALL: u8 = 4;
 pub const FILE_NAMES: [&str; 2] = ["member.0", "member.1"];
 const TEMPORARY: &str = "member.tmp";
 const FILE_BYTES_MAX: u64 = 4096;
@@ -51,6 +55,24 @@ pub struct MemberState {
     pub fault_note: Option<String>,
     /// The last two committed checkpoints, oldest first.
     pub checkpoints: Vec<Checkpoint>,
+    /// A torn tail was found, and no active has vouched for the log's end since: an entry that this member had
+    /// acknowledged may be missing.
+    pub is_suspect: bool,
+    /// What the next start does with this store before it reads it.
+    pub next_start: NextStart,
+}
+
+/// What becomes of a store at its next start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NextStart {
+    /// It is read back.
+    #[default]
+    Recover,
+    /// Its log and images are put aside: the store is empty from then on.
+    Discard,
+    /// The staged image replaces its log and images. Where that image cannot be used, the store is empty and
+    /// of a new generation.
+    Install,
 }
 
 impl MemberState {
@@ -78,6 +100,12 @@ impl MemberState {
         for checkpoint in &self.checkpoints {
             bytes.put_slice(&checkpoint.encode());
         }
+        let next_start = match self.next_start {
+            NextStart::Recover => 0,
+            NextStart::Discard => DISCARD,
+            NextStart::Install => INSTALL,
+        };
+        bytes.put_u8(next_start | if self.is_suspect { SUSPECT } else { 0 });
         let crc = crc32c::crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -93,8 +121,8 @@ impl MemberState {
             return Err(format!("checksum {found:08x} where {written:08x} is written"));
         }
         let version = u32_at(bytes, 12);
-        if version != VERSION {
-            return Err(format!("format version {version} where {VERSION} is supported"));
+        if !(1..=VERSION).contains(&version) {
+            return Err(format!("format version {version} where up to {VERSION} is supported"));
         }
         let mut rest = &bytes[88..];
         let short = || "its fields are longer than the file".to_owned();
@@ -103,9 +131,18 @@ impl MemberState {
         let length = rest.try_get_u16_le().map_err(|_| short())? as usize;
         let note = take_text(&mut rest, length).ok_or_else(short)?;
         let count = rest.try_get_u8().map_err(|_| short())? as usize;
-        if count > CHECKPOINTS_MAX || rest.len() != count * Checkpoint::ENCODED_BYTES {
+        let flag_bytes = usize::from(version > 1);
+        if count > CHECKPOINTS_MAX || rest.len() != count * Checkpoint::ENCODED_BYTES + flag_bytes {
             return Err(format!("{count} checkpoints in {} bytes", rest.len()));
         }
+        let (rest, flags) = rest.split_at(count * Checkpoint::ENCODED_BYTES);
+        let flags = flags.first().copied().unwrap_or(0);
+        let next_start = match flags & !SUSPECT {
+            0 => NextStart::Recover,
+            DISCARD => NextStart::Discard,
+            INSTALL => NextStart::Install,
+            other => return Err(format!("flags {other:#04x} that this program does not know")),
+        };
         let checkpoints = rest
             .chunks_exact(Checkpoint::ENCODED_BYTES)
             .map(|chunk| {
@@ -126,6 +163,8 @@ impl MemberState {
             generation: u64_at(bytes, 80),
             fault_note: (!note.is_empty()).then_some(note),
             checkpoints,
+            is_suspect: flags & SUSPECT != 0,
+            next_start,
         };
         Ok((state, u64_at(bytes, 16)))
     }

@@ -30,8 +30,14 @@ pub struct Finding {
 /// What stands after recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// The last entry of the log.
+    /// The last entry of the log, the tail included.
     pub end: LogPoint,
+    /// Everything up to here has committed and was given to `apply`, or is in the image.
+    pub base: LogPoint,
+    /// The entries after `base`: durable here, not known to have committed, not given to `apply`.
+    pub tail: Vec<Entry>,
+    /// A torn tail was found now or earlier, and nobody has vouched for the log's end since.
+    pub is_suspect: bool,
     /// Entries given to `apply`.
     pub replayed: u64,
     pub findings: Vec<Finding>,
@@ -186,8 +192,9 @@ impl Recovery {
         Ok(value)
     }
 
-    /// Gives every entry after the image to `apply`, in order, seals what was open, and opens the log for
-    /// appends. An error from `apply` ends recovery.
+    /// Gives every entry after the image that is known to have committed to `apply`, in order; the others come
+    /// back as [`Recovered::tail`]. Seals what was open, and opens the log for appends. An error from `apply`
+    /// ends recovery.
     ///
     /// Nothing on the disk is changed before all entries were read; then this start is counted.
     pub fn replay(
@@ -199,8 +206,8 @@ impl Recovery {
             "the image comes before the entries after it"
         );
         let segments = std::mem::take(&mut self.segments);
-        let mut walk =
-            Walk { at: None, replayed: 0, log_bytes: 0, checkpoints: Vec::new(), promised: Epoch(0) };
+        let known_commit = self.file.state.known_commit.max(self.from.id.sn);
+        let mut walk = Walk::new(self.from, known_commit);
         let mut to_seal = Vec::new();
         // Segments that the image has made superfluous need not be read.
         let first =
@@ -215,6 +222,12 @@ impl Recovery {
         }
         let end = walk.at.unwrap_or(self.from);
         self.check_end(end, segments.last())?;
+        let is_torn = std::mem::take(&mut walk.is_torn);
+        if is_torn && !self.file.state.is_suspect {
+            // Noted before the traces of it are removed.
+            self.file.state.is_suspect = true;
+            self.store_state()?;
+        }
         for (segment, scanned) in to_seal {
             self.seal(segment, &scanned)?;
         }
@@ -223,14 +236,21 @@ impl Recovery {
         state.boot += 1;
         state.next = Sn(end.id.sn.0 + 1);
         for checkpoint in walk.checkpoints {
-            // Committed, since a group of one reads back only what it may keep; usable, if its file is there.
+            // Only those that have committed are here; usable, if its file is there.
             let path = self.directory.join(IMAGES).join(checkpoint.file_name());
             if self.env.disk.exists(&path).unwrap_or(false) {
                 state.add_checkpoint(checkpoint);
             }
         }
-        self.file.store(&*self.env.disk).map_err(|(file, source)| RecoverError::Io { file, source })?;
-        let recovered = Recovered { end, replayed: walk.replayed, findings: self.findings };
+        self.store_state()?;
+        let recovered = Recovered {
+            end,
+            base: walk.base,
+            tail: walk.tail,
+            is_suspect: self.file.state.is_suspect,
+            replayed: walk.replayed,
+            findings: self.findings,
+        };
         let journal = Journal::open(Opened {
             env: self.env,
             directory: self.directory,
@@ -279,14 +299,21 @@ impl Recovery {
             if id.sn <= from.id.sn {
                 return Ok(());
             }
+            walk.promised = walk.promised.max(id.epoch);
+            walk.log_bytes += crate::record::record_bytes(entry.payload.len()) as u64;
+            if id.sn > walk.known_commit {
+                // A copy: the entry may stay for long, the segment need not.
+                let payload = Bytes::copy_from_slice(&entry.payload);
+                walk.tail.push(Entry { payload, ..entry });
+                return Ok(());
+            }
             if entry.kind == EntryKind::Checkpoint
                 && let Some(checkpoint) = Checkpoint::decode(&entry.payload)
             {
                 walk.checkpoints.push(checkpoint);
             }
             walk.replayed += 1;
-            walk.promised = walk.promised.max(id.epoch);
-            walk.log_bytes += crate::record::record_bytes(entry.payload.len()) as u64;
+            walk.base = entry.point();
             apply(entry).map_err(|source| RecoverError::Apply {
                 file: segment.path.clone(),
                 offset,
@@ -319,15 +346,18 @@ impl Recovery {
                 return Err(refuse(offset, expected, "nothing intact".into()));
             }
             End::Open { .. } => {}
-            End::Torn { offset } => self.findings.push(Finding {
-                file: segment.path.clone(),
-                offset,
-                what: format!(
-                    "the write of entry {} was cut off before it was durable; the log ends with {}",
-                    scanned.last.id.sn.0 + 1,
-                    scanned.last.id
-                ),
-            }),
+            End::Torn { offset } => {
+                walk.is_torn = true;
+                self.findings.push(Finding {
+                    file: segment.path.clone(),
+                    offset,
+                    what: format!(
+                        "the write of entry {} was cut off before it was durable; the log ends with {}",
+                        scanned.last.id.sn.0 + 1,
+                        scanned.last.id
+                    ),
+                });
+            }
         }
         for offset in &scanned.dirty_padding {
             let what =
@@ -356,6 +386,10 @@ impl Recovery {
         let mut bytes = vec![0; length as usize];
         env::disk::read_exact_at(&*file, &mut bytes, 0).map_err(io)?;
         Ok(bytes.into())
+    }
+
+    fn store_state(&mut self) -> Result<(), RecoverError> {
+        self.file.store(&*self.env.disk).map_err(|(file, source)| RecoverError::Io { file, source })
     }
 
     /// What was durable once must be there.
@@ -444,9 +478,31 @@ impl Recovery {
 /// Where a walk over the segments stands.
 struct Walk {
     at: Option<LogPoint>,
+    /// Entries above it are not known to have committed.
+    known_commit: Sn,
+    base: LogPoint,
+    tail: Vec<Entry>,
     replayed: u64,
     log_bytes: u64,
+    /// Committed ones.
     checkpoints: Vec<Checkpoint>,
     /// The highest epoch of an entry.
     promised: Epoch,
+    is_torn: bool,
+}
+
+impl Walk {
+    fn new(from: LogPoint, known_commit: Sn) -> Self {
+        Self {
+            at: None,
+            known_commit,
+            base: from,
+            tail: Vec::new(),
+            replayed: 0,
+            log_bytes: 0,
+            checkpoints: Vec::new(),
+            promised: Epoch(0),
+            is_torn: false,
+        }
+    }
 }

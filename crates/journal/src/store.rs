@@ -10,7 +10,7 @@
 //! ```
 
 use crate::{
-    FormatError, Identity, MemberState, OpenError, Recovery, Settings,
+    FormatError, Identity, MemberState, NextStart, OpenError, Recovery, Settings,
     member_state::{FILE_NAMES, LoadError, StateFile},
     record::BLOCK_BYTES,
 };
@@ -48,6 +48,8 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
         generation: 0,
         fault_note: None,
         checkpoints: Vec::new(),
+        is_suspect: false,
+        next_start: NextStart::Recover,
     };
     let mut file = StateFile { directory: directory.to_owned(), state, writes: 0 };
     file.store(&*env.disk).map_err(|(file, source)| FormatError::Io { file, source })?;
@@ -90,6 +92,18 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Option<String>, OpenE
     file.state.next = Sn(1);
     file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
     Ok(note)
+}
+
+/// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next
+/// start finds it empty. For a member of a group whose others have what it had. Returns the new generation.
+pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenError> {
+    tracing::warn!(store = %directory.display(), reason, "this store is not believed any more");
+    let (mut file, _) = load_state(env, directory)?;
+    file.state.fault_note = None;
+    file.state.generation += 1;
+    file.state.next_start = NextStart::Discard;
+    file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
+    Ok(file.state.generation)
 }
 
 fn load_state(

@@ -66,12 +66,14 @@ fn a_store_of_version_1_opens() {
         .expect("it has an image");
     assert_eq!((at.id.to_string().as_str(), image.as_str()), ("1-3", "everything up to three"));
     let mut entries = Vec::new();
+    let line = |entry: &Entry| (entry.id.to_string(), entry.kind, entry.payload.len());
     let (journal, recovered) = recovery
         .replay(|entry| {
-            entries.push((entry.id.to_string(), entry.kind, entry.payload.len()));
+            entries.push(line(&entry));
             Ok(())
         })
         .unwrap();
+    entries.extend(recovered.tail.iter().map(line));
     assert_eq!(recovered.findings, []);
     let expected = [
         ("1-4", EntryKind::Checkpoint, 65),

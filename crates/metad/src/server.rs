@@ -204,6 +204,14 @@ fn recover(env: Env, config: MetaConfig) -> Result<Arc<Core>, StartError> {
         }
     };
     let (journal, recovered) = recovery.replay(|entry| replay_entry(&mut namespace, &entry))?;
+    for entry in &recovered.tail {
+        replay_entry(&mut namespace, entry).map_err(|source| journal::RecoverError::Apply {
+            file: layout.store.clone(),
+            offset: 0,
+            id: entry.id,
+            source,
+        })?;
+    }
     for finding in &recovered.findings {
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }

@@ -95,12 +95,16 @@ impl Server {
             }
             None => Namespace::new(seed, "hdfs", "supergroup", Timestamp::from_ms(1)),
         };
-        let (journal, recovered) = recovery.replay(|entry| {
+        let replay = |namespace: &mut Namespace, entry: &Entry| {
             check::equal_state_at_equal_sn::check_point(history, entry.point());
-            apply(&mut namespace, &entry)?;
+            apply(namespace, entry)?;
             check::equal_state_at_equal_sn::check(history, entry.id, namespace.digest());
             Ok(())
-        })?;
+        };
+        let (journal, recovered) = recovery.replay(|entry| replay(&mut namespace, &entry))?;
+        for entry in &recovered.tail {
+            replay(&mut namespace, entry).map_err(|error: journal::ApplyError| anyhow::anyhow!(error))?;
+        }
         for finding in &recovered.findings {
             history.note(format!(
                 "found: {} ({} at {})",

@@ -17,14 +17,18 @@ fn sample() -> MemberState {
         generation: 1,
         fault_note: Some("sync failed".into()),
         checkpoints: vec![checkpoint(10), checkpoint(20)],
+        is_suspect: true,
+        next_start: NextStart::Install,
     }
 }
 
 #[test]
 fn the_state_reads_back() {
     for note in [None, Some("fsync: no".to_owned())] {
-        let state = MemberState { fault_note: note, ..sample() };
-        assert_eq!(MemberState::decode(&state.encode(9)), Ok((state, 9)));
+        for next_start in [NextStart::Recover, NextStart::Discard, NextStart::Install] {
+            let state = MemberState { fault_note: note.clone(), next_start, ..sample() };
+            assert_eq!(MemberState::decode(&state.encode(9)), Ok((state, 9)));
+        }
     }
 }
 

@@ -1,0 +1,30 @@
+//! How much the disk can still take.
+
+use crate::Journal;
+use std::io;
+
+/// What is left on the disk of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub free_bytes: u64,
+    /// Fewer than two segments and the reserve are free. An active hands over, a standby asks to be removed
+    /// from the in-sync set; entries are still taken as long as they fit.
+    pub is_low: bool,
+}
+
+impl Journal {
+    /// Looks at the disk. Cheap enough for once a second.
+    pub fn room(&self) -> io::Result<Room> {
+        self.shared().room()
+    }
+}
+
+impl crate::flow::Shared {
+    fn room(&self) -> io::Result<Room> {
+        let disk = &*self.env.disk;
+        let free_bytes = disk.space(&self.log_directory())?.free_bytes;
+        let spare = disk.length(&self.log_directory().join(crate::segment::SPARE)).unwrap_or(0);
+        let needed = self.settings.reserve_bytes + 2 * self.settings.segment_bytes;
+        Ok(Room { free_bytes, is_low: free_bytes + spare < needed })
+    }
+}
