@@ -51,20 +51,45 @@ impl Call {
 /// client never waits for a reply that nobody will send.
 #[must_use = "a call wants an answer"]
 pub struct Replier {
-    to: ReplyTo,
     /// Taken by the answer.
-    outbox: Option<Arc<Outbox>>,
+    way: Option<Way>,
+    state_id: Option<i64>,
+}
+
+/// Where an answer goes.
+enum Way {
+    Connection(ReplyTo, Arc<Outbox>),
+    Captured(Box<dyn FnOnce(Answer) + Send>),
+}
+
+/// What a service has answered to a call that came on no connection of its own.
+#[derive(Debug)]
+pub struct Answer {
+    /// The bytes of the response message.
+    pub result: Result<Bytes, RpcError>,
+    pub state_id: Option<i64>,
 }
 
 impl Replier {
     /// `None` where the connection has ended.
     pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>) -> Option<Self> {
-        outbox.expect_one().then(|| Self { to, outbox: Some(Arc::clone(outbox)) })
+        let state_id = to.state_id;
+        outbox.expect_one().then(|| Self { way: Some(Way::Connection(to, Arc::clone(outbox))), state_id })
+    }
+
+    /// For a call that came in another call's wrapping: `take` gets the answer.
+    pub fn captured(take: impl FnOnce(Answer) + Send + 'static) -> Self {
+        Self { way: Some(Way::Captured(Box::new(take))), state_id: None }
+    }
+
+    /// Whether nobody waits for the answer any more: the client has closed the connection, or it broke.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(&self.way, Some(Way::Connection(_, outbox)) if outbox.is_abandoned())
     }
 
     /// The state of the namespace that the reply will show, for clients that read from standbys.
     pub fn set_state_id(&mut self, state_id: i64) {
-        self.to.state_id = Some(state_id);
+        self.state_id = Some(state_id);
     }
 
     pub fn ok(self, response: &impl prost::Message) {
@@ -74,8 +99,16 @@ impl Replier {
     /// Answers with a response of exactly `length` bytes that `put` appends. `put` runs while the
     /// connection's replies wait, so it only copies.
     pub fn ok_encoded(mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
-        if let Some(outbox) = self.outbox.take() {
-            outbox.succeed(self.to, length, put);
+        match self.way.take() {
+            Some(Way::Connection(to, outbox)) => {
+                outbox.succeed(ReplyTo { state_id: self.state_id, ..to }, length, put);
+            }
+            Some(Way::Captured(take)) => {
+                let mut response = BytesMut::with_capacity(length);
+                put(&mut response);
+                take(Answer { result: Ok(response.freeze()), state_id: self.state_id });
+            }
+            None => {}
         }
     }
 
@@ -84,9 +117,7 @@ impl Replier {
     }
 
     pub fn error(mut self, error: RpcError) {
-        if let Some(outbox) = self.outbox.take() {
-            outbox.refuse(self.to, &error);
-        }
+        self.refuse(error);
     }
 
     /// Answers with either.
@@ -96,13 +127,24 @@ impl Replier {
             Err(error) => self.error(error),
         }
     }
+
+    fn refuse(&mut self, error: RpcError) {
+        match self.way.take() {
+            Some(Way::Connection(to, outbox)) => {
+                outbox.refuse(ReplyTo { state_id: self.state_id, ..to }, &error);
+            }
+            Some(Way::Captured(take)) => {
+                take(Answer { result: Err(error), state_id: self.state_id });
+            }
+            None => {}
+        }
+    }
 }
 
 impl Drop for Replier {
     fn drop(&mut self) {
-        if let Some(outbox) = self.outbox.take() {
-            let error = RpcError::application(proto::exception::IO, "The server gave up the call.");
-            outbox.refuse(self.to, &error);
+        if self.way.is_some() {
+            self.refuse(RpcError::application(proto::exception::IO, "The server gave up the call."));
         }
     }
 }

@@ -43,6 +43,28 @@ pub enum ErrorCode {
     FatalUnauthorized = 15,
 }
 
+impl ErrorCode {
+    const ALL: [ErrorCode; 12] = [
+        Self::Application,
+        Self::NoSuchMethod,
+        Self::NoSuchProtocol,
+        Self::RpcServer,
+        Self::SerializingResponse,
+        Self::RpcVersionMismatch,
+        Self::FatalUnknown,
+        Self::FatalUnsupportedSerialization,
+        Self::FatalInvalidRpcHeader,
+        Self::FatalDeserializingRequest,
+        Self::FatalVersionMismatch,
+        Self::FatalUnauthorized,
+    ];
+
+    /// The code with this number on the wire.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| *code as u32 == number)
+    }
+}
+
 /// What of a call its reply repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyTo {

@@ -186,6 +186,7 @@ impl Connection {
         match self.stream.try_read_buf(&mut self.inbox) {
             Ok(0) => {
                 self.deaf = true;
+                self.outbox.leave();
                 Ok(())
             }
             Ok(_) => {

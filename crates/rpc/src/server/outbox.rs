@@ -28,6 +28,8 @@ struct State {
     ended: bool,
     /// The server is shutting down.
     shut: bool,
+    /// The client has closed its side: it may still read, though hardly any does.
+    left: bool,
 }
 
 /// What the connection's task finds when it looks.
@@ -109,6 +111,16 @@ impl Outbox {
     /// The task is awake: no need to wake it.
     pub(crate) fn attend(&self) {
         self.state.lock().attended = true;
+    }
+
+    /// The client sends no more.
+    pub(crate) fn leave(&self) {
+        self.state.lock().left = true;
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        let state = self.state.lock();
+        state.ended || state.left
     }
 
     pub(crate) async fn woken(&self) {

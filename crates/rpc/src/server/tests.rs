@@ -527,3 +527,64 @@ async fn shutdown_closes_connections_and_the_port() {
     assert!(response.result);
     drop(server);
 }
+
+/// Keeps every call, and tells the test.
+struct Keeper(std::sync::mpsc::Sender<Replier>);
+
+impl Service for Keeper {
+    fn protocols(&self) -> &[(&'static str, u64)] {
+        &[(protocol::CLIENT_NAMENODE, 1)]
+    }
+
+    fn call(&self, _: Call, reply: Replier) {
+        let _ = self.0.send(reply);
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_client_has_left_is_known_as_abandoned() {
+    let (sender, kept) = std::sync::mpsc::channel();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = Server::bind(ServerConfig::new(address, Arc::new(Keeper(sender)))).unwrap();
+    let client = client(&server);
+    let caller = client.clone();
+    let call = tokio::spawn(async move {
+        caller.call::<_, MkdirsResponseProto>("mkdirs", &mkdirs("/a")).await.map(|answer| answer.result)
+    });
+    let reply = loop {
+        match kept.try_recv() {
+            Ok(reply) => break reply,
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    assert!(!reply.is_abandoned());
+    call.abort();
+    let _ = call.await;
+    client.disconnect();
+    let began = Instant::now();
+    while !reply.is_abandoned() {
+        assert!(began.elapsed() < Duration::from_secs(10), "the client's end was not noticed");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn a_captured_answer_is_given_once_in_every_way() {
+    let answer = |act: fn(Replier)| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        act(Replier::captured(move |answer| sender.send(answer).unwrap()));
+        let answer = receiver.recv().unwrap();
+        assert!(receiver.recv().is_err(), "answered twice");
+        answer
+    };
+    let done = answer(|mut reply| {
+        reply.set_state_id(7);
+        reply.ok(&MkdirsResponseProto { result: true });
+    });
+    assert_eq!(done.result.unwrap(), MkdirsResponseProto { result: true }.encode_to_vec());
+    assert_eq!(done.state_id, Some(7));
+    let refused = answer(|reply| reply.fs_error(&FsError::NotFound("/a".into()))).result.unwrap_err();
+    assert_eq!(refused.class, "java.io.FileNotFoundException");
+    let dropped = answer(drop).result.unwrap_err();
+    assert_eq!(dropped.message, "The server gave up the call.");
+}
