@@ -92,7 +92,7 @@ fn make(args: &Args, env: &Env, config: &metad::MetaConfig) -> anyhow::Result<()
             args.dir.display()
         );
     }
-    let cluster = metad::format(env, &config.name_directory, None, config.rpc_address.ip())?;
+    let cluster = metad::format(env, &config.name_directory, None, config.rpc_address.ip(), &config.group)?;
     eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     Ok(())
 }

@@ -69,7 +69,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn make(args: Format) -> anyhow::Result<ExitCode> {
     let config = config::meta::config(&args.serve.settings()?, &user::of_this_process()?)?;
     let address = config.rpc_address.ip();
-    let cluster = metad::format(&Env::production(), &config.name_directory, args.cluster_id, address)?;
+    let (env, directory) = (Env::production(), &config.name_directory);
+    let cluster = metad::format(&env, directory, args.cluster_id, address, &config.group)?;
     println!("Made cluster {} in {}.", cluster.cluster_id, config.name_directory.display());
     println!("Block pool:  {}", cluster.block_pool);
     println!(

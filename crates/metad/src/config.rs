@@ -1,7 +1,9 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
+use base::MemberId;
+use coord::Coordinator;
 use namespace::Limits;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc};
 
 #[derive(Clone, Debug)]
 pub struct MetaConfig {
@@ -24,6 +26,71 @@ pub struct MetaConfig {
     pub call_queue: CallLimits,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
+    pub group: GroupConfig,
+}
+
+/// This server's place in its group. The default is a group of one.
+#[derive(Clone, Debug)]
+pub struct GroupConfig {
+    pub member: MemberId,
+    /// The size of the in-sync set below which nothing commits. None: two, or one in a group of one.
+    pub in_sync_min: Option<u32>,
+    /// All members of a new group. Used when it is made; afterwards the coordinator's view says who is in it.
+    pub members: Vec<MemberId>,
+    /// Where the other members reach this one. None: there are no others.
+    pub peer_address: Option<SocketAddr>,
+    pub advertised: Advertised,
+    pub coordinator: CoordinatorConfig,
+    pub timing: group::Settings,
+    /// How long a call may wait here while no active is known. Shorter than the clients' own patience.
+    pub hold_ms: u64,
+    /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
+    /// was drawn when the cluster was made, which the coordinator keeps for those who join.
+    pub secret: Option<PathBuf>,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            member: MemberId(1),
+            in_sync_min: None,
+            members: vec![MemberId(1)],
+            peer_address: None,
+            advertised: Advertised::default(),
+            coordinator: CoordinatorConfig::Embedded,
+            timing: group::Settings::default(),
+            hold_ms: 8_000,
+            secret: None,
+        }
+    }
+}
+
+/// The `host:port` that others are told, where it is not the one listened on.
+#[derive(Clone, Debug, Default)]
+pub struct Advertised {
+    pub peer: Option<String>,
+    pub rpc: Option<String>,
+    pub http: Option<String>,
+}
+
+/// Who keeps the group's view.
+#[derive(Clone)]
+pub enum CoordinatorConfig {
+    /// A file beside the journal; for a group of one.
+    Embedded,
+    /// One that is open already, for several members in one process.
+    Shared(Arc<dyn Coordinator>),
+    ZooKeeper(coord::ZooKeeperConfig),
+}
+
+impl fmt::Debug for CoordinatorConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("Embedded"),
+            Self::Shared(_) => f.write_str("Shared"),
+            Self::ZooKeeper(config) => write!(f, "ZooKeeper({})", config.servers),
+        }
+    }
 }
 
 /// What a client that says nothing gets, and what it is told by `getServerDefaults`.

@@ -11,7 +11,7 @@ use std::{
 };
 use thiserror::Error;
 
-use crate::core::Cluster;
+use crate::{config::GroupConfig, core::Cluster};
 
 /// The one group that there is so far.
 pub const GROUP: GroupId = GroupId(1);
@@ -56,6 +56,8 @@ pub enum FormatError {
     OpenCoordinator(#[from] coord::OpenError),
     #[error("the coordinator refused the group's first view: {0}")]
     Coordinator(#[from] coord::ChangeError),
+    #[error("groups of several members are not built yet")]
+    NotBuilt,
 }
 
 /// Why a name directory could not be read.
@@ -70,13 +72,17 @@ pub enum ClusterError {
 }
 
 /// Makes a cluster in a directory that is empty or does not exist. `address` becomes part of the block
-/// pool's name, as in HDFS.
+/// pool's name, as in HDFS. This member is the only one in sync; the others [`join`].
 pub fn format(
     env: &Env,
     name_directory: &Path,
     cluster_id: Option<String>,
     address: IpAddr,
+    group: &GroupConfig,
 ) -> Result<Cluster, FormatError> {
+    if group.members != [MEMBER] {
+        return Err(FormatError::NotBuilt);
+    }
     let layout = Layout::of(name_directory);
     let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
     env.disk.create_directory(name_directory).map_err(io)?;
@@ -105,6 +111,13 @@ pub fn format(
     // Last: a directory with this file is whole.
     write_cluster(env, &layout, &cluster).map_err(io)?;
     Ok(cluster)
+}
+
+/// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
+/// is called is read from the coordinator. The member starts as a junior and is renewed by the others.
+pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
+    let _ = (env, name_directory, group);
+    Err(FormatError::NotBuilt)
 }
 
 fn random_uuid(env: &Env) -> uuid::Uuid {
@@ -172,12 +185,12 @@ mod tests {
         let missing = read_cluster(&env, directory.path());
         assert!(matches!(missing, Err(ClusterError::Missing(_))), "{missing:?}");
 
-        let made = format(&env, directory.path(), None, address).unwrap();
+        let made = format(&env, directory.path(), None, address, &GroupConfig::default()).unwrap();
         let read = read_cluster(&env, directory.path()).unwrap();
         assert_eq!((&made.cluster_id, &made.block_pool), (&read.cluster_id, &read.block_pool));
         assert!(made.cluster_id.starts_with("CID-") && made.block_pool.starts_with("BP-"));
 
-        let again = format(&env, directory.path(), None, address).unwrap_err();
+        let again = format(&env, directory.path(), None, address, &GroupConfig::default()).unwrap_err();
         assert!(again.to_string().contains("is not empty"), "{again}");
     }
 

@@ -19,11 +19,14 @@ mod ha_protocol;
 mod metrics;
 mod namenode_protocol;
 mod replica;
+mod run;
 mod server;
 mod turn;
 mod uncommitted;
 
 pub use crate::core::Cluster;
-pub use config::{CallLimits, FileDefaults, MetaConfig};
-pub use format::{ClusterError, FormatError, format, read_cluster};
+pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
+pub use format::{ClusterError, FormatError, format, join, read_cluster};
+pub use replica::{Replica, Standing};
+pub use run::{Ended, RunError, run};
 pub use server::{MetaServer, StartError};

@@ -1,11 +1,11 @@
 //! Drives this server's membership in its group: steps the machine, carries out what it asks for.
 
 use crate::commit::CommitWatch;
-use base::{EntryKind, Epoch, GroupId, GroupView, LogPoint, MemberStore};
+use base::{EntryKind, Epoch, GroupId, GroupView, LogPoint, MemberId, MemberStore};
 use bytes::Bytes;
-use coord::{ChangeError, Coordinator, Version};
+use coord::{ChangeError, Coordinator, MemberRecord, Version};
 use env::Env;
-use group::{ChangeFailed, Effects, Input, Member, Outgoing, Proposal, Restored, Role};
+use group::{ChangeFailed, Effects, Input, Member, Order, Outgoing, Proposal, Restored, Role};
 use journal::Journal;
 use parking_lot::Mutex;
 use std::{
@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 use thiserror::Error;
+use tokio::sync::watch;
 
 #[derive(Debug, Error)]
 pub enum ClaimError {
@@ -41,7 +42,28 @@ struct Shared {
     coordinator: Arc<dyn Coordinator>,
     commit: Arc<CommitWatch>,
     epoch: AtomicU64,
+    me: MemberStore,
+    standing: watch::Sender<Standing>,
 }
+
+/// What this member is at the moment, for those who act on a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub role: Role,
+    /// The epoch of the view last seen.
+    pub epoch: Epoch,
+    /// Who leads, as far as is known here.
+    pub active: Option<MemberId>,
+}
+
+impl Standing {
+    pub fn is_serving(&self) -> bool {
+        matches!(self.role, Role::Serving { .. })
+    }
+}
+
+/// Called once with the answer to an order, on any thread.
+pub type OrderDone = Box<dyn FnOnce(Result<String, String>) + Send>;
 
 impl Replica {
     pub fn new(
@@ -55,6 +77,8 @@ impl Replica {
     ) -> Self {
         let member = Member::new(group::Settings::default(), me, restored, env.clock.moment());
         let epoch = AtomicU64::new(restored.promised.0);
+        let standing =
+            watch::Sender::new(Standing { role: Role::Following, epoch: restored.promised, active: None });
         Self {
             shared: Arc::new(Shared {
                 env,
@@ -64,6 +88,8 @@ impl Replica {
                 coordinator,
                 commit,
                 epoch,
+                me,
+                standing,
             }),
         }
     }
@@ -103,6 +129,42 @@ impl Replica {
 
     pub fn role(&self) -> Role {
         self.shared.member.lock().role().clone()
+    }
+
+    pub fn me(&self) -> MemberStore {
+        self.shared.me
+    }
+
+    /// Role and active as published: whatever committed before the role changed has been applied.
+    pub fn standing(&self) -> Standing {
+        self.shared.standing.borrow().clone()
+    }
+
+    /// Sees every change of the standing, or at least the last one.
+    pub fn subscribe(&self) -> watch::Receiver<Standing> {
+        self.shared.standing.subscribe()
+    }
+
+    /// Who leads, as far as is known here, and where it is reached.
+    pub fn active(&self) -> Option<(MemberId, MemberRecord)> {
+        None
+    }
+
+    /// Whether an answer that was evaluated before this call may be sent: nobody else can have been elected
+    /// yet. Where this is false while the member serves, [`Replica::confirm`] may still prove it.
+    pub fn may_answer(&self) -> bool {
+        self.shared.standing.borrow().is_serving()
+    }
+
+    /// Asks the coordinator whether the view is still the one in which this member is active.
+    pub fn confirm(&self, done: impl FnOnce(Result<(), String>) + Send + 'static) {
+        done(if self.may_answer() { Ok(()) } else { Err("this member is not active".into()) });
+    }
+
+    /// An operator's order; `done` hears what became of it.
+    pub fn order(&self, order: Order, done: OrderDone) {
+        let _ = order;
+        done(Err("a group of several members is not built yet".into()));
     }
 
     pub fn journal(&self) -> &Journal {
@@ -186,6 +248,11 @@ impl Shared {
             if let Role::Serving { epoch } | Role::Starting { epoch } = role {
                 self.epoch.store(epoch.0, Ordering::Release);
             }
+            self.standing.send_replace(Standing {
+                role: role.clone(),
+                epoch: Epoch(self.epoch.load(Ordering::Acquire)),
+                active: Some(self.me.member),
+            });
             if let Role::Stopped { reason } = role {
                 self.commit.fail(&reason);
             }

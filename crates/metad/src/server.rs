@@ -8,6 +8,7 @@ use crate::{
     format::{self, ClusterError, Layout},
     ha_protocol, namenode_protocol,
     replica::{ClaimError, Replica},
+    run::Ended,
 };
 use ::blocks::{BlockMap, BlockState};
 use base::{EntryKind, MemberStore, TxId};
@@ -128,6 +129,16 @@ impl MetaServer {
 
     pub fn in_safe_mode(&self) -> bool {
         self.core.blocks.lock().in_safe_mode()
+    }
+
+    /// Resolves when this server cannot go on.
+    pub async fn ended(&self) -> Ended {
+        Ended::Failed(self.failed().await)
+    }
+
+    /// This server's membership in its group.
+    pub fn replica(&self) -> &Replica {
+        &self.core.replica
     }
 
     /// Resolves when the journal has failed and the process had better end: the reason.

@@ -23,7 +23,14 @@ struct Cluster {
 impl Cluster {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap()).unwrap();
+        metad::format(
+            &Env::production(),
+            directory.path(),
+            None,
+            "127.0.0.1".parse().unwrap(),
+            &Default::default(),
+        )
+        .unwrap();
         let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
         let connect =
             |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
@@ -206,6 +213,7 @@ fn config(directory: &Path) -> MetaConfig {
         image_period_ms: 3_600_000,
         call_queue: Default::default(),
         racks: Vec::new(),
+        group: Default::default(),
     }
 }
 

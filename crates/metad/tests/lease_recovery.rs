@@ -52,7 +52,14 @@ impl Cluster {
     /// With one registered data server, that has reported nothing.
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap()).unwrap();
+        metad::format(
+            &Env::production(),
+            directory.path(),
+            None,
+            "127.0.0.1".parse().unwrap(),
+            &Default::default(),
+        )
+        .unwrap();
         let clock = Arc::new(SetClock::default());
         let env = Env { clock: clock.clone(), ..Env::production() };
         let config = MetaConfig {
@@ -73,6 +80,7 @@ impl Cluster {
             image_period_ms: 3_600_000,
             call_queue: Default::default(),
             racks: Vec::new(),
+            group: Default::default(),
         };
         let server = MetaServer::start(env, config).await.unwrap();
         let connect =

@@ -28,6 +28,7 @@ fn config(directory: &Path) -> MetaConfig {
         image_period_ms: 3_600_000,
         call_queue: Default::default(),
         racks: Vec::new(),
+        group: Default::default(),
     }
 }
 
@@ -65,7 +66,8 @@ async fn names(client: &rpc::Client, path: &str) -> Vec<String> {
 }
 
 fn format(directory: &Path) {
-    metad::format(&Env::production(), directory, None, "127.0.0.1".parse().unwrap()).unwrap();
+    metad::format(&Env::production(), directory, None, "127.0.0.1".parse().unwrap(), &Default::default())
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

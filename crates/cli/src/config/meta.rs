@@ -157,5 +157,6 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             frame_bytes_max: settings.number("max_request_bytes") as usize,
         },
         racks: settings.table("racks").to_vec(),
+        group: Default::default(),
     })
 }
