@@ -88,7 +88,7 @@ fn take(map: &mut BlockMap, server: u64, rows: &[ReportedReplica], now: Moment) 
     let (uuid, ip) = (format!("server-{server}"), format!("10.0.{}.{}", server / 250, server % 250));
     let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866 };
     let report =
-        map.begin_report(id, &format!("DS-{server}"), StorageType::Disk, now).expect("a known server");
+        map.begin_report(id, &format!("DS-{server}"), StorageType::Disk, 0, now).expect("a known server");
     for slice in rows.chunks(SLICE_ROWS) {
         map.report_slice(report, slice, now).expect("a report under way");
     }

@@ -36,6 +36,9 @@ pub struct Config {
     /// Rack of a host name or address (`net.topology.table.file.name`); others are on
     /// [`crate::server::DEFAULT_RACK`].
     pub racks: BTreeMap<String, String>,
+    /// Who takes over from another server copies nothing for so long: servers that are silent for the moment of
+    /// the switch, and replicas that were just being reported, are not taken for lost.
+    pub takeover_grace_ms: u64,
     /// Servers that may be known at once, dead ones included: a bound against a flood of registrations.
     pub max_servers: usize,
     /// Reports about blocks that the namespace has not told of yet, kept until it does.
@@ -59,6 +62,7 @@ impl Default for Config {
             max_report_leases: 6,
             report_lease_ms: 300_000,
             racks: BTreeMap::new(),
+            takeover_grace_ms: 30_000,
             max_servers: 60_000,
             max_postponed: 1_000_000,
             safe_mode: SafeModeConfig::default(),

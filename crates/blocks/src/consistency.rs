@@ -10,6 +10,7 @@ impl BlockMap {
         self.storages_count_their_blocks()?;
         self.reports_have_seen_only_what_is_held()?;
         self.marks_are_on_places_held()?;
+        check(self.postponed.is_consistent(), || "the tables of rows that wait agree".into())?;
         self.unfinished_blocks_have_a_construction()
     }
 

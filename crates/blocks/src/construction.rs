@@ -98,6 +98,14 @@ impl Constructions {
         }
     }
 
+    /// Whoever commands next orders them anew.
+    pub fn forget_recoveries(&mut self) {
+        for construction in self.blocks.values_mut() {
+            construction.recovering_until = None;
+            construction.asked.clear();
+        }
+    }
+
     pub fn forget_replica(&mut self, id: BlockId, place: u32) {
         if let Some(construction) = self.blocks.get_mut(&id) {
             construction.forget_place(place);

@@ -15,16 +15,24 @@ impl BlockMap {
     }
 
     /// The newest id and generation stamp that the namespace has given out, to be told after its image and
-    /// journal are read, and each time a stamp is given out without a block. Replicas with newer ids are
-    /// never deleted; reports about them wait.
+    /// journal are read, and each time a stamp is given out without a block or an epoch raises both. Replicas
+    /// with newer ids are never deleted; reports about them wait.
     pub fn set_last_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
         self.last_allocated.is_exact = true;
         self.note_allocated(id, stamp);
     }
 
+    /// Rows that waited for the stamp are taken, if their block is known: a block that is about to be told of
+    /// finds its rows still waiting.
     pub(crate) fn note_allocated(&mut self, id: BlockId, stamp: GenerationStamp) {
+        let old = self.last_allocated.stamp;
         self.last_allocated.id = self.last_allocated.id.max(id);
-        self.last_allocated.stamp = self.last_allocated.stamp.max(stamp);
+        self.last_allocated.stamp = old.max(stamp);
+        for id in self.postponed.with_stamps(old, self.last_allocated.stamp) {
+            if self.arena.find(id).is_some() {
+                self.take_postponed(id, self.latest);
+            }
+        }
     }
 
     /// A block of the namespace. `targets` are the places of its pipeline, if it is about to be written and
@@ -192,7 +200,7 @@ impl BlockMap {
         self.set_state(slot, BlockState::UnderConstruction);
         self.redundancy.queue.remove(id);
         self.redundancy.pending.remove(id);
-        self.redundancy.undecided.remove(&id);
+        self.redundancy.undecided.remove(id);
         self.arena.remove(slot);
     }
 

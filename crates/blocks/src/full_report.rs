@@ -22,6 +22,8 @@ pub struct Report {
     done: ReportDone,
     /// The report is complete, and what it did not name is forgotten when the sweeper is here.
     sweep_until: Option<Lap>,
+    /// It shows what the storage holds since its server obeys this one: see [`crate::takeover`].
+    pub is_unfenced: bool,
     /// The row before: ids often rise as slots do, and then no index need be asked.
     last: (BlockId, u32),
 }
@@ -45,22 +47,28 @@ impl Report {
 }
 
 impl BlockMap {
-    /// A report that the storage had begun before is given up.
+    /// A report that the storage had begun before is given up, and what waits about its replicas is older than
+    /// this one. `lease` is the permission that the report was sent with; 0 if none.
     pub fn begin_report(
         &mut self,
         id: ServerId,
         storage: &str,
         storage_type: StorageType,
+        lease: u64,
         _now: Moment,
     ) -> Result<ReportId, ServerError> {
         let server = self.speaker(id)?;
         let place = self.storage_named(server, storage, storage_type)?;
         let serial = self.next_serial();
+        let is_unfenced = self.is_unfenced(server, lease);
+        self.postponed.forget_place(place);
+        self.storages.get_mut(place).is_incomplete = false;
         self.storages.get_mut(place).full_report = Some(Box::new(Report {
             serial,
             seen: Seen::default(),
             done: ReportDone::default(),
             sweep_until: None,
+            is_unfenced,
             last: (BlockId(u64::MAX), 0),
         }));
         Ok(ReportId { storage: place, serial })
@@ -150,8 +158,8 @@ impl BlockMap {
     /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
     pub fn finish_report(&mut self, id: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
         let mut report = self.take_report(id)?;
+        self.note_reported(id.storage, &report);
         let storage = self.storages.get_mut(id.storage);
-        storage.stale = false;
         let server = storage.server;
         report.done.needs_sweep = storage.blocks != report.seen.count();
         let done = report.done;

@@ -53,6 +53,7 @@ mod servers;
 mod stats;
 mod storage;
 mod sweep;
+mod takeover;
 
 pub use config::{Config, SafeModeConfig};
 pub use map::BlockMap;

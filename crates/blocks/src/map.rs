@@ -15,6 +15,7 @@ use crate::{
     servers::Servers,
     storage::Storages,
     sweep::Sweeper,
+    takeover::{Takeover, Undecided},
     words::Events,
 };
 use base::{BlockId, GenerationStamp, Moment};
@@ -39,6 +40,8 @@ pub struct BlockMap {
     pub(crate) events: Events,
     /// Commands are given, not only reports taken: this server is the active one.
     pub(crate) commanding: bool,
+    /// The commanding began by taking over from another server.
+    pub(crate) takeover: Option<Takeover>,
     pub(crate) last_promise_roll: Moment,
     /// The newest moment that a call has brought, for those calls that bring none.
     pub(crate) latest: Moment,
@@ -54,7 +57,7 @@ pub(crate) struct Redundancy {
     pub corrupt: Corrupt,
     pub excess: Excess,
     /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
-    pub undecided: std::collections::BTreeSet<BlockId>,
+    pub undecided: Undecided,
     /// While a report is taken that says so: the server whose replica should go if there are too many.
     pub delete_hint: Option<u32>,
 }
@@ -97,6 +100,7 @@ impl BlockMap {
             last_allocated: LastAllocated::default(),
             events: Events::default(),
             commanding: true,
+            takeover: None,
             last_promise_roll: now,
             latest: now,
             mean_xceivers: 0.0,
@@ -170,58 +174,24 @@ impl BlockMap {
     }
 
     pub(crate) fn check_safe_mode(&mut self, now: Moment) {
-        if self.safe_mode.check(self.reported(), now) {
+        if self.safe_mode.check(self.reported(), self.commanding, now) {
             self.events.left_safe_mode = true;
             self.on_safe_mode_ended();
         }
     }
 
-    fn on_safe_mode_ended(&mut self) {
+    pub(crate) fn on_safe_mode_ended(&mut self) {
         if self.may_command() {
             self.sweeper.request_redundancy();
         }
     }
 
-    fn reported(&self) -> Reported {
+    pub(crate) fn reported(&self) -> Reported {
         Reported {
             total: self.counts.complete,
             safe: self.counts.safe,
             live_servers: self.servers.live().len(),
             future_bytes: self.counts.future_bytes,
         }
-    }
-
-    /// Whether this server commands or only listens. Who begins to command trusts no storage's contents
-    /// until it has reported in full again, and looks at every block.
-    pub fn set_commanding(&mut self, commanding: bool, now: Moment) {
-        self.latest = now;
-        if commanding == self.commanding {
-            return;
-        }
-        self.commanding = commanding;
-        self.forget_orders();
-        if commanding {
-            self.storages.iter_mut().for_each(|storage| storage.stale = true);
-            if !self.safe_mode.is_on() {
-                self.sweeper.request_redundancy();
-            }
-        }
-    }
-
-    fn forget_orders(&mut self) {
-        for server in self.servers.iter_mut() {
-            server.deletions.clear();
-            server.orders.clear();
-            server.recoveries.clear();
-        }
-        let queued: Vec<BlockId> = self.redundancy.queue.drain();
-        for id in queued {
-            if let Some(slot) = self.arena.find(id) {
-                self.arena.record_mut(slot).set_queued(false);
-            }
-        }
-        self.redundancy.pending.clear();
-        self.redundancy.excess.clear();
-        self.redundancy.undecided.clear();
     }
 }

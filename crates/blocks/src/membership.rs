@@ -44,7 +44,13 @@ impl BlockMap {
             let address = self.servers.get(index).face.registration.transfer_address();
             self.events.joined.push(address);
         }
-        self.servers.get_mut(index).lease = None;
+        let server = self.servers.get_mut(index);
+        server.lease = None;
+        // Started anew, it may not remember whom it obeyed.
+        server.has_heard = false;
+        for place in server.storages.clone() {
+            self.storages.get_mut(place).stale = true;
+        }
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
         Ok(self.servers.get(index).face.clone())
@@ -58,7 +64,11 @@ impl BlockMap {
         now: Moment,
     ) -> Result<Vec<Command>, ServerError> {
         match self.lifeline(id, heartbeat, now) {
-            Ok(index) => Ok(self.commands(index)),
+            Ok(index) if self.takes_new_reports(index) => Ok(vec![Command::Register]),
+            Ok(index) => {
+                self.servers.get_mut(index).has_heard |= self.commanding;
+                Ok(self.commands(index))
+            }
             Err(ServerError::NotRegistered(_)) => Ok(vec![Command::Register]),
             Err(error) => Err(error),
         }

@@ -1,79 +1,132 @@
-//! Reports about blocks that the namespace has not told of yet.
+//! Reports about blocks and stamps that the namespace has not told of yet.
 //!
-//! A standby hears of a replica before it reads of the block in the journal. Such rows wait here, by block,
-//! and are taken when the block is told of. There is a bound; beyond it rows are dropped, and the next full
-//! report brings them again.
+//! A standby hears of a replica before it reads of the block, or of the block's newer stamp, in the journal. Such
+//! rows wait here and are taken as soon as the namespace has come so far. Of one replica the newest row waits:
+//! whatever its server says of it later, in any report, takes the place of what waits. There is a bound; beyond it
+//! rows are dropped, and the storage is asked to report in full once there is room again.
 
 use crate::words::ReportedReplica;
-use base::BlockId;
-use std::collections::BTreeMap;
+use base::{BlockId, GenerationStamp};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 pub struct Postponed {
-    rows: BTreeMap<BlockId, Vec<(u32, ReportedReplica)>>,
-    count: usize,
+    /// By block, and by the index of the storage that holds the replica.
+    rows: BTreeMap<(BlockId, u32), ReportedReplica>,
+    /// The same rows by the stamp that the namespace has to have given out before they mean anything.
+    by_stamp: BTreeSet<(GenerationStamp, BlockId, u32)>,
+    by_place: BTreeSet<(u32, BlockId)>,
+    /// Where the next look for overdue rows begins.
+    cursor: (BlockId, u32),
     limit: usize,
 }
 
 impl Postponed {
     pub fn new(limit: usize) -> Self {
-        Self { rows: BTreeMap::new(), count: 0, limit }
+        Self {
+            rows: BTreeMap::new(),
+            by_stamp: BTreeSet::new(),
+            by_place: BTreeSet::new(),
+            cursor: Default::default(),
+            limit,
+        }
     }
 
     pub fn len(&self) -> usize {
-        self.count
+        self.rows.len()
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.rows.len() <= self.limit / 2
     }
 
     /// False if there is no room. A later row about the same replica replaces an earlier one.
     pub fn add(&mut self, place: u32, replica: ReportedReplica) -> bool {
-        let rows = self.rows.entry(replica.block.id).or_default();
-        if let Some((_, known)) = rows.iter_mut().find(|(held, _)| *held == place) {
-            *known = replica;
-            return true;
-        }
-        if self.count == self.limit {
-            if rows.is_empty() {
-                self.rows.remove(&replica.block.id);
-            }
+        let id = replica.block.id;
+        self.forget_replica(id, place);
+        if self.rows.len() >= self.limit {
             return false;
         }
-        rows.push((place, replica));
-        self.count += 1;
+        self.rows.insert((id, place), replica);
+        self.by_stamp.insert((replica.block.generation_stamp, id, place));
+        self.by_place.insert((place, id));
         true
     }
 
+    /// All rows about the block.
     pub fn take(&mut self, id: BlockId) -> Vec<(u32, ReportedReplica)> {
         if self.rows.is_empty() {
             return Vec::new();
         }
-        let rows = self.rows.remove(&id).unwrap_or_default();
-        self.count -= rows.len();
+        let rows: Vec<_> =
+            self.rows.range((id, 0)..=(id, u32::MAX)).map(|((_, at), row)| (*at, *row)).collect();
+        for (place, _) in &rows {
+            self.forget_replica(id, *place);
+        }
         rows
     }
 
-    /// Ids up to this one, at most `count` of them.
-    pub fn up_to(&self, last: BlockId, count: usize) -> Vec<BlockId> {
-        self.rows.range(..=last).map(|(id, _)| *id).take(count).collect()
+    /// Blocks with a row whose stamp is above `old` and not above `new`.
+    pub fn with_stamps(&self, old: GenerationStamp, new: GenerationStamp) -> Vec<BlockId> {
+        if self.rows.is_empty() {
+            return Vec::new();
+        }
+        let above = |stamp| (stamp, BlockId(u64::MAX), u32::MAX);
+        let rows = self.by_stamp.range((Bound::Excluded(above(old)), Bound::Included(above(new))));
+        rows.map(|(_, id, _)| *id).collect()
+    }
+
+    /// Blocks whose rows wait for nothing any more, found among the next `count` rows, in turn.
+    pub fn overdue(&mut self, last: BlockId, stamp: GenerationStamp, count: usize) -> Vec<BlockId> {
+        let rows = self.rows.range(self.cursor..).take(count);
+        let mut end = None;
+        let mut overdue = Vec::new();
+        for (at, row) in rows {
+            end = Some((at.0, at.1.saturating_add(1)));
+            if at.0 <= last && row.block.generation_stamp <= stamp && overdue.last() != Some(&at.0) {
+                overdue.push(at.0);
+            }
+        }
+        self.cursor = end.unwrap_or_default();
+        overdue
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes of replicas of blocks, and with stamps, that are newer than these.
+    pub fn bytes_beyond(&self, id: BlockId, stamp: GenerationStamp) -> u64 {
+        let beyond = |row: &&ReportedReplica| row.block.id > id && row.block.generation_stamp > stamp;
+        self.rows.values().filter(beyond).map(|row| row.block.length).fold(0, u64::saturating_add)
     }
 
     pub fn forget_replica(&mut self, id: BlockId, place: u32) {
-        self.forget(place, &[id]);
-    }
-
-    pub fn forget_place(&mut self, place: u32) {
-        let ids: Vec<_> = self.rows.keys().copied().collect();
-        self.forget(place, &ids);
-    }
-
-    fn forget(&mut self, place: u32, ids: &[BlockId]) {
-        for id in ids {
-            if let Some(rows) = self.rows.get_mut(id) {
-                let before = rows.len();
-                rows.retain(|(held, _)| *held != place);
-                self.count -= before - rows.len();
-                if rows.is_empty() {
-                    self.rows.remove(id);
-                }
-            }
+        if let Some(row) = self.rows.remove(&(id, place)) {
+            self.by_stamp.remove(&(row.block.generation_stamp, id, place));
+            self.by_place.remove(&(place, id));
         }
+    }
+
+    /// The storage is lost, or says everything anew.
+    pub fn forget_place(&mut self, place: u32) {
+        let ids = self.by_place.range((place, BlockId(0))..=(place, BlockId(u64::MAX)));
+        for id in ids.map(|(_, id)| *id).collect::<Vec<_>>() {
+            self.forget_replica(id, place);
+        }
+    }
+
+    /// The other tables name what the rows are, and nothing else. For the complete check.
+    pub fn is_consistent(&self) -> bool {
+        let named = |((id, place), row): (&(BlockId, u32), &ReportedReplica)| {
+            row.block.id == *id
+                && self.by_stamp.contains(&(row.block.generation_stamp, *id, *place))
+                && self.by_place.contains(&(*place, *id))
+        };
+        self.rows.iter().all(named)
+            && [self.by_stamp.len(), self.by_place.len()] == [self.rows.len(); 2]
+            && self.rows.len() <= self.limit
     }
 }

@@ -87,8 +87,12 @@ impl BlockMap {
         }
     }
 
-    /// Whether any server was chosen for the unfinished block, or had some of it, as far as is known here.
+    /// Whether any server was chosen for the unfinished block, or had some of it, as far as is known here. For
+    /// a while after a takeover yes: the server before may have chosen some, and they may not have said so yet.
     pub fn was_placed(&self, id: BlockId) -> bool {
+        if self.is_in_grace() {
+            return true;
+        }
         let placed = self
             .constructions
             .get(id)

@@ -2,7 +2,11 @@
 //! too few, trimmed when it has too many; copies are ordered from the queue at every tick.
 
 use crate::{
-    map::BlockMap, placement::Wish, queue::Priority, servers::Order, storage::PROMISE_ROLL_MS,
+    map::{BlockMap, LastAllocated},
+    placement::Wish,
+    queue::Priority,
+    servers::Order,
+    storage::PROMISE_ROLL_MS,
     words::BlockState,
 };
 use base::{BlockId, Moment};
@@ -106,17 +110,16 @@ impl BlockMap {
             self.evaluate_id(id);
         }
         if self.may_command() {
-            let undecided: Vec<_> =
-                self.redundancy.undecided.iter().copied().take(UNDECIDED_PER_TICK).collect();
-            for id in undecided {
-                self.redundancy.undecided.remove(&id);
+            for id in self.redundancy.undecided.next(UNDECIDED_PER_TICK) {
+                self.redundancy.undecided.remove(id);
                 self.evaluate_id(id);
             }
         }
-        for id in self.postponed.up_to(self.last_allocated.id, POSTPONED_PER_TICK) {
+        let LastAllocated { id, stamp, .. } = self.last_allocated;
+        for id in self.postponed.overdue(id, stamp, POSTPONED_PER_TICK) {
             self.take_postponed(id, now);
         }
-        if self.may_command() {
+        if self.may_command() && !self.is_in_grace() {
             self.order_copies(now);
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {

@@ -100,7 +100,11 @@ fn judge(record: &Record, replica: &ReportedReplica) -> Judgement {
 }
 
 impl BlockMap {
+    /// A row of a report. What waits about the same replica is older, and forgotten.
     pub(crate) fn take_replica(&mut self, place: u32, replica: &ReportedReplica, now: Moment) -> Verdict {
+        if !self.postponed.is_empty() {
+            self.postponed.forget_replica(replica.block.id, place);
+        }
         match self.arena.find(replica.block.id) {
             Some(slot) => self.take_known(slot, place, replica, now),
             None => self.take_unknown(place, replica),
@@ -166,13 +170,14 @@ impl BlockMap {
         Verdict::Unknown
     }
 
-    fn is_starting(&self) -> bool {
+    pub(crate) fn is_starting(&self) -> bool {
         self.safe_mode.stage() != crate::safe_mode::Stage::Off
     }
 
     fn postpone(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
         if !self.postponed.add(place, *replica) {
             self.counts.dropped_rows += 1;
+            self.storages.get_mut(place).is_incomplete = true;
         }
         Verdict::Postponed
     }

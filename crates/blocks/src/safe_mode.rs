@@ -56,19 +56,30 @@ impl SafeMode {
         self.stage == Stage::Off
     }
 
-    /// Looks whether it is time for the next stage. True if safe mode has just ended.
-    pub fn check(&mut self, reported: Reported, now: Moment) -> bool {
+    /// Looks whether it is time for the next stage. True if safe mode has just ended. A server that only listens
+    /// has no use for the extension: when it takes over, nothing is copied for a while anyway.
+    pub fn check(&mut self, reported: Reported, is_commanding: bool, now: Moment) -> bool {
         match self.stage {
             _ if reported.future_bytes > 0 => return false,
             Stage::Loading | Stage::Off => return false,
             Stage::Waiting if !self.is_reached(reported) => return false,
-            Stage::Waiting if reported.total > 0 && self.config.extension_ms > 0 => {
+            Stage::Waiting if reported.total > 0 && self.config.extension_ms > 0 && is_commanding => {
                 self.stage = Stage::Extension { since: now };
                 return false;
             }
             Stage::Extension { since } if now.ms_since(since) < self.config.extension_ms => return false,
             Stage::Extension { .. } if !self.is_reached(reported) => return false,
             Stage::Waiting | Stage::Extension { .. } => {}
+        }
+        self.stage = Stage::Off;
+        !self.manual
+    }
+
+    /// The server begins to command: it waits for nothing that it has heard already. True if safe mode ended.
+    pub fn end_if_reached(&mut self, reported: Reported) -> bool {
+        let waits = matches!(self.stage, Stage::Waiting | Stage::Extension { .. });
+        if !waits || reported.future_bytes > 0 || !self.is_reached(reported) {
+            return false;
         }
         self.stage = Stage::Off;
         !self.manual

@@ -29,6 +29,9 @@ pub struct Server {
     pub recoveries: Vec<RecoveryOrder>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
+    /// It has been answered since this server began to command: then it knows whom to obey, and a report that
+    /// it begins afterwards shows nothing that an older active may still have deleted.
+    pub has_heard: bool,
 }
 
 /// Indices of servers on a rack.
@@ -112,6 +115,7 @@ impl Servers {
             orders: VecDeque::new(),
             recoveries: Vec::new(),
             lease: None,
+            has_heard: false,
         };
         let index = match self.free.pop() {
             Some(index) => {

@@ -32,6 +32,8 @@ pub struct Storage {
     /// What it holds is not surely known: no full report since it appeared, or since this server began to
     /// command. While one of a block's replicas is on such a storage, none is deleted as superfluous.
     pub stale: bool,
+    /// Rows about it were dropped for want of room: what it holds is asked for again.
+    pub is_incomplete: bool,
     /// A full report under way, or done and waiting for the sweep that forgets what it did not name.
     pub full_report: Option<Box<Report>>,
     /// Blocks promised to it and not yet reported, in the current period and the one before.
@@ -97,6 +99,7 @@ impl Storages {
             life: Life::Live,
             blocks: 0,
             stale: true,
+            is_incomplete: false,
             full_report: None,
             promised: [0; 2],
         };

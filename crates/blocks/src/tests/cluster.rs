@@ -37,6 +37,7 @@ pub fn ip(server: u16) -> String {
 pub fn config() -> Config {
     let mut config = Config { heartbeat_interval_ms: 100, recheck_interval_ms: 500, ..Config::default() };
     config.stale_interval_ms = 1_000;
+    config.takeover_grace_ms = 0;
     config.safe_mode.extension_ms = 0;
     config
 }
@@ -90,7 +91,7 @@ impl Cluster {
 
     pub fn report(&mut self, server: u16, replicas: &[ReportedReplica]) -> ReportDone {
         let done = self.speak(server, |map, id, now| {
-            let report = map.begin_report(id, &storage(server), StorageType::Disk, now)?;
+            let report = map.begin_report(id, &storage(server), StorageType::Disk, 0, now)?;
             for slice in replicas.chunks(3) {
                 map.report_slice(report, slice, now)?;
             }

@@ -81,7 +81,8 @@ fn a_server_has_a_bounded_number_of_storages_and_the_cluster_of_servers() {
     let mut cluster = Cluster::with_servers(Config { max_servers: 2, ..config() }, 2);
     for at in 0..300 {
         let storage = format!("DS-flood-{at}");
-        let answer = cluster.speak(1, |map, id, now| map.begin_report(id, &storage, StorageType::Disk, now));
+        let answer =
+            cluster.speak(1, |map, id, now| map.begin_report(id, &storage, StorageType::Disk, 0, now));
         assert_eq!(answer.is_ok(), at < 255);
     }
     let third = Registration {

@@ -24,8 +24,9 @@ fn what_is_learnt_during_a_report_outlives_it() {
     for id in 1..=4 {
         cluster.add_stored(block(id, 1), 1, &[1]);
     }
-    let report =
-        cluster.speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, now)).unwrap();
+    let report = cluster
+        .speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, 0, now))
+        .unwrap();
     cluster.map.report_slice(report, &[finalized(block(1, 1)), finalized(block(2, 1))], cluster.now).unwrap();
     // Between two slices one block goes, another comes into its slot.
     cluster.map.remove(&[BlockId(2)]);
@@ -43,7 +44,7 @@ fn what_is_learnt_during_a_report_outlives_it() {
 fn a_report_ends_with_its_server_or_with_the_next_one() {
     let mut cluster = Cluster::with_servers(config(), 1);
     let begin = |cluster: &mut Cluster| {
-        cluster.speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, now)).unwrap()
+        cluster.speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, 0, now)).unwrap()
     };
     let first = begin(&mut cluster);
     let second = begin(&mut cluster);
@@ -95,7 +96,8 @@ fn a_dead_server_must_register_and_report_again() {
     cluster.pass(3_000, &[2]);
     assert_eq!(cluster.holders(1), [2]);
     assert!(matches!(cluster.heartbeat(1)[..], [Command::Register]));
-    let refused = cluster.speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, now));
+    let refused =
+        cluster.speak(1, |map, id, now| map.begin_report(id, &storage(1), StorageType::Disk, 0, now));
     assert!(matches!(refused, Err(ServerError::NotRegistered(_))));
     cluster.start(1);
     assert_eq!(cluster.holders(1), [2]);

@@ -147,7 +147,7 @@ impl Run {
         let rows: Vec<_> = self.world.disks[&server].iter().map(|id| finalized(block(*id, *id))).collect();
         let begun = self
             .cluster
-            .speak(server, |map, id, now| map.begin_report(id, &storage(server), StorageType::Disk, now));
+            .speak(server, |map, id, now| map.begin_report(id, &storage(server), StorageType::Disk, 0, now));
         let Ok(report) = begun else { return };
         for slice in rows.chunks(1 + rows.len() / 3) {
             if self.cluster.map.report_slice(report, slice, self.cluster.now).is_err() {

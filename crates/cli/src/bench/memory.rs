@@ -192,7 +192,7 @@ fn map_blocks(namespace: &Namespace) -> anyhow::Result<BlockMap> {
         let (uuid, ip) = (registration.uuid.clone(), registration.ip.clone());
         map.register(registration, now).map_err(|error| anyhow::anyhow!("{error}"))?;
         let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9_866 };
-        let report = map.begin_report(id, "storage", StorageType::Disk, now).context("a report begins")?;
+        let report = map.begin_report(id, "storage", StorageType::Disk, 0, now).context("a report begins")?;
         let mut rows = Vec::with_capacity(2_000);
         let mut result = Ok(());
         let mut number = 0;

@@ -34,7 +34,8 @@ impl DatanodeSide {
     }
 
     fn take_reports(&self, request: d::BlockReportRequestProto) -> FsResult<Option<d::DatanodeCommandProto>> {
-        let d::BlockReportRequestProto { registration, block_pool_id, reports, .. } = request;
+        let d::BlockReportRequestProto { registration, block_pool_id, reports, context } = request;
+        let lease = context.and_then(|context| context.lease_id).unwrap_or(0);
         identity::check_cluster(&self.core.cluster, &registration)?;
         if self.is_foreign(&registration, &block_pool_id) {
             self.drop_rows(
@@ -43,7 +44,7 @@ impl DatanodeSide {
             return Ok(None);
         }
         for report in reports {
-            match self.take_report(&registration, report) {
+            match self.take_report(&registration, report, lease) {
                 Ok(()) => {}
                 Err(ReportError::Server(
                     error @ (ServerError::NotRegistered(_) | ServerError::AnotherHolds { .. }),
@@ -65,14 +66,16 @@ impl DatanodeSide {
         &self,
         registration: &d::DatanodeRegistrationProto,
         report: d::StorageBlockReportProto,
+        lease: u64,
     ) -> Result<(), ReportError> {
         let id = identity::server_id(&registration.datanode_id);
         let storage = report.storage.clone();
         let mut list = BlockList::of(report);
         let claimed = list.claimed();
         let began = self.core.moment();
-        let report = self
-            .change(|map, now| map.begin_report(id, &storage.storage_uuid, storage_type_of(&storage), now))?;
+        let report = self.change(|map, now| {
+            map.begin_report(id, &storage.storage_uuid, storage_type_of(&storage), lease, now)
+        })?;
         let mut rows: Vec<ReportedReplica> = Vec::with_capacity(SLICE_ROWS);
         let mut decoded = 0;
         // Once more than there are rows: the last reading finds the end.

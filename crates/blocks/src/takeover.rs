@@ -1,0 +1,150 @@
+//! Who commands: one server of a group at a time. The others listen, and are ready.
+//!
+//! A listening map takes everything that the commanding one takes: registrations, heartbeats, reports, and what
+//! the namespace tells. It gives no orders, but for the call to register, which asks for everything anew.
+//!
+//! Who takes over cannot know what the server before it has ordered last. Deletions that were given out and not
+//! yet reported would make it choose another replica to delete, and with two such choices a block is gone. So
+//! every storage counts as *stale* until it has reported in full to the new one, and the report must have begun
+//! after its server was answered by the new one: from then on it obeys nobody older. While one of a block's
+//! replicas is on a stale storage, none of the block's is deleted as superfluous or damaged. Copies need no
+//! such care; they wait for a while, so that a server that is late is not taken for lost.
+
+use crate::{full_report::Report, map::BlockMap};
+use base::{BlockId, Moment};
+use std::collections::BTreeSet;
+
+/// When and how this server began to command in place of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Takeover {
+    /// Leases for full reports with higher numbers were given since.
+    serial: u64,
+    /// Nothing is copied before.
+    grace_until: Moment,
+}
+
+/// Blocks of which something could not be decided, looked at in turn.
+#[derive(Default)]
+pub struct Undecided {
+    blocks: BTreeSet<BlockId>,
+    /// Where the next look begins, so that those which stay undecided do not keep the others from their turn.
+    cursor: BlockId,
+}
+
+impl Undecided {
+    pub fn insert(&mut self, id: BlockId) {
+        self.blocks.insert(id);
+    }
+
+    pub fn remove(&mut self, id: BlockId) {
+        self.blocks.remove(&id);
+    }
+
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
+    pub fn next(&mut self, count: usize) -> Vec<BlockId> {
+        let (before, behind) = (self.blocks.range(..self.cursor), self.blocks.range(self.cursor..));
+        let next: Vec<BlockId> = behind.chain(before).copied().take(count).collect();
+        self.cursor = next.last().map_or(BlockId(0), |last| BlockId(last.0.saturating_add(1)));
+        next
+    }
+}
+
+impl BlockMap {
+    /// Whether this server commands or only listens.
+    pub fn set_commanding(&mut self, commanding: bool, now: Moment) {
+        if commanding { self.become_commanding(now) } else { self.become_listening(now) }
+    }
+
+    /// This server is the active one from here on. It serves at once if enough had been reported while it
+    /// listened: no safe mode is begun or prolonged. Every storage is stale, and every block looked at.
+    pub fn become_commanding(&mut self, now: Moment) {
+        self.latest = now;
+        if self.commanding {
+            return;
+        }
+        self.commanding = true;
+        self.forget_orders();
+        let serial = self.next_serial();
+        self.takeover = Some(Takeover { serial, grace_until: now.plus_ms(self.config.takeover_grace_ms) });
+        self.storages.iter_mut().for_each(|storage| storage.stale = true);
+        for server in self.servers.iter_mut() {
+            server.has_heard = false;
+            server.lease = None;
+        }
+        if self.is_starting() && self.last_allocated.is_exact {
+            let last = &self.last_allocated;
+            self.counts.future_bytes = self.postponed.bytes_beyond(last.id, last.stamp);
+        }
+        if self.safe_mode.end_if_reached(self.reported()) {
+            self.events.left_safe_mode = true;
+        }
+        self.on_safe_mode_ended();
+    }
+
+    /// Another server is, or will be, the active one. What was ordered and not fetched is forgotten.
+    pub fn become_listening(&mut self, now: Moment) {
+        self.latest = now;
+        if self.commanding {
+            self.commanding = false;
+            self.takeover = None;
+            self.forget_orders();
+        }
+    }
+
+    pub fn is_commanding(&self) -> bool {
+        self.commanding
+    }
+
+    /// Storages whose contents are not surely known to this server.
+    pub fn stale_storage_count(&self) -> usize {
+        self.storages.iter().filter(|(_, storage)| storage.is_live() && storage.stale).count()
+    }
+
+    pub(crate) fn is_in_grace(&self) -> bool {
+        self.takeover.is_some_and(|takeover| self.latest < takeover.grace_until)
+    }
+
+    /// Whether a report that begins now, with this lease (0: none), shows what its storage holds under the
+    /// orders of this server alone.
+    pub(crate) fn is_unfenced(&self, server: u32, lease: u64) -> bool {
+        let Some(takeover) = self.takeover else { return true };
+        self.servers.get(server).has_heard && (lease == 0 || lease > takeover.serial)
+    }
+
+    /// A report has come in whole.
+    pub(crate) fn note_reported(&mut self, place: u32, report: &Report) {
+        let commanding = self.commanding;
+        let storage = self.storages.get_mut(place);
+        if report.is_unfenced || !commanding {
+            storage.stale = false;
+        }
+    }
+
+    /// A storage of this server lost rows for want of room, and there is room again.
+    pub(crate) fn takes_new_reports(&mut self, server: u32) -> bool {
+        let storages = &self.servers.get(server).storages;
+        let is_incomplete = storages.iter().any(|place| self.storages.get(*place).is_incomplete);
+        is_incomplete && self.postponed.has_room()
+    }
+
+    fn forget_orders(&mut self) {
+        for server in self.servers.iter_mut() {
+            server.deletions.clear();
+            server.orders.clear();
+            server.recoveries.clear();
+        }
+        let queued: Vec<BlockId> = self.redundancy.queue.drain();
+        for id in queued {
+            if let Some(slot) = self.arena.find(id) {
+                self.arena.record_mut(slot).set_queued(false);
+            }
+        }
+        self.redundancy.pending.clear();
+        self.redundancy.excess.clear();
+        self.redundancy.undecided.clear();
+        self.constructions.forget_recoveries();
+    }
+}
