@@ -6,6 +6,7 @@
 //!
 //! Start with [`MetaServer::start`], then `core.rs` and `turn.rs`.
 
+mod admin_protocol;
 mod background;
 mod checkpoint;
 mod client_protocol;
@@ -18,6 +19,7 @@ mod groups;
 mod ha_protocol;
 mod metrics;
 mod namenode_protocol;
+mod protocols;
 mod replica;
 mod run;
 mod server;

@@ -1,12 +1,12 @@
 //! Bringing a metadata server up, and down.
 
 use crate::{
-    background, checkpoint, client_protocol,
+    background, checkpoint,
     config::MetaConfig,
     core::Core,
     datanodes,
     format::{self, ClusterError, Layout},
-    ha_protocol, namenode_protocol,
+    protocols::Protocols,
     replica::{ClaimError, Replica},
     run::Ended,
 };
@@ -17,7 +17,6 @@ use env::Env;
 use group::{EpochStart, Restored};
 use namespace::{Edit, Namespace};
 use parking_lot::Mutex;
-use rpc::{Call, Replier, Service};
 use std::{
     error::Error as StdError,
     io,
@@ -298,44 +297,4 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
     blocks.activate(now);
     blocks.set_commanding(true, now);
     Arc::new(Mutex::new(blocks))
-}
-
-/// The four families of protocols that arrive on the RPC port.
-struct Protocols {
-    core: Arc<Core>,
-    datanodes: Arc<datanodes::DatanodeSide>,
-}
-
-const PROTOCOLS: &[(&str, u64)] = &[
-    (proto::protocol::CLIENT_NAMENODE, 1),
-    (proto::protocol::DATANODE, 1),
-    (proto::protocol::DATANODE_LIFELINE, 1),
-    (proto::protocol::NAMENODE, 1),
-    (proto::protocol::HA_SERVICE, 1),
-    (proto::protocol::GET_USER_MAPPINGS, 1),
-    (proto::protocol::REFRESH_USER_MAPPINGS, 1),
-];
-
-impl Service for Protocols {
-    fn protocols(&self) -> &[(&'static str, u64)] {
-        PROTOCOLS
-    }
-
-    fn call(&self, call: Call, reply: Replier) {
-        match call.protocol {
-            proto::protocol::CLIENT_NAMENODE => client_protocol::call(&self.core, call, reply),
-            proto::protocol::DATANODE | proto::protocol::DATANODE_LIFELINE => {
-                self.datanodes.call(call, reply);
-            }
-            proto::protocol::NAMENODE => namenode_protocol::call(&self.core, call, reply),
-            proto::protocol::HA_SERVICE => ha_protocol::call(&self.core, call, reply),
-            proto::protocol::GET_USER_MAPPINGS => {
-                namenode_protocol::call_user_mappings(&self.core, call, reply);
-            }
-            proto::protocol::REFRESH_USER_MAPPINGS => {
-                namenode_protocol::call_refresh_user_mappings(&self.core, call, reply);
-            }
-            protocol => unreachable!("{protocol} is not among the protocols served"),
-        }
-    }
 }

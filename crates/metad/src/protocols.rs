@@ -1,0 +1,45 @@
+//! The families of protocols that arrive on the RPC port, each to its own.
+
+use crate::{
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, ha_protocol, namenode_protocol,
+};
+use proto::protocol;
+use rpc::{Call, Replier, Service};
+use std::sync::Arc;
+
+pub struct Protocols {
+    pub core: Arc<Core>,
+    pub datanodes: Arc<DatanodeSide>,
+}
+
+const PROTOCOLS: &[(&str, u64)] = &[
+    (protocol::CLIENT_NAMENODE, protocol::VERSION),
+    (protocol::DATANODE, protocol::VERSION),
+    (protocol::DATANODE_LIFELINE, protocol::VERSION),
+    (protocol::NAMENODE, protocol::VERSION),
+    (protocol::HA_SERVICE, protocol::VERSION),
+    (protocol::GET_USER_MAPPINGS, protocol::VERSION),
+    (protocol::REFRESH_USER_MAPPINGS, protocol::VERSION),
+    (protocol::ADMIN, protocol::VERSION),
+];
+
+impl Service for Protocols {
+    fn protocols(&self) -> &[(&'static str, u64)] {
+        PROTOCOLS
+    }
+
+    fn call(&self, call: Call, reply: Replier) {
+        match call.protocol {
+            protocol::CLIENT_NAMENODE => client_protocol::call(&self.core, call, reply),
+            protocol::DATANODE | protocol::DATANODE_LIFELINE => self.datanodes.call(call, reply),
+            protocol::NAMENODE => namenode_protocol::call(&self.core, call, reply),
+            protocol::HA_SERVICE => ha_protocol::call(&self.core, call, reply),
+            protocol::GET_USER_MAPPINGS => namenode_protocol::call_user_mappings(&self.core, call, reply),
+            protocol::REFRESH_USER_MAPPINGS => {
+                namenode_protocol::call_refresh_user_mappings(&self.core, call, reply);
+            }
+            protocol::ADMIN => admin_protocol::call(&self.core, call, reply),
+            other => unreachable!("{other} is not among the protocols served"),
+        }
+    }
+}
