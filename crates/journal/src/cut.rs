@@ -1,7 +1,9 @@
 //! Cutting off the end of a log: entries that an active of a later epoch does not have.
 
-use crate::{Journal, StateError};
-use base::{Durable, LogPoint};
+use crate::{Journal, ReadLogError, StateError, flow::Shared, proof::proof_of, seal::seal};
+use base::{Durable, LogPoint, Sn};
+use parking_lot::MutexGuard;
+use std::{io, path::PathBuf};
 
 impl Journal {
     /// Cuts everything after this entry off the log, durably. Blocks; rare. A crash at any moment leaves the log
@@ -10,6 +12,89 @@ impl Journal {
     ///
     /// Entries under way are written first; callbacks of appends must not wait for whoever calls this.
     pub fn cut(&self, after: LogPoint) -> Result<Durable, StateError> {
-        Err(StateError::Cut { after, what: "not built yet".into() })
+        self.shared().cut(after)
+    }
+}
+
+impl Shared {
+    fn cut(&self, after: LogPoint) -> Result<Durable, StateError> {
+        self.wait_until_written();
+        // Held to the end: a change of the state meanwhile would note the old end of the log as durable.
+        let mut file = self.file.lock();
+        let image = file.state.checkpoints.last().map_or(Sn(0), |checkpoint| checkpoint.at.id.sn);
+        let (end, committed) = {
+            let inner = self.inner.lock();
+            if let Some(fault) = &inner.fault {
+                return Err(StateError::Failed(fault.clone()));
+            }
+            (inner.end, inner.known_commit.max(file.state.known_commit).max(image))
+        };
+        let refuse = |what: String| Err(StateError::Cut { after, what });
+        if after.id.sn < committed {
+            return refuse(format!("entries up to {committed} have committed"));
+        }
+        let point = match self.read(after.id.sn, after.id.sn, 0) {
+            Ok((point, _)) => point,
+            Err(ReadLogError::Gone { first, .. }) => return refuse(format!("the log begins after {first}")),
+            Err(error) => return refuse(error.to_string()),
+        };
+        if point != after {
+            return refuse(format!("the log has {point} there"));
+        }
+        if after == end {
+            // All of it was synced: nothing is under way.
+            return Ok(proof_of(Ok(())).expect("written and synced"));
+        }
+
+        // First the state: from now on a log that ends earlier than the old one has lost nothing.
+        file.state.next = Sn(after.id.sn.0 + 1);
+        let mut culprit = PathBuf::new();
+        let result = file
+            .store(&*self.env.disk)
+            .map_err(|(path, error)| {
+                culprit = path;
+                error
+            })
+            .and_then(|()| self.remove_behind(after, &mut culprit));
+        match proof_of(result) {
+            Ok(proof) => {
+                let mut inner = self.inner.lock();
+                assert_eq!(inner.end, end, "entries were appended while the log was being cut");
+                inner.segment = None;
+                self.index.lock().cut(after);
+                (inner.end, inner.sent, inner.durable) = (after, after, after.id.sn);
+                inner.cuts += 1;
+                tracing::info!(%after, %end, "the end of the log was cut off");
+                Ok(proof)
+            }
+            Err(error) => {
+                MutexGuard::unlock_fair(file);
+                Err(StateError::Failed(self.fail("cutting the log", culprit, &error, true)))
+            }
+        }
+    }
+
+    /// From the last segment backwards, each gone for good before the one before it goes: what is left is
+    /// always a whole beginning of the log.
+    fn remove_behind(&self, after: LogPoint, culprit: &mut PathBuf) -> io::Result<()> {
+        let disk = &*self.env.disk;
+        let log = self.log_directory();
+        loop {
+            let last = self.index.lock().last().cloned();
+            let Some(place) = last else { return Ok(()) };
+            *culprit = place.path(&log);
+            if place.start > after.id.sn {
+                disk.remove_file(culprit)?;
+                disk.sync_directory(&log)?;
+                self.index.lock().forget(place.start);
+                continue;
+            }
+            let (offset, last) = self.offset_after(&place, after.id.sn)?;
+            assert_eq!(last, after, "the entry to cut after was just read");
+            seal(disk, &log, self.group, &place, offset, last)?;
+            disk.sync_directory(&log)?;
+            self.index.lock().sealed_at(place.start, after.id.sn);
+            return Ok(());
+        }
     }
 }

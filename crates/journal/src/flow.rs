@@ -2,6 +2,7 @@
 
 use crate::{
     AppendDone, AppendError, Fault, MemberState, Settings, StateError,
+    index::{Index, Mark},
     keeping::Keeping,
     member_state::StateFile,
     proof::proof_of,
@@ -23,6 +24,7 @@ pub(crate) struct Opened {
     pub log_bytes: u64,
     /// The highest epoch of an entry in the log.
     pub promised: Epoch,
+    pub index: Index,
 }
 
 pub(crate) struct Shared {
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     /// Held across its flushes; appends never take it.
     pub(crate) file: Mutex<StateFile>,
     pub(crate) keeping: Mutex<Keeping>,
+    /// Taken last, held briefly.
+    pub(crate) index: Mutex<Index>,
     /// Held by whoever puts a file under the spare segment's name, or takes it away.
     pub(crate) spare: Mutex<()>,
 }
@@ -72,6 +76,8 @@ pub(crate) struct Inner {
     pub closed: bool,
     /// Bytes of entries taken, those of recovery included.
     pub log_bytes: u64,
+    /// How often the log was cut: what was read across a cut is void.
+    pub cuts: u64,
 }
 
 pub(crate) struct Ticket {
@@ -207,10 +213,12 @@ impl Shared {
                 fault_is_noted: false,
                 closed: false,
                 log_bytes: opened.log_bytes,
+                cuts: 0,
             }),
             changed: Condvar::new(),
             file: Mutex::new(opened.file),
             keeping: Mutex::new(Keeping::default()),
+            index: Mutex::new(opened.index),
             spare: Mutex::new(()),
             env: opened.env,
             directory: opened.directory,
@@ -248,12 +256,14 @@ impl Shared {
                 self.roll(inner, bytes);
                 continue;
             };
+            let mark = Mark { previous: inner.sent, offset };
             let (number, entries) = inner.take_off(tickets);
             inner.under_way += 1;
             let durable = inner.durable;
             let segment = inner.segment.as_mut().expect("it had room");
             segment.wrote(entries.last().expect("it has bytes").point(), entries.len() as u64);
             let file = segment.file.clone();
+            self.index.lock().mark(segment.start(), mark);
             drop(inner);
             // Encoded outside the lock: others may take the next batch meanwhile, its place is another.
             let encoded = encode_batch(&entries, self.group, durable);

@@ -123,6 +123,7 @@ impl Shared {
             let next_start = pair[1].0;
             if next_start.0 <= oldest.0 + 1 {
                 let path = log.join(&pair[0].1);
+                self.index.lock().forget(pair[0].0);
                 disk.remove_file(&path).map_err(io(path.clone()))?;
             }
         }

@@ -1,12 +1,12 @@
 //! Bringing a store back: image first, then the entries after it, then appends.
 
 use crate::{
-    Checkpoint, ImageReader, Journal, MemberState, OpenError, RecoverError, Settings,
-    block::{self, Footer},
+    Checkpoint, ImageReader, Journal, MemberState, OpenError, RecoverError, Settings, block,
     flow::Opened,
+    index::{Index, Place},
     member_state::StateFile,
-    record::BLOCK_BYTES,
     scan::{Damage, End, Scanned, scan},
+    seal::seal,
     segment::SPARE,
     store::{IMAGES, LOG},
 };
@@ -46,9 +46,6 @@ pub struct Recovered {
 /// What `apply` may fail with.
 pub type ApplyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The name under which a segment is written anew.
-const SEALING: &str = "sealing.tmp";
-const COPY_BYTES: usize = 1 << 20;
 const REBUILD: &str =
     "Nothing was changed. Restore this file from a copy, or rebuild the member from another one";
 
@@ -75,6 +72,12 @@ struct Segment {
     epoch: Epoch,
     start: Sn,
     is_open: bool,
+}
+
+impl Segment {
+    fn place(&self) -> Place {
+        Place::new(self.epoch, self.start, self.is_open)
+    }
 }
 
 impl Recovery {
@@ -208,7 +211,7 @@ impl Recovery {
         let segments = std::mem::take(&mut self.segments);
         let known_commit = self.file.state.known_commit.max(self.from.id.sn);
         let mut walk = Walk::new(self.from, known_commit);
-        let mut to_seal = Vec::new();
+        let (mut to_seal, mut empty) = (Vec::new(), None);
         // Segments that the image has made superfluous need not be read.
         let first =
             segments.iter().rposition(|segment| segment.start.0 <= self.from.id.sn.0 + 1).unwrap_or(0);
@@ -230,7 +233,15 @@ impl Recovery {
         }
         for (segment, scanned) in to_seal {
             self.seal(segment, &scanned)?;
+            if scanned.count == 0 {
+                empty = Some(segment.start);
+            }
         }
+        let places = segments
+            .iter()
+            .filter(|segment| Some(segment.start) != empty)
+            .map(|segment| segment.place().sealed())
+            .collect();
         self.forget_what_is_behind()?;
         let state = &mut self.file.state;
         state.boot += 1;
@@ -260,6 +271,7 @@ impl Recovery {
             end,
             log_bytes: walk.log_bytes,
             promised: walk.promised,
+            index: Index::new(places, end),
         });
         Ok((journal, recovered))
     }
@@ -416,36 +428,12 @@ impl Recovery {
     fn seal(&self, segment: &Segment, scanned: &Scanned) -> Result<(), RecoverError> {
         let disk = &*self.env.disk;
         let log = self.directory.join(LOG);
-        let result = (|| {
-            if scanned.count > 0 {
-                let (End::Sealed { offset } | End::Open { offset } | End::Torn { offset }) = scanned.end;
-                let footer_at = offset.next_multiple_of(BLOCK_BYTES);
-                let footer = Footer {
-                    version: block::VERSION,
-                    group: self.file.state.identity.group,
-                    end: scanned.last,
-                    count: scanned.count,
-                    offset: footer_at,
-                };
-                let sealing = log.join(SEALING);
-                let from = disk.open(&segment.path, OpenMode::Read)?;
-                let to = disk.open(&sealing, OpenMode::CreateOrTruncate)?;
-                let mut buffer = vec![0; COPY_BYTES];
-                let mut at = 0;
-                while at < offset {
-                    let count = buffer.len().min((offset - at) as usize);
-                    env::disk::read_exact_at(&*from, &mut buffer[..count], at)?;
-                    to.write_at(&buffer[..count], at)?;
-                    at += count as u64;
-                }
-                // What is between the last entry and the footer was never written: it reads as zeros.
-                to.write_at(&footer.encode(), footer_at)?;
-                to.sync_data()?;
-                disk.rename(&sealing, &log.join(block::file_name(segment.epoch, segment.start, false)))?;
-                disk.sync_directory(&log)?;
-            }
+        let result = if scanned.count > 0 {
+            let (End::Sealed { offset } | End::Open { offset } | End::Torn { offset }) = scanned.end;
+            seal(disk, &log, self.file.state.identity.group, &segment.place(), offset, scanned.last)
+        } else {
             disk.remove_file(&segment.path)
-        })();
+        };
         result.map_err(|source| RecoverError::Io { file: segment.path.clone(), source })
     }
 

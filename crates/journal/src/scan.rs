@@ -129,7 +129,9 @@ impl Scan<'_> {
         if let Some(header) = Header::decode(rest) {
             return self.record(header, rest);
         }
-        if !self.in_batch && Footer::begins(rest) {
+        // In a batch as well: a segment may have been sealed where a record of it ended with its block.
+        if self.position.is_multiple_of(BLOCK_BYTES) && Footer::begins(rest) {
+            self.in_batch = false;
             return self.footer(rest);
         }
         let seen = &rest[..rest.len().min(HEADER_BYTES)];

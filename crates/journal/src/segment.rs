@@ -39,6 +39,11 @@ pub(crate) struct Next {
 }
 
 impl OpenSegment {
+    /// Its first entry.
+    pub fn start(&self) -> Sn {
+        self.start
+    }
+
     /// Takes the place for a batch, if there is room for it and a footer after it.
     pub fn reserve(&mut self, bytes: u64) -> Option<u64> {
         if self.position + bytes + BLOCK_BYTES > self.allocated {
@@ -119,6 +124,7 @@ pub(crate) fn roll(
         })
         .and_then(|()| disk.sync_directory(&log))
         .map_err(|error| (path.clone(), error))?;
+    shared.index.lock().begin(next.epoch, start);
     Ok(OpenSegment {
         file,
         path,
