@@ -9,6 +9,7 @@ use crate::{convert, ipc::refuse, state::State};
 use base::{ExtendedBlock, FsError, GenerationStamp};
 use blockstore::{Candidate, ReplicaState};
 use proto::{
+    exception,
     hdfs::{
         DatanodeIdProto, DatanodeInfoProto, InitReplicaRecoveryRequestProto,
         InitReplicaRecoveryResponseProto, RecoveringBlockProto, ReplicaStateProto,
@@ -20,6 +21,11 @@ use proto::{
 use rpc::{Call, CallError, Client, ClientOptions, Replier, RpcError};
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
+
+/// For so long the outcome of a recovery is told again while no metadata server takes it: longer than a switch
+/// of the active takes. Then the next order begins anew.
+const COMMIT_TRIES_MAX: u32 = 30;
+const COMMIT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a block is not recovered this time. The metadata server orders it again.
 #[derive(Debug, Error)]
@@ -127,12 +133,13 @@ async fn finish_here(
     Ok(storage)
 }
 
-/// Sets a recovery off. `metadata` ordered it and is told the outcome.
-pub fn start(state: &Arc<State>, metadata: &Client, order: RecoveringBlockProto) {
-    let (state, metadata) = (state.clone(), metadata.clone());
+/// Sets a recovery off. `orderer` is the metadata server that wants it; whichever is active then is told the
+/// outcome.
+pub fn start(state: &Arc<State>, orderer: usize, order: RecoveringBlockProto) {
+    let state = state.clone();
     tokio::spawn(async move {
         let block = convert::extended_from_proto(&order.block.b);
-        match recover(&state, &metadata, order).await {
+        match recover(&state, orderer, order).await {
             Ok(length) => tracing::info!(%block, length, "a block was recovered"),
             Err(error) => tracing::warn!(%block, %error, "a block was not recovered"),
         }
@@ -141,7 +148,7 @@ pub fn start(state: &Arc<State>, metadata: &Client, order: RecoveringBlockProto)
 
 async fn recover(
     state: &Arc<State>,
-    metadata: &Client,
+    orderer: usize,
     order: RecoveringBlockProto,
 ) -> Result<u64, RecoveryError> {
     let block = convert::extended_from_proto(&order.block.b);
@@ -152,7 +159,7 @@ async fn recover(
     let truncated = order.truncate_block.as_ref().and_then(|truncated| truncated.num_bytes);
     let Some((length, members)) = agree(members, truncated)? else {
         // Nobody has a byte of it.
-        commit(metadata, &block, &order, 0, Vec::new()).await?;
+        commit(state, orderer, &block, &order, 0, Vec::new()).await?;
         return Ok(0);
     };
     let mut finished = Vec::new();
@@ -169,7 +176,7 @@ async fn recover(
     if finished.is_empty() {
         return Err(RecoveryError::NobodyFinished(last_error));
     }
-    commit(metadata, &block, &order, length, finished).await?;
+    commit(state, orderer, &block, &order, length, finished).await?;
     Ok(length)
 }
 
@@ -283,7 +290,8 @@ async fn finish(
 }
 
 async fn commit(
-    metadata: &Client,
+    state: &State,
+    orderer: usize,
     block: &ExtendedBlock,
     order: &RecoveringBlockProto,
     length: u64,
@@ -300,9 +308,43 @@ async fn commit(
         new_taragets: new_targets,
         new_target_storages,
     };
-    let _: CommitBlockSynchronizationResponseProto =
-        metadata.call("commitBlockSynchronization", &request).await.map_err(RecoveryError::Commit)?;
-    Ok(())
+    tell_the_active(state, orderer, &request).await
+}
+
+/// A takeover may have come between the order and its outcome. The stamp had committed before the order was
+/// given, so whoever is active knows of it; and saying it twice has one effect.
+async fn tell_the_active(
+    state: &State,
+    orderer: usize,
+    request: &CommitBlockSynchronizationRequestProto,
+) -> Result<(), RecoveryError> {
+    let mut tries = 0;
+    loop {
+        let active = state.leadership.active().unwrap_or(orderer);
+        let metadata = &state.metadata_servers[active];
+        let answer: Result<CommitBlockSynchronizationResponseProto, CallError> =
+            metadata.call("commitBlockSynchronization", request).await;
+        tries += 1;
+        match answer {
+            Ok(_) => return Ok(()),
+            Err(error) if tries < COMMIT_TRIES_MAX && is_passing(&error) => {
+                tracing::info!(server = metadata.address(), %error, "the outcome of a recovery will be told again");
+                tokio::time::sleep(COMMIT_PAUSE).await;
+            }
+            Err(error) => return Err(RecoveryError::Commit(error)),
+        }
+    }
+}
+
+/// Another server, or the same one later, may take it.
+fn is_passing(error: &CallError) -> bool {
+    match error {
+        CallError::Remote { class, message, .. } => {
+            matches!(exception::from_remote(class, message), FsError::NotActive(_) | FsError::Retry(_))
+        }
+        CallError::Decode(_) => false,
+        _ => true,
+    }
 }
 
 fn is_here(state: &State, id: &DatanodeIdProto) -> bool {

@@ -97,8 +97,7 @@ impl Reporter {
     /// Everything is to be told anew, soon.
     pub fn request_full_report(&self) {
         for queue in self.queues.lock().iter() {
-            queue.pending.lock().wants_full_report = true;
-            queue.wake.notify_one();
+            queue.request_full_report();
         }
     }
 
@@ -171,6 +170,12 @@ impl Queue {
     /// Forgets what waits: a full block report is about to tell it all.
     pub fn clear(&self) {
         self.pending.lock().events.clear();
+    }
+
+    /// Everything is to be told anew to this server, soon.
+    pub fn request_full_report(&self) {
+        self.pending.lock().wants_full_report = true;
+        self.wake.notify_one();
     }
 
     /// Whether a full report has been asked for since the last call.

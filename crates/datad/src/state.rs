@@ -4,12 +4,14 @@ use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leader
 use base::{Block, Moment};
 use blockstore::{BlockStore, Observer, StorageType};
 use env::Env;
+use rpc::{Client, ClientOptions};
 use std::{
     collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -21,6 +23,8 @@ pub struct State {
     pub reporter: Reporter,
     pub identity: Identity,
     pub leadership: Leadership,
+    /// The members of the group, as the configuration has them.
+    pub metadata_servers: Vec<Client>,
     pub counters: Counters,
     started: Moment,
     storage_types: HashMap<Arc<str>, StorageType>,
@@ -45,6 +49,8 @@ impl State {
         let reporter = Reporter::default();
         store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
         let started = env.clock.moment();
+        let metadata_servers = config.metadata_servers.iter().map(|at| to_metadata_server(at, &config.user));
+        let metadata_servers = metadata_servers.collect();
         Self {
             env,
             config,
@@ -52,6 +58,7 @@ impl State {
             reporter,
             identity,
             leadership: Leadership::default(),
+            metadata_servers,
             counters: Counters::default(),
             started,
             storage_types,
@@ -147,6 +154,15 @@ impl State {
         let reason = end.wait_for(Option::is_some).await.map(|reason| reason.clone());
         reason.ok().flatten().unwrap_or_default()
     }
+}
+
+fn to_metadata_server(address: &str, user: &str) -> Client {
+    let options = ClientOptions {
+        connect_timeout: Duration::from_secs(5),
+        call_timeout: Duration::from_secs(60),
+        ..ClientOptions::default()
+    };
+    Client::connect(address, proto::protocol::DATANODE, user, options)
 }
 
 /// See [`State::admit_transfer`].

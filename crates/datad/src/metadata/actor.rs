@@ -6,7 +6,7 @@
 
 use crate::{reporter::Queue, state::State};
 use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
-use rpc::{CallError, Client, ClientOptions};
+use rpc::{CallError, Client};
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::watch,
@@ -71,12 +71,7 @@ impl From<CallError> for Failure {
 impl Actor {
     pub fn new(state: Arc<State>, index: usize) -> (Self, watch::Receiver<Progress>) {
         let address = state.config.metadata_servers[index].clone();
-        let options = ClientOptions {
-            connect_timeout: Duration::from_secs(5),
-            call_timeout: Duration::from_secs(60),
-            ..ClientOptions::default()
-        };
-        let client = Client::connect(&address, proto::protocol::DATANODE, &state.config.user, options);
+        let client = state.metadata_servers[index].clone();
         let queue = state.reporter.subscribe();
         let (progress, seen) = watch::channel(Progress::default());
         (Self { state, index, address, client, queue, progress }, seen)
@@ -133,9 +128,7 @@ impl Actor {
         let session = Session { registration, pool };
         // The full report tells what these would.
         self.queue.clear();
-        self.queue.take_full_report_request();
-        let lease = self.heartbeat(&session, true).await?;
-        self.report_everything(&session, lease).await?;
+        self.report_in_turn(&session).await?;
         Ok(session)
     }
 
@@ -200,10 +193,26 @@ impl Actor {
         self.report_changes(session).await?;
         self.report_corrupt(session).await?;
         if wants_full {
-            let lease = self.heartbeat(session, true).await?;
-            self.report_everything(session, lease).await?;
+            self.report_in_turn(session).await?;
         }
         Ok(())
+    }
+
+    /// Sends a full report once the server has room for one: it lets in a few at a time. The picture is taken
+    /// after the server's answer, so that it shows nothing that somebody else may still have ordered away.
+    async fn report_in_turn(&self, session: &Session) -> Result<(), Failure> {
+        let interval = Duration::from_millis(self.state.config.heartbeat_interval_ms);
+        let mut back_off = BackOff::default();
+        loop {
+            let lease = self.heartbeat(session, true).await?;
+            if lease != 0 {
+                // Whoever asked for a report meanwhile gets this one.
+                self.queue.take_full_report_request();
+                return self.report_everything(session, lease).await;
+            }
+            // The heartbeats of this loop say that we live; a turn comes sooner than the next of them.
+            sleep(back_off.next().min(interval)).await;
+        }
     }
 }
 

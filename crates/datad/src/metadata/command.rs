@@ -1,6 +1,9 @@
 //! What a metadata server orders.
 
-use super::actor::{Actor, Failure};
+use super::{
+    actor::{Actor, Failure},
+    leadership::Claim,
+};
 use crate::{convert, recovery, transfer};
 use base::ExtendedBlock;
 use proto::hdfs::datanode::{
@@ -9,21 +12,24 @@ use proto::hdfs::datanode::{
 use std::sync::Arc;
 
 impl Actor {
-    /// Carries out a command, or sets it off. Only the active server is obeyed, but for the call to register,
-    /// which everybody may make.
-    pub(super) fn obey(&self, command: &DatanodeCommandProto, is_obeyed: bool) -> Result<(), Failure> {
+    /// Carries out a command, or sets it off. Only the active server is obeyed, by its claim, but for the call to
+    /// register, which everybody may make.
+    pub(super) fn obey(&self, command: &DatanodeCommandProto, claim: Option<Claim>) -> Result<(), Failure> {
         if command.cmd_type() == Type::RegisterCommand {
             return Err(Failure::Unregistered);
         }
-        if !is_obeyed {
+        let Some(claim) = claim else {
             tracing::debug!(server = %self.address, kind = ?command.cmd_type(), "a command of a server that is not the active one");
             return Ok(());
-        }
+        };
         match command.cmd_type() {
-            Type::BlockCommand => command.blk_cmd.as_ref().map_or(Ok(()), |blocks| self.obey_blocks(blocks)),
+            Type::BlockCommand => {
+                command.blk_cmd.iter().for_each(|blocks| self.obey_blocks(blocks, claim));
+                Ok(())
+            }
             Type::BlockRecoveryCommand => {
                 for order in command.recovery_cmd.iter().flat_map(|command| &command.blocks) {
-                    recovery::start(&self.state, &self.client, order.clone());
+                    recovery::start(&self.state, self.index, order.clone());
                 }
                 Ok(())
             }
@@ -36,7 +42,7 @@ impl Actor {
         }
     }
 
-    fn obey_blocks(&self, command: &BlockCommandProto) -> Result<(), Failure> {
+    fn obey_blocks(&self, command: &BlockCommandProto, claim: Claim) {
         let pool: Arc<str> = command.block_pool_id.as_str().into();
         let blocks = command
             .blocks
@@ -45,9 +51,15 @@ impl Actor {
         match command.action() {
             Action::Invalidate => {
                 for block in blocks {
-                    if let Err(error) = self.state.store.invalidate(&block) {
+                    let invalidate = || self.state.store.invalidate(&block);
+                    match self.state.leadership.while_standing(claim, invalidate) {
+                        Some(Ok(())) => {}
                         // Gone already, or replaced by a newer one: both are what is wanted.
-                        tracing::debug!(%block, %error, "not invalidated");
+                        Some(Err(error)) => tracing::debug!(%block, %error, "not invalidated"),
+                        None => {
+                            tracing::info!(server = %self.address, "its order to delete ends: another is active now");
+                            return;
+                        }
                     }
                 }
             }
@@ -71,6 +83,5 @@ impl Actor {
                 self.state.request_end("a metadata server ordered it");
             }
         }
-        Ok(())
     }
 }

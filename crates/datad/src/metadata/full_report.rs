@@ -43,7 +43,7 @@ impl Actor {
             };
             let answer: BlockReportResponseProto = self.client.call("blockReport", &request).await?;
             if let Some(command) = answer.cmd {
-                self.obey(&command, true)?;
+                self.obey(&command, self.state.leadership.claim_of(self.index))?;
             }
         }
         tracing::info!(server = %self.address, replicas = replica_count, "sent a full block report");

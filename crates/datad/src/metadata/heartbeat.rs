@@ -1,6 +1,9 @@
 //! "I am here, with so much room": and what is ordered in answer.
 
-use super::actor::{Actor, Failure, Session};
+use super::{
+    actor::{Actor, Failure, Session},
+    leadership::Obeyed,
+};
 use crate::convert;
 use blockstore::StorageReport;
 use proto::hdfs::{
@@ -8,6 +11,11 @@ use proto::hdfs::{
     datanode::{HeartbeatRequestProto, HeartbeatResponseProto, VolumeFailureSummaryProto},
     nnha_status_heartbeat_proto::State as HaState,
 };
+use std::time::Duration;
+
+/// How long a server may take to answer a heartbeat: three intervals, within these.
+const PATIENCE_MIN: Duration = Duration::from_secs(5);
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
 
 impl Actor {
     /// Sends one heartbeat and carries out, or sets off, what is ordered in answer. The number is the lease
@@ -32,13 +40,36 @@ impl Actor {
             slow_peers: Vec::new(),
             slow_disks: Vec::new(),
         };
-        let answer: HeartbeatResponseProto = self.client.call("sendHeartbeat", &request).await?;
+        let answer = self.send_heartbeat(&request).await?;
         let is_active = answer.ha_status.state() == HaState::Active;
-        let is_obeyed = self.state.leadership.observe(self.index, is_active, answer.ha_status.txid);
+        let obeyed = self.state.leadership.observe(self.index, is_active, answer.ha_status.txid);
+        if let Some(Obeyed { claim, is_new: true }) = obeyed {
+            tracing::info!(server = %self.address, epoch = claim.epoch(), "this is the active metadata server now");
+            // It deletes nothing here before it knows what there is under its own orders.
+            self.queue.request_full_report();
+        }
         for command in answer.cmds {
-            self.obey(&command, is_obeyed)?;
+            self.obey(&command, obeyed.map(|obeyed| obeyed.claim))?;
         }
         Ok(answer.full_block_report_lease_id.unwrap_or(0))
+    }
+
+    /// Hangs up on a server that does not answer: one that was cut off or frozen is spoken to on a new connection
+    /// as soon as it can be.
+    async fn send_heartbeat(
+        &self,
+        request: &HeartbeatRequestProto,
+    ) -> Result<HeartbeatResponseProto, Failure> {
+        let interval = Duration::from_millis(self.state.config.heartbeat_interval_ms);
+        let patience = (interval * 3).clamp(PATIENCE_MIN, PATIENCE_MAX);
+        let answer = self.client.call("sendHeartbeat", request);
+        match tokio::time::timeout(patience, answer).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => {
+                self.client.disconnect();
+                Err(Failure::Transient(format!("no answer to a heartbeat within {patience:?}")))
+            }
+        }
     }
 }
 
