@@ -56,8 +56,26 @@ impl BlockMap {
         Ok(self.servers.get(index).face.clone())
     }
 
-    /// The server lives, and its storages are as described. Answers what it must do.
+    /// The server lives, and its storages are as described. Answers what it must do; the answer will tell it that
+    /// this server is the active one, if it commands.
     pub fn heartbeat(
+        &mut self,
+        id: ServerId,
+        heartbeat: &Heartbeat,
+        now: Moment,
+    ) -> Result<Vec<Command>, ServerError> {
+        let mut commands = self.heartbeat_without_orders(id, heartbeat, now)?;
+        if commands.is_empty() {
+            let index = self.speaker(id)?;
+            self.servers.get_mut(index).has_heard |= self.commanding;
+            commands = self.commands(index);
+        }
+        Ok(commands)
+    }
+
+    /// The same where no orders may be given: the server does not lead, or is not sure to lead still. What is
+    /// ordered stays for the next heartbeat. Only the call to register, which everybody may make, is answered.
+    pub fn heartbeat_without_orders(
         &mut self,
         id: ServerId,
         heartbeat: &Heartbeat,
@@ -65,10 +83,7 @@ impl BlockMap {
     ) -> Result<Vec<Command>, ServerError> {
         match self.lifeline(id, heartbeat, now) {
             Ok(index) if self.takes_new_reports(index) => Ok(vec![Command::Register]),
-            Ok(index) => {
-                self.servers.get_mut(index).has_heard |= self.commanding;
-                Ok(self.commands(index))
-            }
+            Ok(_) => Ok(Vec::new()),
             Err(ServerError::NotRegistered(_)) => Ok(vec![Command::Register]),
             Err(error) => Err(error),
         }

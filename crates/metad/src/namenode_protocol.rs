@@ -11,7 +11,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {
         "versionRequest" => {
             let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
-            reply.ok(&hdfs::VersionResponseProto { info: wire::namespace_info(&core.cluster) });
+            reply.ok(&hdfs::VersionResponseProto { info: wire::namespace_info(&core.cluster, core.replica.standing().is_serving()) });
         }
         "getTransactionId" => {
             let Some((_, reply)) = decode::<p::GetTransactionIdRequestProto>(&call, reply) else { return };

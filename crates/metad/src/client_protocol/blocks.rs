@@ -30,7 +30,7 @@ fn allocate(
     request: &p::AddBlockRequestProto,
 ) -> FsResult<p::LocatedBlockProto> {
     if let Some(essentials) = calls::remembered(turn, call)? {
-        return again(turn, call, essentials);
+        return again(turn, call, request, essentials);
     }
     calls::refuse_in_safe_mode(turn.core(), || format!("Cannot add block to {}", request.src))?;
     let previous = request.previous.as_ref().map(block_of);
@@ -45,7 +45,7 @@ fn allocate(
             ops::add_block::plan(namespace, context, &request, facts)
         })?;
     match plan {
-        ops::add_block::Plan::Again { reply, .. } => again(turn, call, reply),
+        ops::add_block::Plan::Again { reply, .. } => again(turn, call, request, reply),
         ops::add_block::Plan::New { edit, replication, block_size, .. } => {
             let targets = choose(turn, call, request, replication, block_size)?;
             let essentials = turn.apply_with_targets(&edit, &targets).reply;
@@ -57,15 +57,29 @@ fn allocate(
     }
 }
 
-/// The same answer as before, with the targets that the block has.
-fn again(turn: &Turn<'_>, call: &Call, essentials: Reply) -> FsResult<p::LocatedBlockProto> {
+/// The same answer as before, with the targets that the block has. A block that the active before this one
+/// allocated may have none that are known here: then it gets new ones, as in HDFS.
+fn again(
+    turn: &Turn<'_>,
+    call: &Call,
+    request: &p::AddBlockRequestProto,
+    essentials: Reply,
+) -> FsResult<p::LocatedBlockProto> {
     let Reply::Block { block, offset, .. } = essentials else {
         return Err(FsError::Io("The call was answered before, but not with a block.".into()));
     };
     let host = super::reads::host(call);
     let core = turn.core();
     let located = core.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
-    Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()))
+    if located.as_ref().is_some_and(|located| !located.locations.is_empty()) {
+        return Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()));
+    }
+    let Some(wanted) = core.blocks.lock().facts(block.id) else {
+        return Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()));
+    };
+    let targets = choose(turn, call, request, wanted.replication, core.config.defaults.block_size)?;
+    core.blocks.lock().set_pipeline(wanted.block, &targets);
+    Ok(wire::located_at(&core.cluster.block_pool, block, offset, &targets))
 }
 
 fn choose(

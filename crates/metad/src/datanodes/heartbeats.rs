@@ -1,15 +1,17 @@
 //! Data servers register, say that they live, and get their orders.
 
 use super::{DatanodeSide, identity, refusal, wire};
-use crate::client_protocol::decode;
+use crate::{client_protocol::decode, core::Core};
 use base::{FsError, FsResult};
 use blocks::{Command, Heartbeat, Recovery, StorageReport, StorageState, StorageType, Transfer};
+use group::Role;
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
 
 impl DatanodeSide {
     pub(super) fn version_request(&self, reply: Replier) {
-        reply.ok(&p::VersionResponseProto { info: wire::namespace_info(&self.core.cluster) });
+        let is_active = self.core.replica.standing().is_serving();
+        reply.ok(&p::VersionResponseProto { info: wire::namespace_info(&self.core.cluster, is_active) });
     }
 
     pub(super) fn register(&self, call: &Call, reply: Replier) {
@@ -47,21 +49,27 @@ impl DatanodeSide {
         identity::check_cluster(&self.core.cluster, &request.registration)?;
         let id = identity::server_id(&request.registration.datanode_id);
         let heartbeat = heartbeat_of(request);
-        let (commands, lease) = self
+        let claim = Claim::of(&self.core);
+        // Tested before orders are taken out of their queue, and again before they go out.
+        let may_command = claim.is_active && self.core.replica.may_answer();
+        let (mut commands, lease) = self
             .change(|map, now| {
-                let commands = map.heartbeat(id, &heartbeat, now)?;
+                let commands = match may_command {
+                    true => map.heartbeat(id, &heartbeat, now)?,
+                    false => map.heartbeat_without_orders(id, &heartbeat, now)?,
+                };
                 let wants_lease = request.request_full_block_report_lease.unwrap_or(false);
                 let lease = if wants_lease { map.grant_report_lease(id, now) } else { 0 };
                 Ok((commands, lease))
             })
             .map_err(|error| refusal("Heartbeat from ", &error))?;
+        if may_command && !self.core.replica.may_answer() {
+            commands.retain(|command| matches!(command, Command::Register));
+        }
         let pool = &self.core.cluster.block_pool;
         Ok(d::HeartbeatResponseProto {
             cmds: commands.into_iter().map(|command| command_of(pool, command)).collect(),
-            ha_status: p::NnhaStatusHeartbeatProto {
-                state: p::nnha_status_heartbeat_proto::State::Active as i32,
-                txid: self.core.commit.committed().0,
-            },
+            ha_status: claim.to_proto(),
             rolling_upgrade_status: None,
             rolling_upgrade_status_v2: None,
             full_block_report_lease_id: Some(lease),
@@ -81,6 +89,38 @@ impl DatanodeSide {
             Ok(()) => reply.ok(&p::datanodelifeline::LifelineResponseProto {}),
             Err(error) => reply.fs_error(&error),
         }
+    }
+}
+
+/// What this server says of itself to data servers.
+struct Claim {
+    is_active: bool,
+    transaction: u64,
+}
+
+/// Bits of a claim's number below the epoch: a trillion entries of a log.
+const SN_BITS: u32 = 40;
+
+impl Claim {
+    /// A data server believes whoever claims to be active with a higher number than it has heard. The epoch is in
+    /// front, so that a new active is believed over anything that the one before has said; the rest grows with
+    /// each commit. The claim does not waver with the lease: a stock data server that hears "not active" does not
+    /// take the same number again, and would wait for the next commit.
+    fn of(core: &Core) -> Self {
+        let epoch = match core.replica.standing().role {
+            Role::Serving { epoch } => Some(epoch),
+            _ => None,
+        };
+        let committed = core.commit.committed().0.min((1 << SN_BITS) - 1);
+        Self {
+            is_active: epoch.is_some(),
+            transaction: epoch.map_or(0, |epoch| epoch.0 << SN_BITS) + committed,
+        }
+    }
+
+    fn to_proto(&self) -> p::NnhaStatusHeartbeatProto {
+        let state = wire::ha_state(self.is_active) as i32;
+        p::NnhaStatusHeartbeatProto { state, txid: self.transaction }
     }
 }
 

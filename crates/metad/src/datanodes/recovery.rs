@@ -54,7 +54,15 @@ fn start_recovery(turn: &mut Turn<'_>, edit: &Edit, block: Block, stamp: Generat
     });
 }
 
+/// Changes the namespace, so the active alone takes it. Who sends it to another member looks for the active, as
+/// Hadoop's data servers do.
 pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier) {
+    if !core.replica.standing().is_serving() {
+        return reply.fs_error(&FsError::NotActive(
+            "Operation category WRITE is not supported in state standby: this member of the group is not active."
+                .into(),
+        ));
+    }
     let decoded = client_protocol::decode::<d::CommitBlockSynchronizationRequestProto>(&call, reply);
     let Some((request, reply)) = decoded else { return };
     client_protocol::turn(core, call, reply, move |turn, _| {

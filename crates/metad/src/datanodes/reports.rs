@@ -134,6 +134,7 @@ impl DatanodeSide {
         Ok(())
     }
 
+    /// Taken by every member: a data server tells all of them, and a standby that takes over had better know.
     pub(super) fn report_bad_blocks(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::ReportBadBlocksRequestProto>(call, reply) else { return };
         self.change(|map, now| {

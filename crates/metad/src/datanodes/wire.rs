@@ -12,7 +12,15 @@ pub const SOFTWARE_VERSION: &str = "3.5.0";
 /// `STORAGE_BLOCK_REPORT_BUFFERS`: block reports may come as encoded buffers.
 const CAPABILITIES: u64 = 1;
 
-pub fn namespace_info(cluster: &Cluster) -> p::NamespaceInfoProto {
+/// What a member of a group is called where only active and standby are known.
+pub fn ha_state(is_active: bool) -> p::nnha_status_heartbeat_proto::State {
+    match is_active {
+        true => p::nnha_status_heartbeat_proto::State::Active,
+        false => p::nnha_status_heartbeat_proto::State::Standby,
+    }
+}
+
+pub fn namespace_info(cluster: &Cluster, is_active: bool) -> p::NamespaceInfoProto {
     p::NamespaceInfoProto {
         build_version: concat!("clover-", env!("CARGO_PKG_VERSION")).to_owned(),
         unused: 0,
@@ -20,7 +28,7 @@ pub fn namespace_info(cluster: &Cluster) -> p::NamespaceInfoProto {
         storage_info: storage_info(cluster),
         software_version: SOFTWARE_VERSION.to_owned(),
         capabilities: Some(CAPABILITIES),
-        state: Some(p::nnha_status_heartbeat_proto::State::Active as i32),
+        state: Some(ha_state(is_active) as i32),
     }
 }
 
