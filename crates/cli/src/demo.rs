@@ -41,7 +41,7 @@ const DEMO_SETTINGS: &[&str] = &[
 ];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut settings = Settings::defaults(&[config::meta::KEYS, config::data::KEYS]);
+    let mut settings = Settings::defaults(&[config::META, config::DATA].concat());
     for assignment in DEMO_SETTINGS.iter().copied().chain(args.set.iter().map(String::as_str)) {
         settings.set(assignment)?;
     }

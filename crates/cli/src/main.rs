@@ -4,6 +4,7 @@
 //! with an `Args` that clap parses and a `run` that returns the process's exit code; what is decided here and
 //! not in a library below is only how to talk to a person. Start with [`Command`].
 
+mod admin;
 mod allocator;
 mod bench;
 mod client_config;
@@ -16,6 +17,8 @@ mod inspect;
 mod log;
 mod meta;
 mod runtime;
+mod table;
+mod target;
 mod user;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +48,8 @@ enum Command {
     Data(data::Args),
     /// Work with files: ls, put, get, rm and the rest of Hadoop's file-system shell.
     Fs(fs::Args),
+    /// Look at the metadata servers, and give them orders.
+    Admin(admin::Args),
     /// Write core-site.xml and hdfs-site.xml for stock Hadoop clients.
     ClientConfig(client_config::Args),
     /// Print every configuration key with its default and what it means.
@@ -72,6 +77,7 @@ impl Command {
             Self::Meta(args) => meta::run(args),
             Self::Data(args) => data::run(args),
             Self::Fs(args) => fs::run(args),
+            Self::Admin(args) => admin::run(args),
             Self::ClientConfig(args) => client_config::run(args),
             Self::Config(args) => config::run(args),
             Self::Completions(args) => completions::run(args),

@@ -4,9 +4,8 @@ use crate::{
     config::{self, loopback, settings::Settings},
     runtime, user,
 };
-use anyhow::Context;
 use env::Env;
-use metad::MetaServer;
+use metad::{CoordinatorConfig, MetaConfig};
 use std::{path::PathBuf, process::ExitCode};
 
 #[derive(Debug, clap::Args)]
@@ -20,7 +19,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make a new cluster in an empty directory. Never done implicitly.
+    /// Make a new cluster, or with --join this server's part of one, in an empty directory. Never done implicitly.
     Format(Format),
     /// Use a store again that stopped because its disk had failed. Check the disk first.
     AcceptDisk(Serve),
@@ -41,13 +40,16 @@ struct Format {
     #[command(flatten)]
     serve: Serve,
     /// The new cluster's id; random by default.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "join")]
     cluster_id: Option<String>,
+    /// Make no new cluster: prepare a further server of the one that the coordinator knows.
+    #[arg(long)]
+    join: bool,
 }
 
 impl Serve {
     fn settings(&self) -> anyhow::Result<Settings> {
-        let mut settings = Settings::defaults(&[config::meta::KEYS]);
+        let mut settings = Settings::defaults(config::META);
         if let Some(file) = &self.config {
             settings.read_file(file)?;
         }
@@ -56,27 +58,87 @@ impl Serve {
         }
         Ok(settings)
     }
+
+    /// How to start the server that these arguments prepare.
+    fn command(&self) -> String {
+        match &self.config {
+            Some(file) => format!("clover meta --config {}", file.display()),
+            None => "clover meta --config FILE".to_owned(),
+        }
+    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
-        Some(Command::Format(format)) => make(format),
+        Some(Command::Format(format)) => make(&format),
         Some(Command::AcceptDisk(args)) => accept_disk(&args),
         None => serve(&args.serve),
     }
 }
 
-fn make(args: Format) -> anyhow::Result<ExitCode> {
-    let config = config::meta::config(&args.serve.settings()?, &user::of_this_process()?)?;
-    let address = config.rpc_address.ip();
-    let (env, directory) = (Env::production(), &config.name_directory);
-    let cluster = metad::format(&env, directory, args.cluster_id, address, &config.group)?;
-    println!("Made cluster {} in {}.", cluster.cluster_id, config.name_directory.display());
-    println!("Block pool:  {}", cluster.block_pool);
-    println!(
-        "Next: start it with `clover meta --config FILE`, then data servers with `clover data --config FILE`."
-    );
+fn make(args: &Format) -> anyhow::Result<ExitCode> {
+    let settings = args.serve.settings()?;
+    let config = config::meta::config(&settings, &user::of_this_process()?)?;
+    match args.join {
+        true => join(args, &config)?,
+        false => {
+            config::group::check_for_format(&settings)?;
+            found(args, &config)?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first server of a cluster.
+fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
+    let (env, directory) = (Env::production(), &config.name_directory);
+    let cluster_id = args.cluster_id.clone();
+    let cluster = metad::format(&env, directory, cluster_id, config.rpc_address.ip(), &config.group)?;
+    println!("Made cluster {} in {}.", cluster.cluster_id, directory.display());
+    println!("Block pool:  {}", cluster.block_pool);
+    let group = &config.group;
+    let others: Vec<String> =
+        group.members.iter().filter(|member| **member != group.member).map(ToString::to_string).collect();
+    if let CoordinatorConfig::ZooKeeper(zookeeper) = &group.coordinator {
+        println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
+        println!(
+            "Group:       member {} has everything and is in sync{}",
+            group.member,
+            if others.is_empty() { String::new() } else { format!("; {} are to join", others.join(", ")) }
+        );
+    }
+    println!("Next:");
+    println!("  {}", args.serve.command());
+    if !others.is_empty() {
+        println!(
+            "  on the machine of each other member ({}), with its own `member` and addresses:",
+            others.join(", ")
+        );
+        println!("    clover meta format --join --config FILE");
+        println!("    clover meta --config FILE");
+    }
+    println!("  clover data --config FILE    on each data server");
+    Ok(())
+}
+
+/// A further server of a cluster.
+fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
+    let (group, directory) = (&config.group, &config.name_directory);
+    let CoordinatorConfig::ZooKeeper(zookeeper) = &group.coordinator else {
+        anyhow::bail!(
+            "coordinator = embedded: there is no cluster to join. Name the cluster's own ZooKeeper, as coordinator = \
+             \"zookeeper://zk-1:2181/clover/my-cluster\""
+        );
+    };
+    let cluster = metad::join(&Env::production(), directory, group)?;
+    println!("Member {} has joined cluster {} in {}.", group.member, cluster.cluster_id, directory.display());
+    println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
+    println!("It holds nothing yet. Next:");
+    println!("  {}", args.serve.command());
+    println!("    it is renewed by the others, and is in sync when it has everything");
+    println!("  clover admin group --fs hdfs://{}", config.rpc_address);
+    println!("    shows how far it is");
+    Ok(())
 }
 
 fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
@@ -97,18 +159,20 @@ fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let config = config::meta::config(&settings, &user::of_this_process()?)?;
     loopback::warn(&settings);
     runtime::block_on(async move {
-        let server =
-            MetaServer::start(Env::production(), config).await.context("starting the metadata server")?;
-        println!("ready hdfs://{}", server.rpc_address());
-        tokio::select! {
-            biased;
-            reason = server.failed() => {
-                // Nothing more can be promised: the process ends, and recovery starts from the disk.
-                anyhow::bail!("the metadata server has failed: {reason}");
-            }
-            signal = runtime::stop_signal() => signal?,
-        }
-        server.shutdown().await;
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let signal = tokio::spawn(async move {
+            let signal = runtime::stop_signal().await;
+            let _ = stop.send(());
+            signal
+        });
+        // A sender that is gone has said all that it will.
+        let stop = async { drop(stopped.await) };
+        // It may be started several times in one process; each is ready to be called.
+        metad::run(Env::production(), config, stop, |server| {
+            println!("ready hdfs://{}", server.rpc_address())
+        })
+        .await?;
+        signal.await??;
         Ok(ExitCode::SUCCESS)
     })
 }

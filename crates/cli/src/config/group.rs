@@ -7,7 +7,12 @@ use super::{
 };
 use anyhow::{Context, bail};
 use base::MemberId;
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use metad::{Advertised, CoordinatorConfig, GroupConfig};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 /// Members are numbered by people; nobody counts further.
 const MEMBER_MAX: u64 = 10_000;
@@ -55,7 +60,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// What must hold at every start.
-pub fn check(settings: &Settings) -> anyhow::Result<()> {
+fn check(settings: &Settings) -> anyhow::Result<()> {
     let members = members(settings)?;
     let in_sync_min = settings.number("in_sync_min");
     if is_given(settings) && in_sync_min > members.len() as u64 {
@@ -87,10 +92,36 @@ pub fn check(settings: &Settings) -> anyhow::Result<()> {
     if !settings.text("secret_file").is_empty() {
         check_private("secret_file", Path::new(settings.text("secret_file")), 16)?;
     }
-    if !settings.text("coordinator_auth_file").is_empty() {
-        authentication(settings)?;
-    }
     Ok(())
+}
+
+/// This server's part in its group.
+pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
+    check(settings)?;
+    let text = |key: &str| Some(settings.text(key).to_owned()).filter(|text| !text.is_empty());
+    Ok(GroupConfig {
+        member: member(settings),
+        in_sync_min: Some(settings.number("in_sync_min") as u32).filter(|count| *count > 0),
+        members: members(settings)?,
+        peer_address: settings.address("peer_address"),
+        advertised: Advertised {
+            peer: text("advertised_peer_address"),
+            rpc: text("advertised_rpc_address"),
+            http: text("advertised_http_address"),
+        },
+        coordinator: match place(settings) {
+            Place::Embedded => CoordinatorConfig::Embedded,
+            Place::ZooKeeper { servers, root } => CoordinatorConfig::ZooKeeper(coord::ZooKeeperConfig {
+                servers,
+                root,
+                session_ms: settings.number("coordinator_session_ms"),
+                auth: authentication(settings)?,
+            }),
+        },
+        hold_ms: settings.number("hold_ms"),
+        secret: text("secret_file").map(PathBuf::from),
+        ..GroupConfig::default()
+    })
 }
 
 /// What must hold when the group is made.
@@ -106,12 +137,12 @@ pub fn check_for_format(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn member(settings: &Settings) -> MemberId {
+fn member(settings: &Settings) -> MemberId {
     MemberId(settings.number("member") as u32)
 }
 
 /// The members of a group to be made, in order.
-pub fn members(settings: &Settings) -> anyhow::Result<Vec<MemberId>> {
+fn members(settings: &Settings) -> anyhow::Result<Vec<MemberId>> {
     let mut members: Vec<_> =
         settings.numbers("members").iter().map(|number| MemberId(*number as u32)).collect();
     if members.is_empty() {
@@ -131,7 +162,7 @@ fn is_given(settings: &Settings) -> bool {
     !settings.numbers("members").is_empty()
 }
 
-pub fn place(settings: &Settings) -> Place {
+fn place(settings: &Settings) -> Place {
     Place::parse(settings.text("coordinator")).expect("a place was checked when it was set")
 }
 
@@ -166,7 +197,7 @@ fn check_private(key: &str, file: &Path, bytes_min: u64) -> anyhow::Result<()> {
 }
 
 /// ZooKeeper's user and password.
-pub fn authentication(settings: &Settings) -> anyhow::Result<Option<(String, String)>> {
+fn authentication(settings: &Settings) -> anyhow::Result<Option<(String, String)>> {
     let file = Path::new(settings.text("coordinator_auth_file"));
     if file.as_os_str().is_empty() {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! The keys of a metadata server, and the plain structs that they become.
 
 use super::{
+    group,
     key::{HadoopUnit::*, Key, Kind::*},
     loopback,
     settings::Settings,
@@ -157,6 +158,6 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             frame_bytes_max: settings.number("max_request_bytes") as usize,
         },
         racks: settings.table("racks").to_vec(),
-        group: Default::default(),
+        group: group::config(settings)?,
     })
 }

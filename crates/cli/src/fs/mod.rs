@@ -33,23 +33,15 @@ mod transfer;
 pub mod usage;
 mod walk;
 
-use crate::runtime;
-use client::Config;
+use crate::{runtime, target::Target};
 use failure::Outcome;
 use shell::Shell;
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The file system, as hdfs://127.0.0.1:8020 or a name service; else fs.defaultFS of the configuration.
-    #[arg(long, global = true, value_name = "URI")]
-    fs: Option<String>,
-    /// A directory with core-site.xml and hdfs-site.xml, or one such file; else HADOOP_CONF_DIR.
-    #[arg(long, global = true, value_name = "PATH")]
-    conf: Vec<PathBuf>,
-    /// Set a Hadoop property, as dfs.replication=2.
-    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
-    define: Vec<String>,
+    #[command(flatten)]
+    target: Target,
     /// Print one JSON object a line where a command prints facts.
     #[arg(long, global = true)]
     json: bool,
@@ -158,8 +150,9 @@ impl Command {
 const EXIT_INTERRUPTED: u8 = 130;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let config = configuration(&args.conf, &args.define)?;
-    let mut shell = Shell::new(args.command.name(), config, args.fs, args.json);
+    let config = args.target.configuration()?;
+    let uri = args.target.uri(&config);
+    let mut shell = Shell::new(args.command.name(), config, uri, args.json);
     runtime::block_on(async move {
         tokio::select! {
             biased;
@@ -174,23 +167,4 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     })
-}
-
-/// The files named, or those of the environment, and then what `-D` sets.
-fn configuration(paths: &[PathBuf], definitions: &[String]) -> anyhow::Result<Config> {
-    let mut config = match paths {
-        [] => Config::from_environment()?,
-        [dir] if dir.is_dir() => Config::from_dir(dir)?,
-        _ => Config::new(),
-    };
-    for file in paths.iter().filter(|path| !path.is_dir()) {
-        config.read_file(file)?;
-    }
-    for definition in definitions {
-        let Some((key, value)) = definition.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-            anyhow::bail!("-D {definition}: is not KEY=VALUE, as in -D dfs.replication=2");
-        };
-        config.set(key, value);
-    }
-    Ok(config)
 }

@@ -13,9 +13,6 @@ use std::{
     process::ExitCode,
 };
 
-/// Where nothing else says which file system is meant.
-const DEFAULT_FS: &str = "hdfs://127.0.0.1:8020";
-
 /// Exit code of a command line that makes no sense, as Hadoop's shell has it (-1).
 pub const EXIT_USAGE: u8 = 255;
 
@@ -32,12 +29,11 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// `fs` is the file system that `--fs` names, over the configuration's.
-    pub fn new(command: &'static str, config: Config, fs: Option<String>, is_json: bool) -> Self {
-        let configured = config.get("fs.defaultFS").or_else(|| config.get("fs.default.name"));
+    /// `default_fs` is where paths are that do not say it themselves.
+    pub fn new(command: &'static str, config: Config, default_fs: String, is_json: bool) -> Self {
         Self {
             command,
-            default_fs: fs.or(configured).unwrap_or_else(|| DEFAULT_FS.to_owned()),
+            default_fs,
             config,
             connections: BTreeMap::new(),
             is_json,

@@ -5,7 +5,7 @@ use crate::config::META;
 fn refusal(toml: &str) -> String {
     let mut settings = Settings::defaults(META);
     let read = settings.read_toml(toml, "meta.toml");
-    let checked = read.and_then(|()| check(&settings)).and_then(|()| check_for_format(&settings));
+    let checked = read.and_then(|()| config(&settings)).and_then(|_| check_for_format(&settings));
     checked.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
@@ -17,6 +17,19 @@ fn a_group_of_one_needs_no_key_and_a_group_of_three_needs_few() {
     assert_eq!(refusal(""), "");
     assert_eq!(refusal(&format!("member = 2\nmembers = [3, 1, 2]\n{ZOOKEEPER}{PEER}")), "");
     assert_eq!(refusal(&format!("in_sync_min = 3\nmembers = [3, 1, 2]\n{ZOOKEEPER}{PEER}")), "");
+}
+
+#[test]
+fn what_is_set_is_what_a_server_is_started_with() {
+    let mut settings = Settings::defaults(META);
+    let toml = format!("member = 2\nin_sync_min = 3\nmembers = [3, 1, 2]\nhold_ms = '2s'\n{ZOOKEEPER}{PEER}");
+    settings.read_toml(&toml, "m").unwrap();
+    settings.set("advertised_rpc_address=meta-2:8020").unwrap();
+    let config = config(&settings).unwrap();
+    assert_eq!((config.member, config.in_sync_min, config.hold_ms), (MemberId(2), Some(3), 2_000));
+    assert_eq!(config.members, [1, 2, 3].map(MemberId));
+    assert_eq!(config.advertised.rpc.as_deref(), Some("meta-2:8020"));
+    assert_eq!(config.peer_address, Some("127.0.0.1:8021".parse().unwrap()));
 }
 
 #[test]
@@ -79,6 +92,8 @@ fn secrets_are_nobody_elses_business() {
     assert_eq!(refusal(&toml), "");
     let mut settings = Settings::defaults(META);
     settings.read_toml(&toml, "m").unwrap();
-    assert_eq!(authentication(&settings).unwrap(), Some(("clover".into(), "pass:word".into())));
+    let config = config(&settings).unwrap();
+    let CoordinatorConfig::ZooKeeper(zookeeper) = &config.coordinator else { panic!("{config:?}") };
+    assert_eq!(zookeeper.auth, Some(("clover".into(), "pass:word".into())));
     fs::remove_dir_all(&directory).unwrap();
 }

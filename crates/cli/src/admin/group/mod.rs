@@ -1,0 +1,52 @@
+//! `clover admin group`: the servers that together hold the names, and orders to them.
+
+mod fail_active;
+mod orders;
+mod show;
+mod unclean_elect;
+mod watch;
+
+use super::servers::Servers;
+use std::process::ExitCode;
+
+/// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// As JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Take a server into the group.
+    Add(orders::Add),
+    /// Take a server out of the group.
+    Remove(orders::Remove),
+    /// Let another server become active, without a gap in what clients see.
+    HandOver(orders::HandOver),
+    /// Let the active end as if it had been killed, and watch who takes over and how long it takes.
+    FailActive(fail_active::Args),
+    /// Make a server active that may lack acknowledged changes, when no complete one can come back.
+    UncleanElect(unclean_elect::Args),
+}
+
+pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        None => {
+            let group = servers.group().await?;
+            match args.json {
+                true => println!("{}", serde_json::to_string_pretty(&show::json(&group))?),
+                false => print!("{}", show::text(&group)),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Add(order)) => orders::add(servers, order).await,
+        Some(Command::Remove(order)) => orders::remove(servers, order).await,
+        Some(Command::HandOver(order)) => orders::hand_over(servers, order, args.json).await,
+        Some(Command::FailActive(order)) => fail_active::run(servers, order, args.json).await,
+        Some(Command::UncleanElect(order)) => unclean_elect::run(servers, order).await,
+    }
+}

@@ -1,0 +1,124 @@
+//! Orders that change who is in a group and who leads it.
+
+use super::watch;
+use crate::admin::servers::Servers;
+use anyhow::{Context, bail};
+use proto::clover::admin::{
+    AddMemberRequestProto, AddMemberResponseProto, HandOverRequestProto, HandOverResponseProto,
+    RemoveMemberRequestProto, RemoveMemberResponseProto,
+};
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Add {
+    /// The `member` of that server's configuration.
+    #[arg(value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    member: u32,
+    /// How many servers must hold a change from now on before it is acknowledged.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
+    in_sync_min: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Remove {
+    #[arg(value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    member: u32,
+    /// How many servers must hold a change from now on before it is acknowledged.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
+    in_sync_min: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HandOver {
+    /// The server to go on; any that is in sync where none is named.
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    to: Option<u32>,
+}
+
+pub async fn add(servers: &Servers, order: Add) -> anyhow::Result<ExitCode> {
+    let group = servers.group().await?;
+    let view = group.view.as_ref().context("the group's view is not known to any member")?;
+    if view.members.contains(&order.member) {
+        bail!("member {} is in the group already: its members are {:?}", order.member, view.members);
+    }
+    let request = AddMemberRequestProto { member: order.member, in_sync_min: order.in_sync_min };
+    let answer: AddMemberResponseProto = servers.order(&group, "addMember", &request).await?;
+    say(answer.message, || format!("Member {} is in the group.", order.member));
+    println!(
+        "Next, on its machine: `clover meta format --join --config FILE` with member = {} and the same coordinator, \
+         then `clover meta --config FILE`. It is renewed by the others; `clover admin group` shows how far it is. Then \
+         tell the clients: `clover client-config`, and metadata_servers of the data servers.",
+        order.member
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn remove(servers: &Servers, order: Remove) -> anyhow::Result<ExitCode> {
+    let group = servers.group().await?;
+    let view = group.view.as_ref().context("the group's view is not known to any member")?;
+    if !view.members.contains(&order.member) {
+        bail!("member {} is not in the group: its members are {:?}", order.member, view.members);
+    }
+    if view.active == Some(order.member) {
+        bail!(
+            "member {} is active, and an active is never removed. Let another go on first: \
+             `clover admin group hand-over`",
+            order.member
+        );
+    }
+    let request = RemoveMemberRequestProto { member: order.member, in_sync_min: order.in_sync_min };
+    let answer: RemoveMemberResponseProto = servers.order(&group, "removeMember", &request).await?;
+    say(answer.message, || format!("Member {} is not in the group any more.", order.member));
+    println!(
+        "Next: stop its server, and take its address out of the clients' configuration and of the data servers' \
+         metadata_servers. Its directory is of no further use."
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> anyhow::Result<ExitCode> {
+    let group = servers.group().await?;
+    let view = group.view.as_ref().context("the group's view is not known to any member")?;
+    let Some(active) = view.active else {
+        bail!("no member is active: there is nothing to hand over. `clover admin group` shows the members");
+    };
+    if order.to == Some(active) {
+        bail!("member {active} is active already");
+    }
+    if let Some(to) = order.to.filter(|to| !view.in_sync.iter().any(|store| store.member == *to)) {
+        bail!("member {to} is not in sync, so it cannot go on: `clover admin group` shows who is");
+    }
+    let bystander = watch::Bystander::start(&group)?;
+    let order = async {
+        let request = HandOverRequestProto { to: order.to };
+        servers.order::<_, HandOverResponseProto>(&group, "handOver", &request).await
+    };
+    let (answer, successor) = tokio::join!(order, watch::successor(servers, &group, view.epoch));
+    let noticed = bystander.stop().await;
+    let answer = answer?;
+    let successor = successor?;
+    if is_json {
+        let line = json!({"from": active, "to": successor.member, "epoch": successor.epoch,
+            "after_ms": successor.after.as_millis() as u64, "client_longest_ms": noticed.longest.as_millis() as u64,
+            "client_failed": noticed.failed});
+        println!("{line}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(message) = answer.message {
+        println!("{message}");
+    }
+    println!(
+        "Member {} is active in epoch {}, {} ms after the order; before it was member {active}.",
+        successor.member,
+        successor.epoch,
+        successor.after.as_millis()
+    );
+    println!("{}", noticed.sentence());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server's own words, else ours.
+fn say(message: Option<String>, otherwise: impl FnOnce() -> String) {
+    println!("{}", message.filter(|message| !message.is_empty()).unwrap_or_else(otherwise));
+}

@@ -1,0 +1,288 @@
+//! The group as a person reads it, and as a program does.
+
+use crate::table;
+use jiff::{Timestamp, tz::TimeZone};
+use proto::clover::admin::{
+    GetGroupResponseProto, LogPlaceProto, MemberProto, RoleProto, StoreProto, TakeoverProto, ViewProto,
+};
+use serde_json::{Value, json};
+
+/// Takeovers shown, the latest first.
+const TAKEOVERS_MAX: usize = 5;
+
+pub fn text(group: &GetGroupResponseProto) -> String {
+    let mut lines = headline(group);
+    lines.push(String::new());
+    lines.extend(table::lines(&members(group)));
+    let stopped = group.members.iter().filter(|member| role(member) == "stopped");
+    lines.extend(stopped.map(|member| {
+        format!(
+            "Member {} has stopped: {}",
+            member.member,
+            member.reason.as_deref().unwrap_or("no reason given")
+        )
+    }));
+    if !group.takeovers.is_empty() {
+        lines.push(String::new());
+        lines.push("Takeovers, the latest first; stages in ms since the old active was given up:".to_owned());
+        lines.extend(table::lines(&takeovers(group)));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Who leads, whether changes are taken, and what an operator should know.
+fn headline(group: &GetGroupResponseProto) -> Vec<String> {
+    let mut lines = Vec::new();
+    let place = format!("Group {} of {}", group.group, group.cluster_id);
+    let Some(view) = &group.view else {
+        lines.push(format!("{place}: member {} has not reached the coordinator yet.", group.answered_by));
+        return lines;
+    };
+    lines.push(match view.active {
+        Some(active) => format!("{place}: member {active} is active in epoch {}.", view.epoch),
+        None => format!("{place}: no member is active; the last epoch was {}.", view.epoch),
+    });
+    lines.push(format!(
+        "{} of {} members in sync; a change is acknowledged when {} or more have it.{}",
+        view.in_sync.len(),
+        view.members.len(),
+        view.in_sync_min,
+        match group.committed {
+            Some(sn) => format!(" Committed up to sn {sn}."),
+            None => String::new(),
+        }
+    ));
+    if group.is_writable == Some(false) {
+        lines.push(format!(
+            "CHANGES ARE REFUSED: {} in sync, {} needed. Bring a stopped member back.",
+            view.in_sync.len(),
+            view.in_sync_min
+        ));
+    }
+    if let Some(reason) = group.active_unreachable.as_deref().filter(|reason| !reason.is_empty()) {
+        lines.push(format!(
+            "Member {} tells what it knows; the active cannot be asked: {reason}",
+            group.answered_by
+        ));
+    }
+    if let Some(count) = group.unclean_elections.filter(|count| *count > 0) {
+        lines.push(format!("UNCLEAN ELECTIONS: {count}; acknowledged changes may have been lost then."));
+    }
+    lines
+}
+
+fn members(group: &GetGroupResponseProto) -> Vec<Vec<String>> {
+    let headings =
+        ["MEMBER", "ROLE", "IN SYNC", "LAST ENTRY", "LAG", "HEARD", "CLIENTS", "PEERS", "HTTP", "STATE"];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
+    for member in &group.members {
+        let address = |address: &Option<String>| match address.as_deref() {
+            None | Some("") => "-".to_owned(),
+            Some(address) => address.to_owned(),
+        };
+        rows.push(vec![
+            member.member.to_string(),
+            role(member).to_owned(),
+            in_sync(group, member).to_owned(),
+            member.end.as_ref().map_or("-".to_owned(), place),
+            member.lag.map_or("-".to_owned(), |lag| lag.to_string()),
+            heard(group, member),
+            address(&member.rpc_address),
+            address(&member.peer_address),
+            address(&member.http_address),
+            state(member),
+        ]);
+    }
+    rows
+}
+
+pub fn role(member: &MemberProto) -> &'static str {
+    match member.role() {
+        RoleProto::Unknown => "unknown",
+        RoleProto::Junior => "junior",
+        RoleProto::Standby => "standby",
+        RoleProto::Claiming => "claiming",
+        RoleProto::Starting => "starting",
+        RoleProto::Active => "active",
+        RoleProto::HandingOver => "handing over",
+        RoleProto::Stopped => "stopped",
+    }
+}
+
+/// Whether a change waits for this member; an exile has all that was committed, and nothing waits for it.
+fn in_sync(group: &GetGroupResponseProto, member: &MemberProto) -> &'static str {
+    let holds = |stores: &[StoreProto]| stores.iter().any(|store| store.member == member.member);
+    match &group.view {
+        Some(view) if holds(&view.in_sync) => "yes",
+        Some(view) if holds(&view.exiles) => "exile",
+        _ => "no",
+    }
+}
+
+fn heard(group: &GetGroupResponseProto, member: &MemberProto) -> String {
+    match member.heard_ms_ago {
+        _ if member.member == group.answered_by => "itself".to_owned(),
+        Some(ms) => format!("{} ago", duration(ms)),
+        None => "never".to_owned(),
+    }
+}
+
+/// What is being done with it, and how far that is.
+fn state(member: &MemberProto) -> String {
+    let word = member.state.as_deref().unwrap_or_default();
+    let mut state = match (member.image_bytes_done, member.image_bytes_total) {
+        (Some(done), Some(total)) if total > 0 => {
+            let word = if word.is_empty() { "renewing" } else { word };
+            format!("{word}: {} of {} of the image", size(done), size(total))
+        }
+        _ => word.to_owned(),
+    };
+    if let Some(reason) =
+        member.reason.as_deref().filter(|reason| !reason.is_empty() && role(member) != "stopped")
+    {
+        if !state.is_empty() {
+            state += "; ";
+        }
+        state += reason;
+    }
+    state
+}
+
+fn takeovers(group: &GetGroupResponseProto) -> Vec<Vec<String>> {
+    let headings = [
+        "ENDED", "EPOCH", "MEMBER", "BECAUSE", "NOTICED", "CLAIMED", "PROMISED", "FENCED", "ADOPTED",
+        "SERVING",
+    ];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
+    for takeover in group.takeovers.iter().rev().take(TAKEOVERS_MAX) {
+        rows.push(vec![
+            takeover.ended_at_ms.map_or("-".to_owned(), time),
+            takeover.epoch.to_string(),
+            takeover.member.map_or("-".to_owned(), |member| member.to_string()),
+            takeover.trigger.clone(),
+            takeover.detect_ms.to_string(),
+            takeover.claim_ms.to_string(),
+            takeover.promise_ms.to_string(),
+            takeover.fence_ms.to_string(),
+            takeover.adopt_ms.to_string(),
+            takeover.sync_ms.to_string(),
+        ]);
+    }
+    rows
+}
+
+/// The stages of a takeover in a line.
+pub fn stages(takeover: &TakeoverProto) -> String {
+    format!(
+        "{}: noticed after {} ms; then claimed by {}, promised by {}, fenced by {}, adopted by {}, serving by {} ms",
+        takeover.trigger,
+        takeover.detect_ms,
+        takeover.claim_ms,
+        takeover.promise_ms,
+        takeover.fence_ms,
+        takeover.adopt_ms,
+        takeover.sync_ms
+    )
+}
+
+fn place(place: &LogPlaceProto) -> String {
+    format!("{}/{}", place.epoch, place.sn)
+}
+
+fn time(ms: u64) -> String {
+    match Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX)) {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => "-".to_owned(),
+    }
+}
+
+fn duration(ms: u64) -> String {
+    match ms {
+        0..10_000 => format!("{ms} ms"),
+        10_000..600_000 => format!("{} s", ms / 1_000),
+        _ => format!("{} min", ms / 60_000),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{} KiB", bytes.div_ceil(1_024)),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+pub fn json(group: &GetGroupResponseProto) -> Value {
+    json!({
+        "group": group.group,
+        "cluster_id": group.cluster_id,
+        "answered_by": group.answered_by,
+        "active_unreachable": group.active_unreachable,
+        "is_writable": group.is_writable,
+        "committed": group.committed,
+        "unclean_elections": group.unclean_elections,
+        "view": group.view.as_ref().map(view_json),
+        "members": group.members.iter().map(|member| member_json(group, member)).collect::<Vec<_>>(),
+        "takeovers": group.takeovers.iter().map(takeover_json).collect::<Vec<_>>(),
+    })
+}
+
+fn view_json(view: &ViewProto) -> Value {
+    let stores = |stores: &[StoreProto]| -> Vec<Value> {
+        stores.iter().map(|store| json!({"member": store.member, "generation": store.generation})).collect()
+    };
+    json!({
+        "version": view.version,
+        "epoch": view.epoch,
+        "active": view.active,
+        "in_sync": stores(&view.in_sync),
+        "exiles": stores(&view.exiles),
+        "in_sync_min": view.in_sync_min,
+        "members": view.members,
+        "commit_hint": view.commit_hint.as_ref().map(place_json),
+    })
+}
+
+fn member_json(group: &GetGroupResponseProto, member: &MemberProto) -> Value {
+    json!({
+        "member": member.member,
+        "role": role(member),
+        "in_sync": in_sync(group, member),
+        "generation": member.generation,
+        "boot": member.boot,
+        "peer_address": member.peer_address,
+        "rpc_address": member.rpc_address,
+        "http_address": member.http_address,
+        "end": member.end.as_ref().map(place_json),
+        "committed": member.committed,
+        "lag": member.lag,
+        "matched": member.matched,
+        "heard_ms_ago": member.heard_ms_ago,
+        "is_connected": member.is_connected,
+        "state": member.state,
+        "reason": member.reason,
+        "image_bytes_done": member.image_bytes_done,
+        "image_bytes_total": member.image_bytes_total,
+    })
+}
+
+fn place_json(place: &LogPlaceProto) -> Value {
+    json!({"epoch": place.epoch, "sn": place.sn})
+}
+
+pub fn takeover_json(takeover: &TakeoverProto) -> Value {
+    json!({
+        "epoch": takeover.epoch,
+        "member": takeover.member,
+        "trigger": takeover.trigger,
+        "detect_ms": takeover.detect_ms,
+        "claim_ms": takeover.claim_ms,
+        "promise_ms": takeover.promise_ms,
+        "fence_ms": takeover.fence_ms,
+        "adopt_ms": takeover.adopt_ms,
+        "sync_ms": takeover.sync_ms,
+        "ended_at_ms": takeover.ended_at_ms,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! `clover admin group unclean-elect`: going on with what is left, by an operator's explicit word.
+
+use crate::admin::servers::{ORDER_TIMEOUT, Servers, address_of, reason};
+use anyhow::{Context, bail};
+use proto::clover::admin::{
+    GetGroupResponseProto, RoleProto, UncleanElectRequestProto, UncleanElectResponseProto,
+};
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The server to make active: the one whose last entry is the latest.
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    member: u32,
+    /// The servers that you have made sure are off and stay off, as 1,3: every complete one must be among them.
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    off: Vec<u32>,
+    /// Accept that acknowledged changes may be lost for ever.
+    #[arg(long)]
+    yes_lose_data: bool,
+}
+
+pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
+    let group = servers.group().await?;
+    let view = group.view.as_ref().context("the group's view is not known to any member")?;
+    if !view.members.contains(&args.member) {
+        bail!("member {} is not in the group: its members are {:?}", args.member, view.members);
+    }
+    if let Some(active) = serving(&group) {
+        bail!("member {active} is active and serves: nothing is to be elected, and nothing need be lost");
+    }
+    let complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
+    if complete.contains(&args.member) {
+        bail!(
+            "member {} is complete: it takes over by itself, without loss, as soon as it reaches the coordinator. \
+             `clover admin group` shows what it waits for",
+            args.member
+        );
+    }
+    let address = address_of(&group, args.member)
+        .with_context(|| format!("where member {} listens is not known; is it running?", args.member))?;
+    let ask = |is_accepted: bool| {
+        let request = UncleanElectRequestProto { i_accept_loss: Some(is_accepted), off: args.off.clone() };
+        let address = address.clone();
+        async move {
+            let answer = servers.ask::<_, UncleanElectResponseProto>(
+                &address,
+                "uncleanElect",
+                &request,
+                ORDER_TIMEOUT,
+            );
+            answer.await.map_err(|error| anyhow::anyhow!("{address}: {}", reason(&error)))
+        }
+    };
+    let missing: Vec<u32> = complete.iter().copied().filter(|member| !args.off.contains(member)).collect();
+    if !args.yes_lose_data || !missing.is_empty() {
+        let answer = ask(false).await;
+        eprintln!("Nothing has been done. {}", loss(args.member, answer.as_ref().ok()));
+        if let Some(message) =
+            answer.ok().and_then(|answer| answer.message).filter(|message| !message.is_empty())
+        {
+            eprintln!("{message}");
+        }
+        eprintln!(
+            "Members {complete:?} have everything: if one of them can come back, start it instead, and nothing is lost."
+        );
+        if !missing.is_empty() {
+            eprintln!(
+                "Make sure that members {missing:?} are off and stay off, and say so with --off {}.",
+                complete.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+            );
+        }
+        if !args.yes_lose_data {
+            eprintln!("Then --yes-lose-data makes member {} active all the same.", args.member);
+        }
+        return Ok(ExitCode::FAILURE);
+    }
+    let answer = ask(true).await?;
+    if let Some(message) = answer.message.as_deref().filter(|message| !message.is_empty()) {
+        println!("{message}");
+    }
+    if answer.is_done != Some(true) {
+        bail!("member {} has not become active; nothing was decided", args.member);
+    }
+    println!("Member {} goes on. {}", args.member, loss(args.member, Some(&answer)));
+    println!(
+        "Members {complete:?} must not come back with their old directories: empty them, and `clover meta format \
+         --join` each. This election is counted, and noted in the log."
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which entries are at stake.
+fn loss(member: u32, answer: Option<&UncleanElectResponseProto>) -> String {
+    let (after, up_to) = answer.map_or((None, None), |answer| (answer.loss_after, answer.loss_up_to));
+    match (after, up_to) {
+        (Some(after), Some(up_to)) if up_to > after => format!(
+            "Member {member} has entries up to sn {after}: the acknowledged changes {} to {up_to}, and perhaps later ones, \
+             would be lost for ever.",
+            after + 1
+        ),
+        (Some(after), _) => format!(
+            "Member {member} has entries up to sn {after}: acknowledged changes after that, if there were any, would be \
+             lost for ever."
+        ),
+        _ => format!("Acknowledged changes that member {member} does not have would be lost for ever."),
+    }
+}
+
+fn serving(group: &GetGroupResponseProto) -> Option<u32> {
+    group.members.iter().find(|member| member.role == RoleProto::Active as i32).map(|member| member.member)
+}

@@ -1,0 +1,171 @@
+//! The metadata servers of a file system, one by one: an operator wants to know what each of them says.
+
+use crate::target::Target;
+use anyhow::{Context, bail};
+use client::{Location, Settings};
+use prost::{Message, Name};
+use proto::{
+    clover::admin::{GetGroupRequestProto, GetGroupResponseProto, RoleProto},
+    exception::{NO_SUCH_PROTOCOL, without_stack_trace},
+    protocol,
+};
+use rpc::{CallError, Client, ClientOptions};
+use std::time::Duration;
+
+/// A server on a machine that is off says nothing at all.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Questions are answered from memory; a server asks its active before that.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Orders take as long as a change of the view takes, or as a group needs to settle.
+pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub struct Servers {
+    uri: String,
+    user: String,
+    /// `host:port`.
+    addresses: Vec<String>,
+}
+
+impl Servers {
+    /// By the same means as the shell: `--fs`, the configuration files, this machine.
+    pub fn find(target: &Target) -> anyhow::Result<Self> {
+        let config = target.configuration()?;
+        let location = Location::resolve(&target.uri(&config), &config)?;
+        let user = Settings::new(&config)?.user;
+        Ok(Self { uri: location.uri(), user, addresses: location.servers })
+    }
+
+    /// Calls one server.
+    pub async fn ask<Q, A>(
+        &self,
+        address: &str,
+        method: &str,
+        request: &Q,
+        patience: Duration,
+    ) -> Result<A, CallError>
+    where
+        Q: Message,
+        A: Message + Default + Name,
+    {
+        let options = ClientOptions {
+            connect_timeout: CONNECT_TIMEOUT,
+            call_timeout: patience,
+            ..ClientOptions::default()
+        };
+        Client::connect(address, protocol::ADMIN, &self.user, options).call(method, request).await
+    }
+
+    /// What the group looks like: the active's answer if there is one, else the newest of the others.
+    pub async fn group(&self) -> anyhow::Result<GetGroupResponseProto> {
+        let answers = self.everybody(&self.addresses, false).await;
+        let mut refusals = Vec::new();
+        let mut best: Option<GetGroupResponseProto> = None;
+        for (address, answer) in answers {
+            match answer {
+                Ok(answer) if best.as_ref().is_none_or(|best| worth(&answer) > worth(best)) => {
+                    best = Some(answer)
+                }
+                Ok(_) => {}
+                Err(error) => refusals.push(format!("{address}: {}", reason(&error))),
+            }
+        }
+        best.with_context(|| {
+            format!(
+                "no metadata server of {} answers ({}); `--fs` names another one",
+                self.uri,
+                refusals.join("; ")
+            )
+        })
+    }
+
+    /// What each server says that is in `addresses`, in their order.
+    pub async fn everybody(
+        &self,
+        addresses: &[String],
+        is_local: bool,
+    ) -> Vec<(String, Result<GetGroupResponseProto, CallError>)> {
+        let request = GetGroupRequestProto { is_local: Some(is_local) };
+        let asked = addresses.iter().map(|address| {
+            let (address, request, user) = (address.clone(), request, self.user.clone());
+            tokio::spawn(async move {
+                let one = Self { uri: String::new(), user, addresses: Vec::new() };
+                let answer = one.ask(&address, "getGroup", &request, ANSWER_TIMEOUT).await;
+                (address, answer)
+            })
+        });
+        let asked: Vec<_> = asked.collect();
+        let mut answers = Vec::new();
+        for one in asked {
+            answers.push(one.await.expect("a question does not panic"));
+        }
+        answers
+    }
+
+    /// Gives an order to the active, or to any server that passes it on.
+    pub async fn order<Q, A>(
+        &self,
+        group: &GetGroupResponseProto,
+        method: &str,
+        request: &Q,
+    ) -> anyhow::Result<A>
+    where
+        Q: Message,
+        A: Message + Default + Name,
+    {
+        let mut addresses: Vec<String> = active_address(group).into_iter().collect();
+        addresses.extend(
+            self.addresses.iter().filter(|address| !addresses.contains(address)).cloned().collect::<Vec<_>>(),
+        );
+        let mut refusals = Vec::new();
+        for address in addresses {
+            match self.ask(&address, method, request, ORDER_TIMEOUT).await {
+                Ok(answer) => return Ok(answer),
+                // Whoever was not reached has done nothing; another may pass the order on.
+                Err(error @ CallError::Connect(_)) => refusals.push(format!("{address}: {}", reason(&error))),
+                Err(error) => bail!("{address}: {}", reason(&error)),
+            }
+        }
+        bail!("no metadata server of {} takes the order ({})", self.uri, refusals.join("; "))
+    }
+}
+
+/// The client port of the active.
+pub fn active_address(group: &GetGroupResponseProto) -> Option<String> {
+    let active = group.view.as_ref()?.active?;
+    address_of(group, active)
+}
+
+/// The client port of a member.
+pub fn address_of(group: &GetGroupResponseProto, member: u32) -> Option<String> {
+    group
+        .members
+        .iter()
+        .find(|one| one.member == member)?
+        .rpc_address
+        .clone()
+        .filter(|address| !address.is_empty())
+}
+
+/// An answer of the active is worth most, then the one of whoever has seen most.
+fn worth(answer: &GetGroupResponseProto) -> (bool, u64, u64) {
+    let by_active = answer
+        .members
+        .iter()
+        .any(|member| member.member == answer.answered_by && member.role == RoleProto::Active as i32);
+    let view = answer.view.as_ref();
+    (by_active, view.map_or(0, |view| view.version), answer.committed.unwrap_or(0))
+}
+
+/// Why a call brought no answer, in a line.
+pub fn reason(error: &CallError) -> String {
+    match error {
+        CallError::Remote { class, .. } if class == NO_SUCH_PROTOCOL => {
+            "is no metadata server of Clover: it does not know the operators' protocol".to_owned()
+        }
+        CallError::Remote { message, .. } => {
+            without_stack_trace(message).lines().next().unwrap_or_default().to_owned()
+        }
+        CallError::Connect(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}

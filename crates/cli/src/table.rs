@@ -1,0 +1,41 @@
+//! Columns of text.
+
+/// Lines in which the columns stand below each other, the first being the headings. What is a number stands
+/// to the right.
+pub fn lines(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let is_number = |column: usize| {
+        let mut cells = rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
+        let looks_so =
+            |cell: &String| cell.starts_with(|letter: char| letter.is_ascii_digit()) || cell == "-";
+        cells.peek().is_some() && cells.all(looks_so)
+    };
+    let shape: Vec<_> = (0..columns).map(|column| (width(column), is_number(column))).collect();
+    let line = |row: &Vec<String>| {
+        let mut line = String::new();
+        for (cell, (width, is_number)) in row.iter().zip(&shape) {
+            line += &match is_number {
+                true => format!("{cell:>width$}  "),
+                false => format!("{cell:<width$}  "),
+            };
+        }
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_to_the_right_and_words_to_the_left() {
+        let rows = [["NAME", "LAG"], ["a", "7"], ["longer", "1234"]];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        assert_eq!(lines(&rows), ["NAME     LAG", "a          7", "longer  1234"]);
+        assert!(lines(&[]).is_empty());
+    }
+}

@@ -1,0 +1,47 @@
+//! Which file system a command works on.
+
+use client::Config;
+use std::path::PathBuf;
+
+/// Where nothing else says which file system is meant.
+pub const DEFAULT_FS: &str = "hdfs://127.0.0.1:8020";
+
+#[derive(Debug, clap::Args)]
+pub struct Target {
+    /// The file system, as hdfs://127.0.0.1:8020 or a name service; else fs.defaultFS of the configuration.
+    #[arg(long, global = true, value_name = "URI")]
+    pub fs: Option<String>,
+    /// A directory with core-site.xml and hdfs-site.xml, or one such file; else HADOOP_CONF_DIR.
+    #[arg(long, global = true, value_name = "PATH")]
+    conf: Vec<PathBuf>,
+    /// Set a Hadoop property, as dfs.replication=2.
+    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
+    define: Vec<String>,
+}
+
+impl Target {
+    /// The files named, or those of the environment, and then what `-D` sets.
+    pub fn configuration(&self) -> anyhow::Result<Config> {
+        let mut config = match &*self.conf {
+            [] => Config::from_environment()?,
+            [dir] if dir.is_dir() => Config::from_dir(dir)?,
+            _ => Config::new(),
+        };
+        for file in self.conf.iter().filter(|path| !path.is_dir()) {
+            config.read_file(file)?;
+        }
+        for definition in &self.define {
+            let Some((key, value)) = definition.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+                anyhow::bail!("-D {definition}: is not KEY=VALUE, as in -D dfs.replication=2");
+            };
+            config.set(key, value);
+        }
+        Ok(config)
+    }
+
+    /// The file system that is meant: the one named, else the configuration's, else this machine's.
+    pub fn uri(&self, config: &Config) -> String {
+        let configured = || config.get("fs.defaultFS").or_else(|| config.get("fs.default.name"));
+        self.fs.clone().or_else(configured).unwrap_or_else(|| DEFAULT_FS.to_owned())
+    }
+}
