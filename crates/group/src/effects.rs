@@ -59,6 +59,8 @@ pub struct Outgoing {
     pub refused: Vec<Proposal>,
     /// Entries to read from the journal, away from this thread; the answer is [`crate::Input::LogRead`].
     pub read_log: Vec<ReadLog>,
+    /// This member leads no more: why. Replies not yet given are of unknown outcome.
+    pub stepped_down: Option<String>,
     /// What others suggested to this serving member: to be proposed by the state machine's own writer.
     pub suggested: Vec<Proposal>,
     /// The state machine has applied what was cut off: it must be built anew from the disk. The sentence says

@@ -5,7 +5,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// How far each id counter of the state machine is raised, so that an id given out in a tail that was cut off
 /// is never used again. Steps are relative, so every member comes to the same values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IdSteps {
     pub inode: u64,
     pub block: u64,

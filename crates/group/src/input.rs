@@ -29,6 +29,10 @@ pub enum Input {
     LogRead { asked: crate::ReadLog, result: Result<(LogPoint, Vec<Entry>), LogReadFailed> },
     /// An operator wants something; the answer carries the ticket.
     Operator { ticket: u64, order: Order },
+    /// After [`crate::Role::HandingOver`]: no turn of the state machine's writer is open, and none will begin.
+    Quiet,
+    /// To be appended by whoever is active: a checkpoint, for instance. May be lost.
+    Suggest(Proposal),
     /// The process is on its way out: let another lead first, if there is one.
     StepDown,
     /// [`crate::Member::deadline`] has passed.

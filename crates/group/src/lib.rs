@@ -6,9 +6,6 @@
 //! [`Effects`] of a step.
 //!
 //! Start with [`Input`], which is all that can wake a member, then [`Member::step`].
-//!
-//! So far a group has one member. Epochs, the durable promise, the compare-and-set of the view, the first
-//! entry of an epoch and the commit rule are the real ones; messages between members are not there yet.
 
 #[cfg(feature = "broken")]
 pub mod broken;
@@ -18,11 +15,17 @@ pub mod epoch_start;
 pub mod input;
 pub mod member;
 pub mod message;
+mod peer;
+pub mod settings;
+pub mod status;
+mod tail;
 
 #[cfg(feature = "broken")]
 pub use broken::Broken;
 pub use effects::{Effects, Outgoing, Role, Takeover, ViewChange};
 pub use epoch_start::{EpochStart, IdSteps};
 pub use input::{ChangeFailed, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose};
-pub use member::{Member, Restored, Settings};
+pub use member::{Member, Restored};
 pub use message::{Append, Message};
+pub use settings::Settings;
+pub use status::{PeerStatus, Status};

@@ -1,34 +1,34 @@
 //! One server's membership in one replica group.
 
-use crate::{ChangeFailed, Effects, EpochStart, IdSteps, Input, Proof, Proposal, Role, ViewChange, commit};
-use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
-use std::collections::BTreeMap;
+mod candidate;
+mod change;
+mod follow;
+mod hand_over;
+mod in_sync;
+mod lead;
+mod stream;
 
-/// Numbers of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// How soon a change of the view with an unknown answer is sent again.
-    pub change_retry_ms: u64,
-    /// How soon the view is read again after somebody else changed it.
-    pub reread_ms: u64,
-    pub id_steps: IdSteps,
-}
+use crate::{
+    Effects, Input, Order, Proof, Role, Settings, Status, Takeover, ViewChange, peer::Peer,
+    status::PeerStatus, tail::Tail,
+};
+use base::{Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
+use candidate::Candidacy;
+use follow::Following;
+use lead::Leading;
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { change_retry_ms: 100, reread_ms: 1_000, id_steps: IdSteps::default() }
-    }
-}
-
-/// What the journal remembers of this member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the store remembers of this member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     pub promised: Epoch,
-    /// The last entry of the log.
-    pub end: LogPoint,
-    pub known_commit: Sn,
-    /// Starts of the store, this one included: names this life's changes of the view.
+    /// Everything up to here is known to have committed, and the state machine has applied it.
+    pub base: LogPoint,
+    /// The entries after `base`: durable, perhaps committed, not applied.
+    pub tail: Vec<Entry>,
+    /// Starts of the store, this one included: names this life.
     pub boot: u64,
+    /// The log's end was torn: an entry that this member has acknowledged may be missing.
+    pub is_suspect: bool,
 }
 
 /// One server's membership in one replica group.
@@ -39,74 +39,166 @@ pub struct Restored {
 ///
 /// The log may run ahead of the disk, commits may not: an entry commits when every member of the confirmed
 /// in-sync set, and of a set that is being changed to, has proved it durable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     settings: Settings,
     me: MemberStore,
     boot: u64,
+    /// State of the dice for back-offs.
+    dice: u64,
     /// Changes of the view asked for in this life.
     change_count: u64,
     role: Role,
     /// The view as last confirmed by the coordinator, with its version.
     view: Option<(GroupView, u64)>,
     /// A change of the view under way. Until its answer is known both sets are required.
-    pending: Option<ViewChange>,
-    /// Highest epoch promised, durable. What is being made durable is in the effects only.
+    pending: Option<Pending>,
+    /// Highest epoch promised, durable.
     promised: Epoch,
-    /// Last entry made, durable or not.
-    end: LogPoint,
-    /// Highest entry proved durable in this epoch, by member. Holds the member itself as well.
-    durable: BTreeMap<MemberId, Sn>,
+    /// Highest epoch whose promise was asked for. Nothing lower is listened to any more.
+    promising: Epoch,
+    tail: Tail,
+    /// The last entry of the own log that is durable.
+    durable: LogPoint,
+    /// How often the log was cut off in this life.
+    cuts: u64,
     committed: Sn,
-    /// The first entry of the own epoch; nothing is served until it has committed.
-    epoch_start: Sn,
+    /// The state machine has applied, or was given, everything up to here.
+    applied: Sn,
+    is_suspect: bool,
+    following: Following,
+    candidacy: Candidacy,
+    /// Whoever leads.
+    leading: Option<Box<Leading>>,
     /// When to send the pending change again or to read the view again.
     retry_at: Option<Moment>,
+    takeovers: Vec<Takeover>,
 }
 
+/// A change of the view whose answer is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pending {
+    change: ViewChange,
+    cause: Cause,
+    asked_at: Moment,
+    /// The coordinator has refused it, but an earlier copy may have been taken: the view read next tells.
+    is_in_doubt: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Cause {
+    Claim,
+    InSync,
+    Reconfigure { ticket: u64 },
+}
+
+/// An epoch so far above the view's is taken for nonsense until the view has been read again.
+const EPOCH_LEAP_MAX: u64 = 64;
+/// Takeovers remembered for operators.
+const TAKEOVERS_KEPT: usize = 16;
+
 impl Member {
-    pub fn new(settings: Settings, me: MemberStore, restored: Restored, _now: Moment) -> Self {
+    /// `seed` is for back-offs only: members of a group had better not share it.
+    pub fn new(settings: Settings, me: MemberStore, restored: Restored, now: Moment, seed: u64) -> Self {
+        let tail = Tail::new(restored.base, restored.tail);
         Self {
-            settings,
             me,
             boot: restored.boot,
+            dice: seed,
             change_count: 0,
             role: Role::Following,
             view: None,
             pending: None,
             promised: restored.promised,
-            end: restored.end,
-            durable: BTreeMap::new(),
-            // The journal's bound is lazy; the whole log is committed anew by the first entry of an epoch.
-            committed: restored.known_commit.min(restored.end.id.sn),
-            epoch_start: Sn(0),
+            promising: restored.promised,
+            durable: tail.end(),
+            cuts: 0,
+            committed: restored.base.id.sn,
+            applied: restored.base.id.sn,
+            tail,
+            is_suspect: restored.is_suspect,
+            following: Following::new(now, &settings),
+            candidacy: Candidacy::default(),
+            leading: None,
             retry_at: None,
+            takeovers: Vec::new(),
+            settings,
         }
     }
 
     /// Takes one input; returns everything the world must now do.
     pub fn step(&mut self, now: Moment, input: Input) -> Effects {
-        let mut effects = Effects::default();
+        let mut effects = Effects { cuts: self.cuts, ..Effects::default() };
         let role_before = self.role.clone();
-        match input {
-            Input::Propose(proposals) => self.on_propose(proposals, &mut effects),
-            Input::Durable(proof) => self.on_durable(proof, &mut effects),
-            Input::View { view, version } => self.on_view(view, version, &mut effects),
-            Input::Changed(answer) => self.on_changed(now, answer, &mut effects),
-            Input::DiskFailed => self.stop("the journal has failed; check the disk".into()),
-            Input::StepDown => self.stop("asked to step down".into()),
-            Input::Tick => self.on_tick(now, &mut effects),
-            _ => {}
+        if !matches!(self.role, Role::Stopped { .. }) {
+            self.look_soon(now, &input);
+            self.take(now, input, &mut effects);
+            self.drive(now, &mut effects);
+        } else if let Input::Propose(proposals) = input {
+            effects.outgoing.refused = proposals;
         }
         if self.role != role_before {
             effects.outgoing.role = Some(self.role.clone());
         }
+        effects.cuts = self.cuts;
+        let kept = self.committed.min(self.applied).min(self.durable.id.sn);
+        self.tail.forget(kept, self.settings.window_bytes);
         debug_assert_eq!(self.is_consistent(), Ok(()));
         effects
     }
 
+    fn take(&mut self, now: Moment, input: Input, effects: &mut Effects) {
+        match input {
+            Input::View { view, version } => self.on_view(now, view, version, effects),
+            Input::Changed(answer) => self.on_changed(now, answer, effects),
+            Input::Durable(proof) => self.on_durable(now, proof, effects),
+            Input::DiskFailed => self.stop("the journal has failed; check the disk"),
+            Input::Propose(proposals) => self.on_propose(now, proposals, effects),
+            Input::Suggest(proposal) => self.on_suggest(proposal, effects),
+            Input::Message { from, boot, message } => self.on_message(now, from, boot, message, effects),
+            Input::PeerConnected(member) => self.on_peer_connected(member, effects),
+            Input::PeerGone(member) => self.on_peer_gone(member),
+            Input::LockGone => self.candidacy.lock_is_gone = true,
+            Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
+            Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
+            Input::Quiet => self.on_quiet(),
+            Input::StepDown => self.on_step_down(now, effects),
+            Input::Tick => {}
+        }
+    }
+
+    /// Whatever is no part of the stream may change who is in sync.
+    fn look_soon(&mut self, now: Moment, input: &Input) {
+        let is_stream = matches!(
+            input,
+            Input::Propose(_)
+                | Input::Durable(_)
+                | Input::Tick
+                | Input::Message { message: crate::Message::Appended { .. }, .. }
+        );
+        if let Some(leading) = self.leading.as_mut().filter(|_| !is_stream) {
+            leading.look_at = now;
+        }
+    }
+
+    /// What time, or the input just taken, has made due. Cheap when nothing is.
+    fn drive(&mut self, now: Moment, effects: &mut Effects) {
+        self.repeat_change(now, effects);
+        if self.leading.is_some() {
+            self.drive_leading(now, effects);
+        }
+        if self.leading.is_none() {
+            self.consider_claim(now, effects);
+        }
+    }
+
     /// When to call `step(now, Input::Tick)` if nothing else happens first.
     pub fn deadline(&self) -> Option<Moment> {
-        self.retry_at
+        if matches!(self.role, Role::Stopped { .. }) {
+            return None;
+        }
+        let role = if self.leading.is_some() { self.leading_deadline() } else { self.candidate_deadline() };
+        [self.retry_at, role].into_iter().flatten().min()
     }
 
     pub fn role(&self) -> &Role {
@@ -120,7 +212,7 @@ impl Member {
 
     /// The last entry of the log, durable or not.
     pub fn end(&self) -> LogPoint {
-        self.end
+        self.tail.end()
     }
 
     /// The highest epoch promised, durable.
@@ -128,243 +220,245 @@ impl Member {
         self.promised
     }
 
+    /// The version of the view that this member goes by.
+    pub fn view_version(&self) -> Option<u64> {
+        self.view.as_ref().map(|(_, version)| *version)
+    }
+
+    pub fn view(&self) -> Option<&GroupView> {
+        self.view.as_ref().map(|(view, _)| view)
+    }
+
+    pub fn me(&self) -> MemberStore {
+        self.me
+    }
+
+    /// Until when nobody else can have become active: `None` is for ever (nobody else is eligible), the
+    /// beginning of time is not at all. To be asked after a read was evaluated and before it is answered.
+    pub fn lease_end(&self) -> Option<Moment> {
+        let never = Some(Moment::default());
+        let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return never };
+        if !matches!(self.role, Role::Serving { .. } | Role::HandingOver { .. }) {
+            return never;
+        }
+        let pending = self.pending.as_ref().map(|pending| &pending.change.view);
+        let eligible = [Some(view), pending].into_iter().flatten();
+        eligible
+            .flat_map(|view| view.in_sync.iter().chain(&view.exiles))
+            .filter(|store| store.member != self.me.member)
+            .map(|store| leading.peers.get(&store.member).and_then(|peer| peer.lease_end).unwrap_or_default())
+            .min()
+    }
+
+    pub fn status(&self, now: Moment) -> Status {
+        let view = self.view();
+        let peers = self.leading.iter().flat_map(|leading| &leading.peers);
+        Status {
+            role: self.role.clone(),
+            view: self.view.clone(),
+            promised: self.promised,
+            end: self.end(),
+            committed: self.committed,
+            active: self.active(),
+            is_eligible: view.is_some_and(|view| view.is_eligible(self.me)),
+            is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
+            is_writable: self.is_writable(),
+            peers: peers.map(|(member, peer)| self.peer_status(now, *member, peer)).collect(),
+            last_takeovers: self.takeovers.clone(),
+        }
+    }
+
+    fn peer_status(&self, now: Moment, member: MemberId, peer: &Peer) -> PeerStatus {
+        let heard_ms_ago = peer.heard_at.map(|at| now.ms_since(at));
+        let is_in = |stores: &[MemberStore]| stores.iter().any(|store| store.member == member);
+        let view = self.view().expect("whoever leads has a view");
+        let state = match peer.next {
+            _ if is_in(&view.in_sync) => "in sync",
+            _ if is_in(&view.exiles) => "exile",
+            _ if heard_ms_ago.is_none_or(|ms| ms > self.settings.silence_ms) => "silent",
+            crate::peer::Next::NeedsImage => "needs an image",
+            crate::peer::Next::Reading(_) => "reading the log",
+            _ => "catching up",
+        };
+        PeerStatus {
+            member,
+            is_connected: !peer.is_gone,
+            heard_ms_ago,
+            matched: peer.matched,
+            end: peer.end,
+            state,
+        }
+    }
+
+    /// Whom this member takes for the active: itself, or the one it last heard of.
+    pub fn active(&self) -> Option<MemberId> {
+        match (&self.leading, &self.following.leader) {
+            (Some(_), _) => Some(self.me.member),
+            (None, Some(leader)) if leader.epoch == self.promising => Some(leader.member),
+            _ => None,
+        }
+    }
+
+    /// Enough members are in sync for entries to commit.
+    pub fn is_writable(&self) -> bool {
+        self.view().is_some_and(|view| view.in_sync.len() as u32 >= view.in_sync_min)
+    }
+
     /// The complete check, for debug builds and simulators.
     pub fn is_consistent(&self) -> Result<(), &'static str> {
-        if self.committed > self.end.id.sn {
-            return Err("nothing commits beyond the end of the log");
+        let end = self.end().id.sn;
+        if self.committed > end || self.applied > end {
+            return Err("nothing is committed or applied beyond the end of the log");
         }
-        if let Role::Starting { epoch } | Role::Serving { epoch } = self.role {
+        if self.durable.id.sn > end {
+            return Err("nothing is durable beyond the end of the log");
+        }
+        if self.promised > self.promising {
+            return Err("what is promised was asked for");
+        }
+        let leads = match self.role {
+            Role::Starting { epoch } | Role::Serving { epoch } | Role::HandingOver { epoch } => Some(epoch),
+            _ => None,
+        };
+        if leads != self.leading.as_ref().map(|leading| leading.epoch) {
+            return Err("the role says who leads");
+        }
+        if let Some(epoch) = leads {
             let Some((view, _)) = &self.view else {
                 return Err("whoever leads has seen the view that says so");
             };
             if view.epoch != epoch || view.active != Some(self.me.member) {
                 return Err("whoever leads is the active of the confirmed view");
             }
-            if self.promised != epoch {
+            if self.promised != epoch || self.promising != epoch {
                 return Err("whoever leads has promised its own epoch and no later one");
             }
         }
-        if matches!(self.role, Role::Serving { .. }) && self.committed < self.epoch_start {
+        if let Role::Serving { .. } = self.role
+            && self.leading.as_ref().is_some_and(|leading| self.committed < leading.epoch_start)
+        {
             return Err("nothing is served before the epoch's first entry has committed");
         }
-        if matches!(self.role, Role::Claiming) && self.pending.is_none() && self.view.is_none() {
+        if matches!(self.role, Role::Claiming) && self.view.is_none() {
             return Err("a claim rests on a view");
         }
         Ok(())
     }
 
-    fn on_view(&mut self, view: GroupView, version: u64, effects: &mut Effects) {
-        if matches!(self.role, Role::Stopped { .. }) || self.pending.is_some() {
-            return; // The answer to the pending change will say more than this view can.
-        }
-        if let Role::Starting { epoch } | Role::Serving { epoch } = self.role {
-            if view.epoch == epoch && view.active == Some(self.me.member) {
-                self.view = Some((view, version));
-            } else {
-                self.stop(format!("epoch {epoch} was followed by epoch {}, which another leads", view.epoch));
-            }
-            return;
-        }
-        if let Err(reason) = self.may_claim(&view) {
-            self.stop(reason);
-            return;
-        }
-        let seen = view.epoch;
-        self.view = Some((view, version));
-        if self.promised < seen {
-            effects.promise = Some(seen); // The claim follows when this is durable.
-        } else {
-            self.claim(effects);
-        }
-    }
-
-    /// Section 4, step 1: whether this member's log may become the group's.
-    fn may_claim(&self, view: &GroupView) -> Result<(), String> {
-        if view.members != [self.me.member] {
-            return Err(format!(
-                "the group has {} members; groups of several are not served yet",
-                view.members.len()
-            ));
-        }
-        if self.promised > view.epoch {
-            return Err(format!(
-                "epoch {} was promised but the coordinator knows only {}: it has lost history. Restore it, \
-                 or elect by hand",
-                self.promised, view.epoch
-            ));
-        }
-        if !view.is_eligible(self.me) {
-            return Err(format!(
-                "member {} with store generation {} is not among the complete ones; it must be renewed from \
-                 another member",
-                self.me.member, self.me.generation
-            ));
-        }
-        if view.commit_hint.sn > self.end.id.sn {
-            return Err(format!(
-                "the log ends at {} but {} has committed: entries are missing. Restore the journal",
-                self.end.id, view.commit_hint
-            ));
-        }
-        Ok(())
-    }
-
-    /// Section 4, step 2. A member that is alone has granted no lease, so there is none to wait for.
-    fn claim(&mut self, effects: &mut Effects) {
-        let (view, version) = self.view.as_ref().expect("a claim rests on a view");
-        let mut next = view.clone();
-        next.epoch = Epoch(view.epoch.0 + 1);
-        next.active = Some(self.me.member);
-        next.in_sync = if view.in_sync.contains(&self.me) {
-            // The dead active must not be waited for; finding oneself named means that there is none.
-            let old = view.active.filter(|active| *active != self.me.member);
-            view.in_sync.iter().copied().filter(|store| Some(store.member) != old).collect()
-        } else {
-            vec![self.me]
-        };
-        next.exiles = if (next.in_sync.len() as u32) < view.in_sync_min {
-            let mut complete: Vec<_> = view.exiles.iter().chain(&view.in_sync).copied().collect();
-            complete.retain(|store| !next.in_sync.contains(store));
-            complete.sort();
-            complete.dedup();
-            complete
-        } else {
-            Vec::new()
-        };
-        if next.members == [self.me.member] {
-            // What is in the log of the only member is durable on all of them.
-            next.commit_hint = next.commit_hint.max(self.end.id);
-        }
-        self.change_count += 1;
-        next.change_id = u64::from(self.me.member.0) << 48
-            | (self.boot & 0xFF_FFFF) << 24
-            | (self.change_count & 0xFF_FFFF);
-        let change = ViewChange { expected_version: *version, view: next, requires: Vec::new() };
-        self.pending = Some(change.clone());
-        effects.change = Some(change);
-        self.role = Role::Claiming;
-    }
-
-    fn on_changed(&mut self, now: Moment, answer: Result<u64, ChangeFailed>, effects: &mut Effects) {
-        if self.pending.is_none() || matches!(self.role, Role::Stopped { .. }) {
-            return;
-        }
-        match answer {
-            Ok(version) => {
-                let change = self.pending.take().expect("tested above");
-                self.retry_at = None;
-                effects.promise = Some(change.view.epoch);
-                self.view = Some((change.view, version));
-            }
-            Err(ChangeFailed::BadVersion) => {
-                // Either another changed it, or an earlier copy of this very change arrived after all: the
-                // change's id in the view read next tells, and a claim never confirmed is made anew.
-                self.pending = None;
-                self.role = Role::Following;
-                self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
-            }
-            Err(ChangeFailed::Unknown) => {
-                self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
-            }
-        }
-    }
-
-    fn on_tick(&mut self, now: Moment, effects: &mut Effects) {
-        if self.retry_at.is_none_or(|at| now < at) {
-            return;
-        }
-        self.retry_at = None;
-        match &self.pending {
-            // Identical: same version, same id. Reading the old version would decide nothing.
-            Some(change) => effects.change = Some(change.clone()),
-            None => effects.outgoing.read_view = true,
-        }
-    }
-
-    fn on_durable(&mut self, proof: Proof, effects: &mut Effects) {
+    fn on_durable(&mut self, now: Moment, proof: Proof, effects: &mut Effects) {
         if let Some(promised) = proof.promised {
             self.promised = self.promised.max(promised);
-            self.on_promised(promised, effects);
+            self.on_promised(now, promised, effects);
         }
-        if let Some(appended) = proof.appended {
-            self.on_appended(appended);
-        }
-        let before = self.committed;
-        self.advance_commit();
-        if self.committed > before {
-            effects.outgoing.committed = Some(self.committed);
-        }
-        if let Role::Starting { epoch } = self.role
-            && self.committed >= self.epoch_start
+        // After a cut, proofs of what was written before it are void: what stayed is proved by the next one.
+        if let Some(appended) = proof.appended
+            && proof.cuts == self.cuts
+            && appended.id.sn > self.durable.id.sn
         {
-            self.role = Role::Serving { epoch };
+            assert!(appended.id.sn <= self.end().id.sn, "only what was appended becomes durable");
+            self.durable = appended;
+            match &mut self.leading {
+                Some(leading) => leading.durable_at = now,
+                None => self.acknowledge(effects),
+            }
         }
+        self.advance_commit(now, effects);
     }
 
-    fn on_promised(&mut self, promised: Epoch, effects: &mut Effects) {
-        let Some((view, _)) = &self.view else { return };
-        match self.role {
-            Role::Following if self.pending.is_none() && view.epoch == promised => self.claim(effects),
-            Role::Claiming if self.pending.is_none() && view.epoch == promised => self.start(effects),
-            _ => {}
+    /// Cuts the log off after `sn`, which has not been overtaken by the commit.
+    fn cut(&mut self, sn: Sn, effects: &mut Effects) {
+        self.tail.cut(sn);
+        self.cuts += 1;
+        if self.durable.id.sn > sn {
+            self.durable = self.tail.end();
         }
-    }
-
-    /// Section 4, step 4, with nobody to adopt from: the own log is the group's.
-    fn start(&mut self, effects: &mut Effects) {
-        let epoch = self.promised;
-        let payload = EpochStart { epoch, previous: self.end, id_steps: self.settings.id_steps }.encode();
-        self.role = Role::Starting { epoch };
-        self.durable.clear();
-        self.append(epoch, Proposal { kind: EntryKind::EpochStart, payload }, effects);
-        self.epoch_start = self.end.id.sn;
-    }
-
-    fn on_propose(&mut self, proposals: Vec<Proposal>, effects: &mut Effects) {
-        let Role::Serving { epoch } = self.role else {
-            effects.outgoing.refused = proposals;
-            return;
-        };
-        effects.entries.reserve(proposals.len());
-        for proposal in proposals {
-            self.append(epoch, proposal, effects);
+        if self.applied > sn {
+            effects.outgoing.rebuild = Some(format!(
+                "entries up to {} were applied here, but the group goes on after {sn}",
+                self.applied
+            ));
+            // Whatever follows belongs to a state machine that is built anew.
+            self.applied = sn;
         }
+        effects.cut = Some(self.tail.end());
     }
 
-    fn append(&mut self, epoch: Epoch, proposal: Proposal, effects: &mut Effects) {
-        let entry = Entry::after(self.end, epoch, proposal.kind, proposal.payload);
-        self.end = entry.point();
-        effects.appended = Some(self.end);
+    fn push(&mut self, entry: Entry, effects: &mut Effects) -> LogPoint {
+        let point = self.tail.push(entry.clone());
         effects.entries.push(entry);
+        effects.appended = Some(point);
+        point
     }
 
-    fn on_appended(&mut self, point: LogPoint) {
-        let durable = self.durable.entry(self.me.member).or_default();
-        assert!(*durable < point.id.sn, "entries become durable in their order");
-        assert!(point.id.sn <= self.end.id.sn, "only what was appended becomes durable");
-        *durable = point.id.sn;
-    }
-
-    /// Section 3: everything durable on every required member has committed, if enough are in sync. The
-    /// *confirmed* set is counted; counting a set that is being changed to loses entries.
-    fn advance_commit(&mut self) {
-        if !matches!(self.role, Role::Starting { .. } | Role::Serving { .. }) {
+    fn commit_up_to(&mut self, sn: Sn, effects: &mut Effects) {
+        if sn <= self.committed {
             return;
         }
-        let Some((view, _)) = &self.view else { return };
-        let pending = self.pending.as_ref().map(|change| &change.view);
-        if let Some(sn) = commit::commit_point(view, pending, &self.durable) {
-            self.committed = self.committed.max(sn);
+        self.committed = sn;
+        effects.outgoing.committed = Some(sn);
+        if self.committed > self.applied {
+            effects.outgoing.apply.extend(self.tail.between(self.applied, self.committed));
+            self.applied = self.committed;
         }
     }
 
-    fn stop(&mut self, reason: String) {
-        if !matches!(self.role, Role::Stopped { .. }) {
-            self.role = Role::Stopped { reason };
-            self.retry_at = None;
+    fn is_alone(&self) -> bool {
+        self.view().is_some_and(|view| view.members == [self.me.member])
+    }
+
+    fn is_member(&self, member: MemberId) -> bool {
+        member != self.me.member && self.view().is_some_and(|view| view.members.contains(&member))
+    }
+
+    /// Pseudo-random, below `bound`.
+    fn roll(&mut self, bound: u64) -> u64 {
+        self.dice = self.dice.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.dice;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+
+    fn life_of(store: MemberStore, boot: u64) -> MemberLife {
+        MemberLife { store, boot }
+    }
+
+    fn on_order(&mut self, now: Moment, ticket: u64, order: Order, effects: &mut Effects) {
+        let answer = match order {
+            Order::HandOver { to } => self.begin_hand_over(now, Some(ticket), to),
+            Order::Reconfigure { members, in_sync_min } => self.reconfigure(ticket, members, in_sync_min),
+            Order::UncleanElect => self.force_claim(now, ticket),
+        };
+        if let Err(reason) = answer {
+            effects.outgoing.answers.push((ticket, Err(reason)));
         }
+    }
+
+    fn on_step_down(&mut self, now: Moment, _effects: &mut Effects) {
+        let is_served = matches!(self.role, Role::Serving { .. });
+        if !is_served || self.begin_hand_over(now, None, None).is_err() {
+            self.stop("asked to step down");
+        }
+    }
+
+    fn stop(&mut self, reason: &str) {
+        self.leading = None;
+        self.pending = None;
+        self.retry_at = None;
+        self.candidacy = Candidacy::default();
+        self.role = Role::Stopped { reason: reason.to_owned() };
+    }
+
+    /// This store is not what it should be: it must be renewed from others.
+    fn distrust(&mut self, reason: String, effects: &mut Effects) {
+        self.stop(&reason);
+        effects.outgoing.distrust = Some(reason);
     }
 }
 
+#[cfg(test)]
+mod cluster;
+#[cfg(test)]
+mod group_tests;
 #[cfg(test)]
 mod tests;

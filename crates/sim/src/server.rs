@@ -121,13 +121,13 @@ impl Server {
 
         let restored = Restored {
             promised: state.promised,
-            end,
-            known_commit: state.known_commit,
+            base: end,
             boot: journal.state().boot,
+            ..Restored::default()
         };
         let coordinator = Embedded::open(env, &place.coordinator)?;
         let known = coord::wait(|done| coordinator.read(GROUP, done))?.expect("the group was made");
-        let member = Member::new(group::Settings::default(), ME, restored, env.clock.moment());
+        let member = Member::new(group::Settings::default(), ME, restored, env.clock.moment(), 1);
         let mut server = Self {
             env: env.clone(),
             journal,

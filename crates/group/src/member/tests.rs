@@ -1,5 +1,6 @@
 use super::*;
-use base::{Durable, TxId};
+use crate::{ChangeFailed, EpochStart, IdSteps, Proposal};
+use base::{Durable, EntryKind, TxId};
 use bytes::Bytes;
 
 fn me() -> MemberStore {
@@ -7,7 +8,7 @@ fn me() -> MemberStore {
 }
 
 fn member(restored: Restored) -> Member {
-    Member::new(Settings::default(), me(), restored, Moment::default())
+    Member::new(Settings::default(), me(), restored, Moment::default(), 7)
 }
 
 fn first_view() -> GroupView {
@@ -89,7 +90,8 @@ fn a_restarted_member_claims_a_new_epoch_though_it_is_named_active() {
     let mut view = first_view();
     view.epoch = Epoch(1);
     view.active = Some(MemberId(1));
-    let mut member = member(Restored { promised: Epoch(1), end: old.end(), known_commit: Sn(1), boot: 2 });
+    let restored = Restored { promised: Epoch(1), base: old.end(), boot: 2, ..Restored::default() };
+    let mut member = member(restored);
     let mut effects = member.step(NOW, Input::View { view, version: 1 });
     let change = effects.take_change().unwrap();
     assert_eq!(change.view.epoch, Epoch(2));
@@ -149,14 +151,30 @@ fn an_unknown_answer_is_asked_for_again_with_the_identical_change() {
 }
 
 #[test]
-fn a_lost_claim_reads_the_view_again_later() {
+fn a_refused_claim_is_in_doubt_until_the_view_is_read() {
     let mut member = member(Restored::default());
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
     effects.take_change();
-    let effects = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
-    assert_eq!(effects.release_at_once().role, Some(Role::Following));
+    let mut effects = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
+    assert!(effects.take_outgoing().read_view);
+    // Still in doubt: an earlier copy may have been taken. The view that is read next tells.
+    assert_eq!(member.role(), &Role::Claiming);
     let at = member.deadline().unwrap();
-    assert!(member.step(at, Input::Tick).release_at_once().read_view);
+    assert!(member.step(at, Input::Tick).take_outgoing().read_view);
+    let mut others = first_view();
+    others.change_id = 99;
+    let mut effects = member.step(at, Input::View { view: others, version: 4 });
+    assert_eq!(effects.take_change().unwrap().expected_version, 4);
+}
+
+#[test]
+fn a_refused_claim_that_was_taken_after_all_is_recognised() {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
+    let change = effects.take_change().unwrap();
+    let _ = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
+    let effects = member.step(NOW, Input::View { view: change.view, version: 1 });
+    assert_eq!(effects.promise(), Some(Epoch(1)));
 }
 
 #[test]
@@ -181,8 +199,11 @@ fn a_view_of_a_later_epoch_deposes() {
     let mut member = serving();
     let mut view = first_view();
     view.epoch = Epoch(2);
-    let out = member.step(NOW, Input::View { view, version: 9 }).release_at_once();
-    assert!(matches!(out.role, Some(Role::Stopped { .. })));
+    let out = member.step(NOW, Input::View { view, version: 9 }).take_outgoing();
+    assert_eq!(out.role, Some(Role::Following));
+    assert!(out.stepped_down.is_some());
+    let effects = member.step(NOW, Input::Propose(vec![operation("a")]));
+    assert_eq!(effects.release_at_once().refused, [operation("a")]);
 }
 
 #[test]

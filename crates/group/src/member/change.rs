@@ -1,0 +1,200 @@
+//! Changes of the view: one at a time, by compare-and-set, repeated until their answer is known.
+
+use super::{Cause, Member, Pending};
+use crate::{ChangeFailed, Effects, Role, ViewChange};
+use base::{GroupView, MemberLife, MemberStore, Moment, TxId};
+
+impl Member {
+    /// Asks for a change of the view; nothing may be under way.
+    pub(super) fn ask_for(
+        &mut self,
+        now: Moment,
+        cause: Cause,
+        mut next: GroupView,
+        requires: Vec<MemberLife>,
+        effects: &mut Effects,
+    ) {
+        let (view, version) = self.view.as_ref().expect("a change is based on a view");
+        assert!(self.pending.is_none(), "one change at a time");
+        let expected_version = *version;
+        next.commit_hint = view.commit_hint.max(self.commit_hint(&next));
+        next.in_sync.sort();
+        next.exiles.sort();
+        if next.in_sync.len() as u32 >= next.in_sync_min {
+            next.exiles.clear();
+        }
+        self.change_count += 1;
+        next.change_id = u64::from(self.me.member.0) << 48
+            | (self.boot & 0xFF_FFFF) << 24
+            | (self.change_count & 0xFF_FFFF);
+        let change = ViewChange { expected_version, view: next, requires };
+        effects.change = Some(change.clone());
+        self.pending = Some(Pending { change, cause, asked_at: now, is_in_doubt: false });
+        self.retry_at = None;
+    }
+
+    /// What is known to have committed, as far as the log in memory tells its epoch.
+    fn commit_hint(&self, next: &GroupView) -> TxId {
+        if next.members == [self.me.member] {
+            // What is in the log of the only member is durable on all of them.
+            return self.durable.id;
+        }
+        self.tail.point_at(self.committed).map_or_else(TxId::default, |point| point.id)
+    }
+
+    pub(super) fn on_changed(
+        &mut self,
+        now: Moment,
+        answer: Result<u64, ChangeFailed>,
+        effects: &mut Effects,
+    ) {
+        if self.pending.is_none() {
+            return;
+        }
+        match answer {
+            Ok(version) => self.confirmed(now, version, effects),
+            Err(ChangeFailed::BadVersion) => {
+                // Either another changed it, or an earlier copy of this very change arrived after all: the
+                // change's id in the view read next tells. Until then both sets are required.
+                self.pending.as_mut().expect("tested above").is_in_doubt = true;
+                self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
+                effects.outgoing.read_view = true;
+            }
+            Err(ChangeFailed::Unknown) => {
+                self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
+            }
+        }
+    }
+
+    fn confirmed(&mut self, now: Moment, version: u64, effects: &mut Effects) {
+        let pending = self.pending.take().expect("a change was confirmed");
+        self.retry_at = None;
+        self.view = Some((pending.change.view, version));
+        match pending.cause {
+            Cause::Claim => self.claim_confirmed(now, effects),
+            Cause::InSync => {}
+            Cause::Reconfigure { ticket } => {
+                let view = self.view().expect("set above");
+                let members: Vec<_> = view.members.iter().map(|member| member.0.to_string()).collect();
+                let text = format!("members {}, in-sync minimum {}", members.join(", "), view.in_sync_min);
+                effects.outgoing.answers.push((ticket, Ok(text)));
+            }
+        }
+        if self.leading.is_some() {
+            self.forget_strangers(now);
+            // Fewer may be required now, or enough be in sync.
+            self.advance_commit(now, effects);
+        }
+    }
+
+    /// Sends a change with an unknown answer again, identical: same version, same id. Reading the old version
+    /// would decide nothing.
+    pub(super) fn repeat_change(&mut self, now: Moment, effects: &mut Effects) {
+        if self.retry_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.retry_at = None;
+        match &self.pending {
+            Some(pending) if !pending.is_in_doubt => effects.change = Some(pending.change.clone()),
+            Some(_) => {
+                effects.outgoing.read_view = true;
+                self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
+            }
+            None => effects.outgoing.read_view = true,
+        }
+    }
+
+    pub(super) fn on_view(&mut self, now: Moment, view: GroupView, version: u64, effects: &mut Effects) {
+        if self.view.as_ref().is_some_and(|(_, known)| version < *known) {
+            return; // Older than what is known.
+        }
+        let is_first = self.view.is_none();
+        if let Some(pending) = &self.pending {
+            let expected = pending.change.expected_version;
+            if view.change_id == pending.change.view.change_id && version > expected {
+                return self.confirmed(now, version, effects);
+            }
+            if version <= expected {
+                return; // The answer to the pending change will say more than this view can.
+            }
+            // Another change was made on that version: ours never will be.
+            let pending = self.pending.take().expect("tested above");
+            self.retry_at = None;
+            self.lost(now, pending);
+        }
+        if is_first && self.promised > view.epoch {
+            return self.stop(&format!(
+                "epoch {} was promised but the coordinator knows only {}: it has lost history. Restore it, \
+                 or elect by hand",
+                self.promised, view.epoch
+            ));
+        }
+        self.view = Some((view, version));
+        if let Some(leading) = &self.leading {
+            let epoch = leading.epoch;
+            let view = self.view().expect("set above");
+            if view.epoch != epoch || view.active != Some(self.me.member) {
+                let reason = format!("the view is at epoch {}, led by {:?}", view.epoch, view.active);
+                self.step_down(now, &reason, effects);
+            } else {
+                self.forget_strangers(now);
+            }
+        }
+        if self.leading.is_none() && self.is_alone() {
+            self.check_alone(effects);
+        }
+    }
+
+    /// A group of one has nobody to be renewed by: whoever cannot claim says so and stops.
+    fn check_alone(&mut self, _effects: &mut Effects) {
+        let view = self.view().expect("a view was read");
+        let (member, generation) = (self.me.member, self.me.generation);
+        if !view.is_eligible(self.me) {
+            return self.stop(&format!(
+                "member {member} with store generation {generation} is not among the complete ones; it must \
+                 be renewed from another member"
+            ));
+        }
+        if view.commit_hint.sn > self.end().id.sn {
+            let reason = format!(
+                "the log ends at {} but {} has committed: entries are missing. Restore the journal",
+                self.end().id,
+                view.commit_hint
+            );
+            self.stop(&reason);
+        }
+    }
+
+    fn lost(&mut self, now: Moment, pending: Pending) {
+        match pending.cause {
+            Cause::Claim => {
+                self.candidacy.is_standing = false;
+                let jitter = self.roll(self.settings.reread_ms / 4);
+                self.candidacy.no_claim_before = now.plus_ms(self.settings.reread_ms + jitter);
+                if self.candidacy.was_handed_over || self.is_alone() {
+                    self.candidacy.no_claim_before = now;
+                }
+                self.role = Role::Following;
+            }
+            Cause::InSync => {}
+            Cause::Reconfigure { .. } => {} // The order is still wanted and is tried again.
+        }
+    }
+
+    pub(super) fn with_view(&self, change: impl FnOnce(&mut GroupView)) -> GroupView {
+        let mut next = self.view().expect("a change is based on a view").clone();
+        change(&mut next);
+        next
+    }
+
+    /// The complete ones after a loss, without repetitions.
+    pub(super) fn exiles_of(
+        stores: impl Iterator<Item = MemberStore>,
+        in_sync: &[MemberStore],
+    ) -> Vec<MemberStore> {
+        let mut exiles: Vec<_> = stores.filter(|store| !in_sync.contains(store)).collect();
+        exiles.sort();
+        exiles.dedup();
+        exiles
+    }
+}

@@ -1,0 +1,323 @@
+//! Standbys and juniors: promises, the stream of the active, grants of the lease.
+
+use super::{EPOCH_LEAP_MAX, Member};
+use crate::{Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings};
+use base::{EntryKind, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Following {
+    pub leader: Option<Leader>,
+    /// No claim before: the lease granted last.
+    pub granted_until: Moment,
+    granted_to: Option<(MemberId, u64, Epoch)>,
+    /// When any active was last heard.
+    pub heard_at: Option<Moment>,
+}
+
+/// The active that was heard last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Leader {
+    pub member: MemberId,
+    pub boot: u64,
+    pub epoch: Epoch,
+    /// The log agrees with the active's up to here.
+    verified: Sn,
+    /// What the active says has committed.
+    committed: Sn,
+    /// The first entry of the epoch.
+    start: Option<Sn>,
+}
+
+impl Following {
+    /// Grants given before a restart are forgotten, so it begins as if one had just been given.
+    pub fn new(now: Moment, settings: &Settings) -> Self {
+        Self { leader: None, granted_until: now.plus_ms(settings.lease_ms), granted_to: None, heard_at: None }
+    }
+}
+
+impl Member {
+    pub(super) fn on_message(
+        &mut self,
+        now: Moment,
+        from: MemberStore,
+        boot: u64,
+        message: Message,
+        effects: &mut Effects,
+    ) {
+        let sender = from.member;
+        if !self.is_member(sender) {
+            // It may have been added since.
+            effects.outgoing.read_view = self.view.is_some();
+            return;
+        }
+        self.candidacy.gone.remove(&sender);
+        match message {
+            Message::Append(append) => self.on_append(now, sender, boot, append, effects),
+            Message::NewEpoch { epoch } => self.on_new_epoch(now, sender, boot, epoch, effects),
+            Message::Beacon { epoch, round, committed, lease_ms } => {
+                let beacon = Beacon { epoch, round, committed, lease_ms };
+                self.on_beacon(now, sender, boot, beacon, effects);
+            }
+            Message::NeedsImage { epoch } => {
+                if self.hear(now, sender, boot, epoch, effects) && self.may_be_renewed() {
+                    effects.outgoing.needs_image = true;
+                }
+            }
+            Message::PreVote { epoch } => self.on_pre_vote(now, sender, epoch, effects),
+            Message::PreVoted { epoch, holds_grant, end } => {
+                self.on_pre_voted(sender, epoch, holds_grant, end);
+            }
+            Message::HandOver { epoch, end } => self.on_hand_over(now, sender, boot, epoch, end),
+            Message::Fetch { after, bytes_max } => self.on_fetch(sender, after, bytes_max, effects),
+            Message::Suggest { epoch, proposal } => {
+                if matches!(self.role, Role::Serving { epoch: mine } if mine == epoch) {
+                    effects.outgoing.suggested.push(proposal);
+                }
+            }
+            answer => self.on_answer(now, from, boot, answer, effects),
+        }
+    }
+
+    /// Only a member that nobody relies on throws its log away.
+    fn may_be_renewed(&self) -> bool {
+        self.view().is_some_and(|view| !view.is_eligible(self.me))
+    }
+
+    /// A message of an active. False: it is not to be listened to. Where it is, the epoch is promised in this
+    /// very step if it was not before.
+    fn hear(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, effects: &mut Effects) -> bool {
+        if epoch < self.promising {
+            effects.messages.push((from, Message::Fenced { promised: self.promising }));
+            return false;
+        }
+        let seen = self.view().map_or(Epoch(0), |view| view.epoch);
+        if epoch.0 > seen.0 + EPOCH_LEAP_MAX {
+            effects.outgoing.read_view = true;
+            return false;
+        }
+        if self.leading.as_ref().is_some_and(|leading| leading.epoch == epoch) {
+            return false; // Nobody else appends in an epoch of mine.
+        }
+        if epoch > self.promising {
+            self.promising = epoch;
+            if self.leading.is_some() {
+                self.step_down(now, &format!("member {from} leads epoch {epoch}"), effects);
+            }
+            if matches!(self.role, Role::Claiming) && self.pending.is_none() {
+                self.role = Role::Following; // The promise of the own epoch was still on its way.
+            }
+        }
+        let is_new = match &self.following.leader {
+            Some(leader) if leader.epoch == epoch => {
+                if (leader.member, leader.boot) != (from, boot) {
+                    return false; // Another life does not go on with an epoch.
+                }
+                false
+            }
+            _ => true,
+        };
+        if is_new {
+            if self.candidacy.is_standing && self.pending.is_some() && epoch <= seen {
+                return false; // A candidate listens to the new epoch only.
+            }
+            let (verified, committed) = (Sn(0), Sn(0));
+            self.following.leader =
+                Some(Leader { member: from, boot, epoch, verified, committed, start: None });
+            effects.outgoing.read_view |= seen < epoch;
+        } else if self.candidacy.is_standing && self.pending.is_some() {
+            return false;
+        }
+        if self.promised < epoch {
+            effects.promise = Some(epoch);
+        }
+        self.following.heard_at = Some(now);
+        self.withdraw();
+        true
+    }
+
+    /// To be sent once this step's promise, if there is one, is durable.
+    fn reply(&self, to: MemberId, message: Message, effects: &mut Effects) {
+        match effects.promise {
+            Some(_) => effects.messages_when_durable.push((to, message)),
+            None => effects.messages.push((to, message)),
+        }
+    }
+
+    fn committed_point(&self) -> LogPoint {
+        self.tail.point_at(self.committed).unwrap_or_else(|| self.tail.base())
+    }
+
+    fn on_new_epoch(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, effects: &mut Effects) {
+        if !self.hear(now, from, boot, epoch, effects) {
+            return;
+        }
+        let (end, committed, is_suspect) = (self.end(), self.committed_point(), self.is_suspect);
+        self.reply(from, Message::Promised { epoch, end, committed, is_suspect }, effects);
+    }
+
+    fn on_beacon(&mut self, now: Moment, from: MemberId, boot: u64, beacon: Beacon, effects: &mut Effects) {
+        let Beacon { epoch, round, committed, lease_ms } = beacon;
+        if !self.hear(now, from, boot, epoch, effects) {
+            return;
+        }
+        let is_granted = !self.candidacy.is_standing;
+        if is_granted {
+            // Two settings may differ for a while; a lease is never promised for longer than a minute.
+            let until = now.plus_ms(lease_ms.min(60_000));
+            self.following.granted_until = self.following.granted_until.max(until);
+            self.following.granted_to = Some((from, boot, epoch));
+        }
+        if let Some(leader) = &mut self.following.leader {
+            leader.committed = leader.committed.max(committed);
+        }
+        let (end, committed) = (self.end(), self.committed_point());
+        self.reply(from, Message::Grant { epoch, round, is_granted, end, committed }, effects);
+        self.advance_commit(now, effects);
+    }
+
+    fn on_append(&mut self, now: Moment, from: MemberId, boot: u64, append: Append, effects: &mut Effects) {
+        let Append { epoch, previous, entries, committed } = append;
+        if !self.hear(now, from, boot, epoch, effects) {
+            return;
+        }
+        let base = self.tail.base();
+        let is_held = if previous.id.sn < base.id.sn { true } else { self.tail.holds(previous) };
+        if !is_held {
+            let (end, committed) = (self.end(), self.committed_point());
+            return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
+        }
+        let mut at = previous;
+        let mut fresh = Vec::new();
+        let mut start = None;
+        for entry in entries {
+            let follows = entry.id.sn.0 == at.id.sn.0 + 1
+                && entry.previous_chain == at.chain
+                && entry.id.epoch >= at.id.epoch
+                && entry.id.epoch <= epoch;
+            if !follows {
+                return; // Not what an active sends: nothing of it is taken, and nothing acknowledged.
+            }
+            at = entry.point();
+            if entry.kind == EntryKind::EpochStart && entry.id.epoch == epoch {
+                start = Some(entry.id.sn);
+            }
+            if at.id.sn == base.id.sn && at != base {
+                return self.distrust(format!("{base} has committed here, the active has {at}"), effects);
+            }
+            if !fresh.is_empty() || (at.id.sn > base.id.sn && !self.tail.holds(at)) {
+                fresh.push(entry);
+            }
+        }
+        if let Some(first) = fresh.first() {
+            let kept = Sn(first.id.sn.0 - 1);
+            if kept < self.committed {
+                let reason =
+                    format!("entries up to {} have committed here, the active has others", self.committed);
+                return self.distrust(reason, effects);
+            }
+            if kept < self.end().id.sn {
+                self.cut(kept, effects);
+            }
+        }
+        let has_fresh = !fresh.is_empty();
+        for entry in fresh {
+            self.push(entry, effects);
+        }
+        let leader = self.following.leader.as_mut().expect("it was heard");
+        leader.verified = leader.verified.max(at.id.sn);
+        leader.committed = leader.committed.max(committed);
+        leader.start = leader.start.or(start);
+        if !has_fresh && at.id.sn <= self.durable.id.sn {
+            self.reply(from, Message::Appended { epoch, last: at.id.sn }, effects);
+        }
+        self.advance_commit(now, effects);
+    }
+
+    /// The end of what was verified and is durable: never the own end, which may hold what the active has not.
+    pub(super) fn acknowledge(&mut self, effects: &mut Effects) {
+        let Some(leader) = &self.following.leader else { return };
+        let is_current = leader.epoch == self.promising && leader.epoch == self.promised;
+        let is_standing = self.candidacy.is_standing && self.pending.is_some();
+        if is_current && !is_standing {
+            let last = leader.verified.min(self.durable.id.sn);
+            effects.messages.push((leader.member, Message::Appended { epoch: leader.epoch, last }));
+        }
+    }
+
+    pub(super) fn advance_following(&mut self, effects: &mut Effects) {
+        let Some(leader) = &self.following.leader else { return };
+        if leader.epoch != self.promising {
+            return;
+        }
+        let up_to = leader.committed.min(leader.verified).min(self.durable.id.sn);
+        let start = leader.start;
+        self.commit_up_to(up_to, effects);
+        if self.is_suspect && start.is_some_and(|start| self.committed >= start) {
+            // Everything that had committed before this epoch is here again.
+            self.is_suspect = false;
+            effects.outgoing.tail_is_sound = true;
+        }
+    }
+
+    /// Another member wants entries: to adopt them.
+    fn on_fetch(&mut self, from: MemberId, after: LogPoint, bytes_max: u32, effects: &mut Effects) {
+        let bytes_max = (bytes_max as usize).min(Message::ENTRIES_BYTES_MAX);
+        let base = self.tail.base();
+        if after.id.sn < base.id.sn {
+            effects.outgoing.read_log.push(ReadLog {
+                to: from,
+                after: after.id.sn,
+                up_to: base.id.sn,
+                bytes_max: bytes_max as u32,
+                purpose: ReadPurpose::Fetch { after },
+            });
+        } else if self.tail.holds(after) {
+            let (previous, entries) = self.tail.read(Sn(after.id.sn.0 + 1), bytes_max);
+            let committed = self.committed;
+            effects.messages.push((from, Message::Fetched { previous, entries, committed }));
+        } else {
+            let committed = self.committed_point();
+            effects.messages.push((from, Message::FetchFailed { after, committed, is_gone: false }));
+        }
+    }
+
+    pub(super) fn on_suggest(&mut self, proposal: Proposal, effects: &mut Effects) {
+        if matches!(self.role, Role::Serving { .. }) {
+            effects.outgoing.suggested.push(proposal);
+        } else if let Some(leader) = &self.following.leader {
+            let epoch = leader.epoch;
+            effects.messages.push((leader.member, Message::Suggest { epoch, proposal }));
+        }
+    }
+
+    /// The active has sealed its epoch: the wait for the grant given to it is over.
+    fn on_hand_over(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, end: LogPoint) {
+        let is_leader = self
+            .following
+            .leader
+            .as_ref()
+            .is_some_and(|leader| (leader.member, leader.boot, leader.epoch) == (from, boot, epoch));
+        let granted = self.following.granted_to.is_none_or(|to| to == (from, boot, epoch));
+        if is_leader && granted && self.promising == epoch && self.end() == end && self.durable == end {
+            self.following.granted_until = now;
+            self.candidacy.was_handed_over = true;
+        }
+    }
+
+    pub(super) fn on_peer_gone(&mut self, member: MemberId) {
+        self.candidacy.gone.insert(member);
+        if let Some(leading) = &mut self.leading
+            && let Some(peer) = leading.peers.get_mut(&member)
+        {
+            peer.is_gone = true;
+            peer.restart_stream();
+        }
+    }
+}
+
+struct Beacon {
+    epoch: Epoch,
+    round: u64,
+    committed: Sn,
+    lease_ms: u64,
+}

@@ -1,0 +1,226 @@
+//! Stories of groups of several members.
+
+use super::cluster::{Cluster, store};
+use super::*;
+
+fn serving(count: u32) -> Cluster {
+    let mut cluster = Cluster::new(count, 1, 1.max(2.min(count)));
+    cluster.pass(1_500);
+    let status = cluster.members[&1].member.status(cluster.now);
+    assert_eq!(cluster.serving(), Some(1), "{status:#?}");
+    cluster
+}
+
+#[test]
+fn juniors_are_let_in_one_after_the_other() {
+    let cluster = serving(4);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2), store(3), store(4)]);
+    assert_eq!(cluster.view.exiles, []);
+}
+
+#[test]
+fn what_the_active_commits_everybody_applies() {
+    let mut cluster = serving(3);
+    for number in 0..10 {
+        cluster.propose(1, &format!("edit {number}"));
+    }
+    assert_eq!(cluster.operations(1).len(), 10);
+    cluster.pass(10);
+    assert_eq!(cluster.operations(2), cluster.operations(1));
+    assert_eq!(cluster.operations(3), cluster.operations(1));
+    assert_eq!(cluster.members[&3].committed.len(), cluster.members[&1].log.len());
+}
+
+#[test]
+fn a_standby_follows_within_half_a_second_and_loses_nothing() {
+    let mut cluster = serving(4);
+    cluster.propose(1, "kept");
+    cluster.kill(1);
+    cluster.pass(450);
+    let active = cluster.serving().expect("one of the three follows");
+    assert_ne!(active, 1);
+    assert_eq!(cluster.operations(active), ["kept"]);
+    cluster.propose(active, "after");
+    assert_eq!(cluster.operations(active), ["kept", "after"]);
+    assert_eq!(cluster.view.active, Some(MemberId(active)));
+
+    // The old active comes back, is a junior at first, and is let in.
+    cluster.restart(1);
+    cluster.pass(1_000);
+    assert!(cluster.view.in_sync.contains(&store(1)), "{:?}", cluster.view);
+    assert_eq!(cluster.operations(1), ["kept", "after"]);
+}
+
+#[test]
+fn four_actives_in_a_row_fall() {
+    let mut cluster = serving(4);
+    for round in 0..4 {
+        let active = cluster.serving().expect("somebody leads");
+        cluster.propose(active, &format!("round {round}"));
+        cluster.kill(active);
+        cluster.pass(600);
+        cluster.restart(active);
+        cluster.pass(1_000);
+    }
+    let active = cluster.serving().expect("somebody leads");
+    assert_eq!(cluster.operations(active), ["round 0", "round 1", "round 2", "round 3"]);
+}
+
+#[test]
+fn a_deposed_active_commits_nothing_and_knows_it_soon() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "kept");
+    for other in [2, 3] {
+        cluster.cut.insert((1, other));
+        cluster.cut.insert((other, 1));
+    }
+    cluster.propose(1, "nobody else has this");
+    let lease_end = cluster.members[&1].member.lease_end().unwrap();
+    assert_eq!(cluster.operations(1), ["kept"]);
+    // Its watch may never fire: what it may still do rests on its own lease, which ends before another claims.
+    let before = cluster.version;
+    while cluster.version == before {
+        cluster.pass(10);
+    }
+    assert!(lease_end <= cluster.now || cluster.view.active == Some(MemberId(1)));
+    cluster.pass(1_000);
+    cluster.cut.clear();
+    cluster.pass(2_000);
+    let active = cluster.serving().expect("somebody leads");
+    let operations = cluster.operations(active);
+    assert_eq!(operations.first().map(String::as_str), Some("kept"));
+    for id in [1, 2, 3] {
+        assert_eq!(cluster.operations(id), operations);
+    }
+}
+
+#[test]
+fn a_cut_off_log_is_rebuilt_where_it_was_applied() {
+    let mut cluster = serving(3);
+    for other in [2, 3] {
+        cluster.cut.insert((1, other));
+        cluster.cut.insert((other, 1));
+    }
+    cluster.step(1, Input::Propose(vec![super::cluster::edit("lost")]));
+    cluster.kill(1);
+    cluster.pass(600);
+    let active = cluster.serving().expect("another leads");
+    cluster.propose(active, "kept");
+    cluster.cut.clear();
+    cluster.restart(1);
+    cluster.pass(1_000);
+    assert_eq!(cluster.operations(1), ["kept"]);
+    assert!(cluster.members[&1].distrust.is_none());
+}
+
+#[test]
+fn an_epoch_is_handed_over_at_once() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "kept");
+    cluster.step(1, Input::Operator { ticket: 7, order: Order::HandOver { to: Some(MemberId(3)) } });
+    assert!(matches!(cluster.role(1), Role::HandingOver { .. }));
+    cluster.step(1, Input::Quiet);
+    cluster.settle();
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    assert_eq!(cluster.operations(3), ["kept"]);
+    assert_eq!(cluster.members[&1].answers.len(), 1);
+    assert!(!cluster.members[&1].rebuild);
+    cluster.pass(1_000);
+    assert!(cluster.view.in_sync.contains(&store(1)));
+    assert_eq!(cluster.serving(), Some(3));
+}
+
+#[test]
+fn below_the_minimum_nothing_commits_until_another_is_back() {
+    let mut cluster = serving(2);
+    cluster.propose(1, "both have it");
+    cluster.kill(2);
+    cluster.pass(300);
+    assert_eq!(cluster.view.exiles, [store(2)]);
+    assert!(!cluster.members[&1].member.is_writable());
+    cluster.propose(1, "waits");
+    cluster.pass(300);
+    assert_eq!(cluster.operations(1), ["both have it"]);
+    cluster.restart(2);
+    cluster.pass(600);
+    assert_eq!(cluster.operations(1), ["both have it", "waits"]);
+    assert_eq!(cluster.operations(2), ["both have it", "waits"]);
+}
+
+#[test]
+fn members_come_and_go_while_the_group_serves() {
+    let mut cluster = serving(3);
+    let members = vec![MemberId(1), MemberId(2)];
+    let order = Order::Reconfigure { members: members.clone(), in_sync_min: 2 };
+    cluster.step(1, Input::Operator { ticket: 1, order });
+    cluster.pass(200);
+    assert_eq!((&cluster.view.members, &cluster.view.in_sync), (&members, &vec![store(1), store(2)]));
+    assert!(cluster.members[&1].answers[0].1.is_ok());
+    let members = vec![MemberId(1), MemberId(2), MemberId(3)];
+    let order = Order::Reconfigure { members: members.clone(), in_sync_min: 2 };
+    cluster.step(1, Input::Operator { ticket: 2, order });
+    cluster.pass(1_000);
+    assert_eq!(cluster.view.in_sync.len(), 3);
+}
+
+#[test]
+fn a_removal_that_would_leave_too_few_is_refused() {
+    let mut cluster = serving(2);
+    let order = Order::Reconfigure { members: vec![MemberId(1)], in_sync_min: 1 };
+    cluster.step(1, Input::Operator { ticket: 1, order });
+    cluster.pass(300);
+    assert!(
+        cluster.members[&1].answers.iter().all(|(_, answer)| answer.is_ok()),
+        "one is enough when one is asked for"
+    );
+    assert_eq!(cluster.view.members, [MemberId(1)]);
+}
+
+#[test]
+fn all_restart_and_go_on() {
+    let mut cluster = serving(4);
+    cluster.propose(1, "kept");
+    for id in 1..=4 {
+        cluster.kill(id);
+    }
+    for id in 1..=4 {
+        cluster.restart(id);
+    }
+    cluster.pass(1_500);
+    let active = cluster.serving().expect("somebody leads");
+    cluster.propose(active, "after");
+    cluster.pass(10);
+    for id in 1..=4 {
+        assert_eq!(cluster.operations(id), ["kept", "after"]);
+    }
+}
+
+#[test]
+fn nobody_follows_without_an_order_when_the_complete_ones_are_gone() {
+    let mut cluster = Cluster::new(3, 1, 1);
+    cluster.cut.insert((1, 3));
+    cluster.pass(1_000);
+    cluster.propose(1, "3 lacks it");
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.pass(5_000);
+    assert_eq!(cluster.serving(), None);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(100);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    assert_eq!(cluster.operations(3), [""; 0]);
+}
+
+#[test]
+fn a_lease_of_one_ends_before_another_can_claim() {
+    let mut cluster = serving(3);
+    cluster.pass(200);
+    let end = cluster.members[&1].member.lease_end().unwrap();
+    assert!(end > cluster.now);
+    cluster.kill(1);
+    let version = cluster.version;
+    while cluster.version == version {
+        cluster.pass(5);
+    }
+    assert!(cluster.now > end);
+}

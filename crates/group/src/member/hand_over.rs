@@ -1,0 +1,106 @@
+//! The graceful end of an epoch.
+
+use super::Member;
+use crate::{Effects, Message, Role};
+use base::{MemberId, Moment};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct HandOver {
+    pub ticket: Option<u64>,
+    to: MemberId,
+    /// No turn is open: nothing more will be proposed.
+    is_quiet: bool,
+    /// No read, append or commit in this epoch ever again, whether the other acts or not.
+    pub is_sealed: bool,
+    pub deadline: Moment,
+}
+
+/// How long the writers may take to finish, and then the other to follow.
+const PATIENCE_MS: u64 = 1_000;
+
+impl Member {
+    pub(super) fn is_sealed(&self) -> bool {
+        self.leading
+            .as_ref()
+            .and_then(|leading| leading.hand_over.as_ref())
+            .is_some_and(|hand_over| hand_over.is_sealed)
+    }
+
+    pub(super) fn begin_hand_over(
+        &mut self,
+        now: Moment,
+        ticket: Option<u64>,
+        to: Option<MemberId>,
+    ) -> Result<(), String> {
+        let Role::Serving { epoch } = self.role else {
+            return Err(format!("member {} does not lead", self.me.member));
+        };
+        let view = self.view().expect("whoever leads has a view");
+        let leading = self.leading.as_ref().expect("this member leads");
+        let candidate = view
+            .in_sync
+            .iter()
+            .filter(|store| store.member != self.me.member)
+            .filter(|store| to.is_none_or(|to| to == store.member))
+            .filter_map(|store| {
+                let peer = leading.peers.get(&store.member)?;
+                let is_alive = peer.lease_end.is_some_and(|end| end > now) && !peer.is_gone;
+                is_alive.then_some((peer.matched_by(*store)?, store.member))
+            })
+            .max();
+        let Some((_, member)) = candidate else {
+            return Err(match to {
+                Some(to) => format!("member {to} is not in sync and answering"),
+                None => "no other member is in sync and answering".into(),
+            });
+        };
+        let deadline = now.plus_ms(PATIENCE_MS);
+        let hand_over = HandOver { ticket, to: member, is_quiet: false, is_sealed: false, deadline };
+        self.leading.as_mut().expect("this member leads").hand_over = Some(hand_over);
+        self.role = Role::HandingOver { epoch };
+        Ok(())
+    }
+
+    pub(super) fn on_quiet(&mut self) {
+        if let Some(leading) = &mut self.leading
+            && let Some(hand_over) = &mut leading.hand_over
+        {
+            hand_over.is_quiet = true;
+        }
+    }
+
+    pub(super) fn go_on_handing_over(&mut self, now: Moment, effects: &mut Effects) {
+        let Some(leading) = &mut self.leading else { return };
+        let epoch = leading.epoch;
+        let Some(hand_over) = &mut leading.hand_over else { return };
+        if self.committed == self.tail.end().id.sn && hand_over.is_quiet && self.pending.is_none() {
+            // Sealed by leaving the role in this very step.
+            hand_over.is_sealed = true;
+            let (to, ticket) = (hand_over.to, hand_over.ticket.take());
+            let end = self.tail.end();
+            effects.messages.push((to, Message::Append(self.last_news(epoch))));
+            effects.messages.push((to, Message::HandOver { epoch, end }));
+            self.step_down(now, "the epoch was handed over", effects);
+            self.candidacy.no_claim_before = now.plus_ms(PATIENCE_MS);
+            if let Some(ticket) = ticket {
+                let text = format!("epoch {epoch} ended at {end}; member {to} goes on");
+                effects.outgoing.answers.push((ticket, Ok(text)));
+            }
+            return;
+        }
+        if now >= hand_over.deadline {
+            let ticket = hand_over.ticket;
+            leading.hand_over = None;
+            self.role = Role::Serving { epoch };
+            if let Some(ticket) = ticket {
+                let text = "what is under way did not commit in time; the active stays".to_owned();
+                effects.outgoing.answers.push((ticket, Err(text)));
+            }
+        }
+    }
+
+    /// What has committed, for the one who goes on.
+    fn last_news(&self, epoch: base::Epoch) -> crate::Append {
+        crate::Append { epoch, previous: self.tail.end(), entries: Vec::new(), committed: self.committed }
+    }
+}

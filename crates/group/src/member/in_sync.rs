@@ -1,0 +1,186 @@
+//! The in-sync set: who is taken out, who is let in, and the list of members itself.
+
+use super::{Cause, Member};
+use crate::Effects;
+use base::{MemberId, MemberStore, Moment, Sn};
+
+/// A new list of members, wanted by an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wanted {
+    pub ticket: u64,
+    members: Vec<MemberId>,
+    in_sync_min: u32,
+}
+
+impl Member {
+    /// One change at a time, the most urgent first.
+    pub(super) fn keep_in_sync_set(&mut self, now: Moment, effects: &mut Effects) {
+        self.restart_lost_streams(now);
+        self.choose_whom_to_renew(now, effects);
+        if self.pending.is_some() || self.leading.is_none() || self.is_sealed() {
+            return;
+        }
+        let leading = self.leading.as_ref().expect("tested above");
+        if leading.stage == super::lead::Stage::WaitingForGrants {
+            return;
+        }
+        let lost: Vec<_> = self.lost_members(now);
+        if !lost.is_empty() {
+            return self.shrink(now, &lost, effects);
+        }
+        if let Some(member) = self.member_to_let_in(now) {
+            return self.expand(now, member, effects);
+        }
+        self.go_on_reconfiguring(now, effects);
+    }
+
+    /// Members of the in-sync set that are not waited for any longer.
+    fn lost_members(&self, now: Moment) -> Vec<MemberStore> {
+        let leading = self.leading.as_ref().expect("this member leads");
+        let view = self.view().expect("whoever leads has a view");
+        let (silence_ms, ack_silence_ms) = (self.settings.silence_ms, self.settings.ack_silence_ms);
+        let is_lost = |store: &&MemberStore| {
+            let Some(peer) = leading.peers.get(&store.member) else { return store.member != self.me.member };
+            let is_silent =
+                now.ms_since(peer.heard_at.unwrap_or_default().max(leading.began_at)) > silence_ms;
+            let is_another = peer.life.is_some_and(|(life, _)| life != **store);
+            let is_slow = !peer.in_flight.is_empty() && now.ms_since(peer.kept_up_at) > ack_silence_ms;
+            peer.is_gone || is_silent || is_another || is_slow
+        };
+        view.in_sync.iter().filter(is_lost).copied().collect()
+    }
+
+    /// Section 6: they count as lost only once the coordinator has confirmed it; until then both sets are
+    /// required.
+    fn shrink(&mut self, now: Moment, lost: &[MemberStore], effects: &mut Effects) {
+        let leading = self.leading.as_ref().expect("this member leads");
+        let has_new_store = |store: &MemberStore| {
+            leading
+                .peers
+                .get(&store.member)
+                .and_then(|peer| peer.life)
+                .is_some_and(|(life, _)| life.generation != store.generation)
+        };
+        let next = self.with_view(|next| {
+            next.in_sync.retain(|store| !lost.contains(store));
+            next.exiles = if (next.in_sync.len() as u32) < next.in_sync_min {
+                let left = lost.iter().filter(|store| !has_new_store(store));
+                Self::exiles_of(next.exiles.iter().chain(left).copied(), &next.in_sync)
+            } else {
+                Vec::new()
+            };
+        });
+        self.ask_for(now, Cause::InSync, next, Vec::new(), effects);
+    }
+
+    /// A member that holds all that has committed, and would hold what commits while it is let in.
+    fn member_to_let_in(&self, now: Moment) -> Option<MemberId> {
+        let leading = self.leading.as_ref()?;
+        if leading.epoch_start == Sn(0) {
+            return None;
+        }
+        let view = self.view()?;
+        // The own commit alone would not do: a fresh active does not know yet what has committed.
+        let needed = self.committed.max(leading.epoch_start);
+        leading
+            .peers
+            .iter()
+            .filter(|(member, peer)| {
+                let is_in = view.in_sync.iter().any(|store| store.member == **member);
+                let is_leaving =
+                    leading.wanted.as_ref().is_some_and(|wanted| !wanted.members.contains(member));
+                let is_heard =
+                    peer.heard_at.is_some_and(|at| now.ms_since(at) <= self.settings.silence_ms / 2);
+                let is_slow = !peer.in_flight.is_empty()
+                    && now.ms_since(peer.kept_up_at) > self.settings.ack_silence_ms / 2;
+                let is_near = self.end().id.sn.0 - peer.matched.0.min(self.end().id.sn.0) <= NEAR_COUNT;
+                !is_in
+                    && !is_leaving
+                    && !peer.is_gone
+                    && peer.life.is_some()
+                    && peer.matched >= needed
+                    && is_near
+                    && is_heard
+                    && !is_slow
+                    && peer.lease_end.is_some_and(|end| end > now)
+            })
+            .max_by_key(|(_, peer)| peer.matched)
+            .map(|(member, _)| *member)
+    }
+
+    fn expand(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
+        let leading = self.leading.as_ref().expect("this member leads");
+        let (store, boot) = leading.peers[&member].life.expect("it was heard");
+        let next = self.with_view(|next| {
+            next.in_sync.retain(|other| other.member != member);
+            next.in_sync.push(store);
+            next.exiles.retain(|other| other.member != member);
+        });
+        // No other life of it may have begun meanwhile.
+        self.ask_for(now, Cause::InSync, next, vec![Self::life_of(store, boot)], effects);
+    }
+
+    pub(super) fn reconfigure(
+        &mut self,
+        ticket: u64,
+        mut members: Vec<MemberId>,
+        in_sync_min: u32,
+    ) -> Result<(), String> {
+        if !self.is_served() {
+            return Err("only a serving active changes the members".into());
+        }
+        members.sort();
+        members.dedup();
+        if !members.contains(&self.me.member) {
+            return Err(format!("member {} is the active: hand over first", self.me.member));
+        }
+        if in_sync_min == 0 || in_sync_min as usize > members.len() {
+            return Err(format!("an in-sync minimum of {in_sync_min} among {} members", members.len()));
+        }
+        let leading = self.leading.as_mut().expect("this member leads");
+        if leading.wanted.is_some() {
+            return Err("another change of the members is under way".into());
+        }
+        leading.wanted = Some(Wanted { ticket, members, in_sync_min });
+        Ok(())
+    }
+
+    fn go_on_reconfiguring(&mut self, now: Moment, effects: &mut Effects) {
+        if !self.is_served() {
+            return;
+        }
+        let Some(wanted) = self.leading.as_ref().and_then(|leading| leading.wanted.clone()) else { return };
+        let view = self.view().expect("whoever leads has a view");
+        if view.members == wanted.members && view.in_sync_min == wanted.in_sync_min {
+            let leading = self.leading.as_mut().expect("this member leads");
+            leading.wanted = None;
+            return;
+        }
+        // Whoever goes leaves the in-sync set first.
+        let leaving: Vec<_> =
+            view.in_sync.iter().filter(|store| !wanted.members.contains(&store.member)).copied().collect();
+        if !leaving.is_empty() {
+            let left = view.in_sync.len() - leaving.len();
+            if left < wanted.in_sync_min as usize {
+                let leading = self.leading.as_mut().expect("this member leads");
+                leading.wanted = None;
+                let text = format!(
+                    "{left} members would be left in sync where {} are needed; add another one first",
+                    wanted.in_sync_min
+                );
+                effects.outgoing.answers.push((wanted.ticket, Err(text)));
+                return;
+            }
+            return self.shrink(now, &leaving, effects);
+        }
+        let next = self.with_view(|next| {
+            next.members = wanted.members.clone();
+            next.in_sync_min = wanted.in_sync_min;
+            next.exiles.retain(|store| wanted.members.contains(&store.member));
+        });
+        self.ask_for(now, Cause::Reconfigure { ticket: wanted.ticket }, next, Vec::new(), effects);
+    }
+}
+
+/// A member that is further behind would hold up every commit once it is required.
+const NEAR_COUNT: u64 = 10_000;

@@ -1,0 +1,503 @@
+//! The active: the start of its epoch in steps, proposals, commit.
+
+use super::{Cause, Member, TAKEOVERS_KEPT};
+use crate::{
+    Effects, EpochStart, Message, Proposal, Role, Takeover, commit,
+    peer::{Next, Peer},
+};
+use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Leading {
+    pub epoch: Epoch,
+    pub stage: Stage,
+    pub peers: BTreeMap<MemberId, Peer>,
+    pub round: u64,
+    /// When the last rounds were sent.
+    pub rounds: VecDeque<(u64, Moment)>,
+    pub beacon_at: Moment,
+    /// When the in-sync set is looked at next; not with every entry.
+    pub look_at: Moment,
+    /// What the others were told has committed.
+    pub told: Sn,
+    pub flush_at: Option<Moment>,
+    /// The first entry of the epoch; nothing is served until it has committed. 0: not appended yet.
+    pub epoch_start: Sn,
+    pub began_at: Moment,
+    /// When the own log last became durable further, or had nothing to make durable.
+    pub durable_at: Moment,
+    /// Likewise for the commit.
+    pub committed_at: Moment,
+    /// Complete members of the view that was claimed upon.
+    complete: Vec<MemberStore>,
+    takeover: Takeover,
+    /// The one member that is not required and is being read to from the disk.
+    pub renewing: Option<MemberId>,
+    pub hand_over: Option<super::hand_over::HandOver>,
+    pub wanted: Option<super::in_sync::Wanted>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// Grants given while the claim was on its way must end first.
+    WaitingForGrants,
+    /// Step 3: promises are asked for.
+    Fencing,
+    /// Step 4: a longer log is copied.
+    Adopting { from: MemberId, since: Moment },
+    /// Step 5: the first entry is on its way to the in-sync set.
+    Syncing,
+    /// Step 6.
+    Serving,
+}
+
+/// Rounds whose time of sending is remembered: answers later than this are worth nothing.
+const ROUNDS_KEPT: usize = 64;
+
+impl Member {
+    /// Section 4, steps 3 to 6 begin.
+    pub(super) fn start(&mut self, now: Moment) {
+        let view = self.view().expect("a claim was confirmed");
+        let epoch = view.epoch;
+        let complete = view.in_sync.iter().chain(&view.exiles).copied().collect();
+        let others = view.members.iter().filter(|member| **member != self.me.member);
+        let peers: BTreeMap<_, _> = others.map(|member| (*member, Peer::new(now))).collect();
+        let began_at = self.candidacy.began_at;
+        let heard_at = self.following.heard_at;
+        let takeover = Takeover {
+            epoch,
+            trigger: self.candidacy.trigger,
+            detect_ms: heard_at.map_or(0, |at| began_at.ms_since(at)),
+            claim_ms: self.candidacy.claimed_at.ms_since(began_at),
+            promise_ms: now.ms_since(began_at),
+            ..Takeover::default()
+        };
+        self.candidacy = super::candidate::Candidacy {
+            gone: std::mem::take(&mut self.candidacy.gone),
+            began_at,
+            ..Default::default()
+        };
+        let mut leading = Leading {
+            epoch,
+            stage: Stage::WaitingForGrants,
+            peers,
+            round: 0,
+            rounds: VecDeque::new(),
+            beacon_at: now,
+            look_at: now,
+            told: Sn(0),
+            flush_at: None,
+            epoch_start: Sn(0),
+            began_at: now,
+            durable_at: now,
+            committed_at: now,
+            complete,
+            takeover,
+            renewing: None,
+            hand_over: None,
+            wanted: None,
+        };
+        for member in &self.candidacy.gone {
+            if let Some(peer) = leading.peers.get_mut(member) {
+                peer.is_gone = true;
+            }
+        }
+        self.following.leader = None;
+        self.leading = Some(Box::new(leading));
+        self.role = Role::Starting { epoch };
+    }
+
+    pub(super) fn drive_leading(&mut self, now: Moment, effects: &mut Effects) {
+        self.go_on_starting(now, effects);
+        if self.leading.is_none() {
+            return;
+        }
+        self.send_beacons(now, effects);
+        self.flush_commit(now, effects);
+        if self.leading.as_ref().is_some_and(|leading| now >= leading.look_at) {
+            let look_at = now.plus_ms(self.settings.idle_flush_ms);
+            self.leading_mut().look_at = look_at;
+            self.keep_in_sync_set(now, effects);
+        }
+        self.go_on_handing_over(now, effects);
+        self.look_for_a_stall(now, effects);
+    }
+
+    fn leading_mut(&mut self) -> &mut Leading {
+        self.leading.as_mut().expect("this member leads")
+    }
+
+    fn go_on_starting(&mut self, now: Moment, effects: &mut Effects) {
+        let leading = self.leading.as_ref().expect("this member leads");
+        let epoch = leading.epoch;
+        if leading.stage == Stage::WaitingForGrants {
+            // Grants given after the claim was sent end before anything is said in the new epoch. A grant
+            // given before it had ended already, unless this member was named by the old active.
+            if now < self.following.granted_until && !self.is_alone() && self.view().is_some() {
+                return;
+            }
+            let members: Vec<_> = leading.peers.keys().copied().collect();
+            for member in members {
+                effects.messages.push((member, Message::NewEpoch { epoch }));
+            }
+            let leading = self.leading_mut();
+            leading.stage = Stage::Fencing;
+            leading.began_at = now;
+            leading.beacon_at = now;
+        }
+        if self.leading_mut().stage == Stage::Fencing && self.all_have_answered(now) {
+            let began_at = self.candidacy.began_at;
+            self.leading_mut().takeover.fence_ms = now.ms_since(began_at);
+            match self.longer_log() {
+                Some((from, _)) => {
+                    self.leading_mut().stage = Stage::Adopting { from, since: now };
+                    self.fetch(from, self.end(), effects);
+                }
+                None => self.append_epoch_start(now, effects),
+            }
+        }
+        if let Stage::Adopting { from, since } = self.leading_mut().stage {
+            // Every complete log will do; only a torn one needs what the others hold.
+            let leading = self.leading.as_ref().expect("this member leads");
+            let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
+            let is_late = now.ms_since(since) >= self.settings.silence_ms;
+            if (is_lost || is_late) && !self.is_suspect {
+                self.append_epoch_start(now, effects);
+            } else if is_late {
+                self.leading_mut().stage = Stage::Fencing;
+            }
+        }
+    }
+
+    /// Those that count have promised, or are given up.
+    fn all_have_answered(&self, now: Moment) -> bool {
+        let leading = self.leading.as_ref().expect("this member leads");
+        let view = self.view().expect("this member leads");
+        let is_patient = now.ms_since(leading.began_at) < self.settings.silence_ms;
+        let answered = |store: &MemberStore| {
+            store.member == self.me.member
+                || leading.peers.get(&store.member).is_none_or(|peer| peer.has_promised)
+        };
+        if self.is_suspect {
+            return leading.complete.iter().all(answered);
+        }
+        view.in_sync.iter().all(|store| {
+            let is_gone = leading.peers.get(&store.member).is_some_and(|peer| peer.is_gone);
+            answered(store) || is_gone || !is_patient
+        })
+    }
+
+    /// The longest log among the complete ones that have answered, if it is longer than this one.
+    fn longer_log(&self) -> Option<(MemberId, LogPoint)> {
+        let leading = self.leading.as_ref()?;
+        let mine = self.end().id;
+        leading
+            .complete
+            .iter()
+            .filter_map(|store| {
+                let peer = leading.peers.get(&store.member)?;
+                let is_same = peer.life.is_some_and(|(life, _)| life == *store);
+                let end = peer.end.filter(|_| is_same && peer.has_promised && !peer.is_gone)?;
+                Some((store.member, end))
+            })
+            .filter(|(_, end)| end.id > mine)
+            .max_by_key(|(_, end)| end.id)
+    }
+
+    fn fetch(&self, from: MemberId, after: LogPoint, effects: &mut Effects) {
+        let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
+        effects.messages.push((from, Message::Fetch { after, bytes_max }));
+    }
+
+    /// Entries of a longer log, to be adopted.
+    pub(super) fn on_fetched(
+        &mut self,
+        now: Moment,
+        sender: MemberId,
+        previous: LogPoint,
+        entries: Vec<Entry>,
+        effects: &mut Effects,
+    ) {
+        let Some(leading) = &self.leading else { return };
+        if !matches!(leading.stage, Stage::Adopting { from, .. } if from == sender) {
+            return;
+        }
+        let epoch = leading.epoch;
+        if !self.tail.holds(previous) {
+            return;
+        }
+        let was_empty = entries.is_empty();
+        let mut at = previous;
+        let mut fresh = Vec::new();
+        for entry in entries {
+            let follows = entry.id.sn.0 == at.id.sn.0 + 1
+                && entry.previous_chain == at.chain
+                && entry.id.epoch >= at.id.epoch
+                && entry.id.epoch < epoch;
+            if !follows {
+                return;
+            }
+            at = entry.point();
+            if !fresh.is_empty() || !self.tail.holds(at) {
+                fresh.push(entry);
+            }
+        }
+        if let Some(first) = fresh.first() {
+            let kept = Sn(first.id.sn.0 - 1);
+            if kept < self.committed {
+                let reason = format!(
+                    "entries up to {} have committed here, member {sender} has others",
+                    self.committed
+                );
+                return self.distrust(reason, effects);
+            }
+            if kept < self.end().id.sn {
+                self.cut(kept, effects);
+            }
+        }
+        for entry in fresh {
+            self.push(entry, effects);
+        }
+        let is_whole = self.longer_log().is_none_or(|(from, end)| from != sender || end.id <= self.end().id);
+        if was_empty || is_whole {
+            self.append_epoch_start(now, effects);
+        } else {
+            let end = self.end();
+            self.leading_mut().stage = Stage::Adopting { from: sender, since: now };
+            self.fetch(sender, end, effects);
+        }
+    }
+
+    pub(super) fn on_fetch_failed(&mut self, sender: MemberId, committed: LogPoint, effects: &mut Effects) {
+        let Some(leading) = &self.leading else { return };
+        if !matches!(leading.stage, Stage::Adopting { from, .. } if from == sender) {
+            return;
+        }
+        if self.tail.holds(committed) && committed != self.end() {
+            self.fetch(sender, committed, effects);
+        } else if !self.is_suspect {
+            // Nothing common in memory: this log is complete without it.
+            self.leading_mut().complete.retain(|store| store.member != sender);
+            self.leading_mut().stage = Stage::Fencing;
+        }
+    }
+
+    /// Section 4, end of step 4.
+    fn append_epoch_start(&mut self, now: Moment, effects: &mut Effects) {
+        let began_at = self.candidacy.began_at;
+        let leading = self.leading.as_ref().expect("this member leads");
+        let epoch = leading.epoch;
+        // Whoever knows more committed entries than this log holds proves that this log is not complete.
+        let ahead = leading.peers.iter().find(|(_, peer)| peer.committed.id.sn > self.end().id.sn);
+        if let Some((member, peer)) = ahead {
+            let reason = format!(
+                "member {member} knows that {} has committed, this log ends at {}",
+                peer.committed,
+                self.end()
+            );
+            return self.distrust(reason, effects);
+        }
+        let id_steps = self.settings.id_steps;
+        let payload = EpochStart { epoch, previous: self.end(), id_steps }.encode();
+        let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);
+        let point = self.push(entry, effects);
+        let leading = self.leading_mut();
+        leading.epoch_start = point.id.sn;
+        leading.stage = Stage::Syncing;
+        leading.takeover.adopt_ms = now.ms_since(began_at);
+        leading.durable_at = now;
+        leading.committed_at = now;
+        // What every complete member holds needs no doubt any more once this entry has committed.
+        let members: Vec<_> = leading.peers.keys().copied().collect();
+        for member in members {
+            self.choose_next(now, member, effects);
+            self.pump(now, member, effects);
+        }
+    }
+
+    pub(super) fn on_propose(&mut self, now: Moment, proposals: Vec<Proposal>, effects: &mut Effects) {
+        let epoch = match self.role {
+            Role::Serving { epoch } => epoch,
+            Role::HandingOver { epoch } if !self.is_sealed() => epoch,
+            _ => {
+                effects.outgoing.refused = proposals;
+                return;
+            }
+        };
+        let was_idle = self.durable.id.sn == self.end().id.sn;
+        effects.entries.reserve(proposals.len());
+        for proposal in proposals {
+            let entry = Entry::after(self.end(), epoch, proposal.kind, proposal.payload);
+            self.push(entry, effects);
+        }
+        self.applied = self.end().id.sn;
+        let leading = self.leading_mut();
+        if was_idle {
+            leading.durable_at = now;
+            leading.committed_at = now;
+        }
+        let members: Vec<_> = leading.peers.keys().copied().collect();
+        for member in members {
+            self.pump(now, member, effects);
+        }
+        // These messages have carried the news.
+        self.leading_mut().told = self.committed;
+    }
+
+    /// Section 3: everything durable on every required member has committed, if enough are in sync. The
+    /// *confirmed* set is counted; counting a set that is being changed to loses entries.
+    pub(super) fn advance_commit(&mut self, now: Moment, effects: &mut Effects) {
+        let Some(leading) = &self.leading else { return self.advance_following(effects) };
+        if leading.epoch_start == Sn(0) {
+            return;
+        }
+        let view = self.view().expect("whoever leads has a view");
+        let pending = self.pending.as_ref().map(|pending| &pending.change.view);
+        let matched = |store: MemberStore| {
+            if store == self.me {
+                return Some(self.durable.id.sn);
+            }
+            leading.peers.get(&store.member).and_then(|peer| peer.matched_by(store))
+        };
+        let Some(sn) = commit::commit_point(view, pending, matched) else { return };
+        // A log that is inherited commits with the first entry of the epoch, never before it.
+        if sn < leading.epoch_start || sn <= self.committed {
+            return;
+        }
+        let beacon = now.plus_ms(self.settings.idle_flush_ms);
+        let leading = self.leading_mut();
+        leading.committed_at = now;
+        leading.flush_at = leading.flush_at.or(Some(beacon));
+        self.commit_up_to(sn, effects);
+        self.serve_if_started(now, effects);
+    }
+
+    fn serve_if_started(&mut self, now: Moment, effects: &mut Effects) {
+        let Role::Starting { epoch } = self.role else { return };
+        let began_at = self.candidacy.began_at;
+        let leading = self.leading_mut();
+        leading.stage = Stage::Serving;
+        leading.takeover.sync_ms = now.ms_since(began_at);
+        let takeover = leading.takeover.clone();
+        self.takeovers.push(takeover.clone());
+        let extra = self.takeovers.len().saturating_sub(TAKEOVERS_KEPT);
+        self.takeovers.drain(..extra);
+        effects.outgoing.takeover = Some(takeover);
+        if self.is_suspect {
+            self.is_suspect = false;
+            effects.outgoing.tail_is_sound = true;
+        }
+        self.role = Role::Serving { epoch };
+    }
+
+    fn send_beacons(&mut self, now: Moment, effects: &mut Effects) {
+        let (lease_ms, beacon_ms) = (self.settings.lease_ms, self.settings.beacon_ms);
+        let committed = self.committed;
+        if self.is_sealed() {
+            return;
+        }
+        let leading = self.leading_mut();
+        if leading.stage == Stage::WaitingForGrants || leading.peers.is_empty() || now < leading.beacon_at {
+            return;
+        }
+        leading.beacon_at = now.plus_ms(beacon_ms);
+        leading.round += 1;
+        leading.rounds.push_back((leading.round, now));
+        if leading.rounds.len() > ROUNDS_KEPT {
+            leading.rounds.pop_front();
+        }
+        let (epoch, round) = (leading.epoch, leading.round);
+        for (member, peer) in &leading.peers {
+            if !peer.has_promised {
+                effects.messages.push((*member, Message::NewEpoch { epoch }));
+            }
+            effects.messages.push((*member, Message::Beacon { epoch, round, committed, lease_ms }));
+            if peer.next == Next::NeedsImage {
+                effects.messages.push((*member, Message::NeedsImage { epoch }));
+            }
+        }
+    }
+
+    /// Tells the others what has committed when no entry has carried the news.
+    fn flush_commit(&mut self, now: Moment, effects: &mut Effects) {
+        let leading = self.leading.as_ref().expect("this member leads");
+        if leading.flush_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let members: Vec<_> = leading.peers.keys().copied().collect();
+        self.leading_mut().flush_at = None;
+        let committed = self.committed;
+        if std::mem::replace(&mut self.leading_mut().told, committed) >= committed {
+            return;
+        }
+        for member in members {
+            self.send_news(member, effects);
+        }
+    }
+
+    /// An active whose disk stands still, or that reaches neither its group nor the coordinator, gives up.
+    fn look_for_a_stall(&mut self, now: Moment, effects: &mut Effects) {
+        let Some(leading) = &self.leading else { return };
+        let stall_ms = self.settings.stall_ms;
+        if self.is_alone() || leading.epoch_start == Sn(0) {
+            return;
+        }
+        let disk_waits = self.durable.id.sn < self.end().id.sn;
+        if disk_waits && now.ms_since(leading.durable_at) >= stall_ms {
+            return self.step_down(now, "the own disk does not answer", effects);
+        }
+        let commit_waits = self.committed < self.end().id.sn;
+        let coordinator_waits =
+            self.pending.as_ref().is_some_and(|pending| now.ms_since(pending.asked_at) >= stall_ms);
+        if commit_waits && coordinator_waits && now.ms_since(leading.committed_at) >= stall_ms {
+            self.step_down(now, "neither the group nor the coordinator answers", effects);
+        }
+    }
+
+    /// Stops leading: nothing more is appended, committed or answered in this epoch by this member.
+    pub(super) fn step_down(&mut self, now: Moment, reason: &str, effects: &mut Effects) {
+        let Some(leading) = self.leading.take() else { return };
+        let refused =
+            |ticket: u64| (ticket, Err(format!("member {} leads no more: {reason}", self.me.member)));
+        let hand_over = leading.hand_over.as_ref().and_then(|hand_over| hand_over.ticket);
+        let wanted = leading.wanted.as_ref().map(|wanted| wanted.ticket);
+        effects.outgoing.answers.extend([hand_over, wanted].into_iter().flatten().map(refused));
+        if self.pending.take().is_some_and(|pending| pending.cause == Cause::Claim) {
+            unreachable!("whoever leads claims nothing");
+        }
+        self.retry_at = None;
+        self.role = Role::Following;
+        let jitter = self.roll(self.settings.reread_ms / 4);
+        self.candidacy = super::candidate::Candidacy {
+            no_claim_before: now.plus_ms(self.settings.reread_ms + jitter),
+            ..Default::default()
+        };
+        self.following.leader = None;
+        effects.outgoing.read_view = true;
+        effects.outgoing.stepped_down = Some(reason.to_owned());
+    }
+
+    pub(super) fn leading_deadline(&self) -> Option<Moment> {
+        let leading = self.leading.as_ref()?;
+        if self.is_alone() {
+            return None;
+        }
+        if leading.stage == Stage::WaitingForGrants {
+            return Some(self.following.granted_until);
+        }
+        let hand_over = leading.hand_over.as_ref().map(|hand_over| hand_over.deadline);
+        [Some(leading.beacon_at), leading.flush_at, hand_over].into_iter().flatten().min()
+    }
+
+    /// The view may have gained or lost members.
+    pub(super) fn forget_strangers(&mut self, now: Moment) {
+        let view: GroupView = self.view().expect("whoever leads has a view").clone();
+        let me = self.me.member;
+        let leading = self.leading_mut();
+        leading.peers.retain(|member, _| view.members.contains(member));
+        for member in view.members.iter().filter(|member| **member != me) {
+            leading.peers.entry(*member).or_insert_with(|| Peer::new(now));
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The active's stream to each member, and what they answer.
+
+use super::Member;
+use crate::{
+    Append, Effects, LogReadFailed, Message, ReadLog, ReadPurpose, Role, Settings,
+    peer::{Next, Peer},
+};
+use base::{Entry, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
+
+/// Unacknowledged bytes to one member; more wait for its answers.
+const IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
+/// Unacknowledged messages to one member.
+const IN_FLIGHT_COUNT_MAX: usize = 256;
+
+impl Member {
+    /// The answers of the others to whoever leads or stands for it.
+    pub(super) fn on_answer(
+        &mut self,
+        now: Moment,
+        from: MemberStore,
+        boot: u64,
+        message: Message,
+        effects: &mut Effects,
+    ) {
+        let sender = from.member;
+        if let Message::Fenced { promised } = message {
+            return self.on_fenced(now, sender, promised, effects);
+        }
+        let Some(leading) = &mut self.leading else { return };
+        let epoch = leading.epoch;
+        let Some(peer) = leading.peers.get_mut(&sender) else { return };
+        if !peer.hear(now, from, boot) {
+            return;
+        }
+        match message {
+            Message::Promised { epoch: of, end, committed, is_suspect } if of == epoch => {
+                peer.has_promised = true;
+                peer.is_suspect = is_suspect;
+                self.learned(now, sender, end, committed, effects);
+            }
+            Message::Grant { epoch: of, round, is_granted, end, committed } if of == epoch => {
+                // Only a member that has promised this epoch answers its beacons.
+                peer.has_promised = true;
+                let lease_ms = self.settings.lease_ms * Settings::LEASE_HELD_PERCENT / 100;
+                let sent = leading.rounds.iter().find(|(number, _)| *number == round).map(|(_, at)| *at);
+                if let Some(sent) = sent.filter(|_| is_granted) {
+                    let end = sent.plus_ms(lease_ms);
+                    peer.lease_end = peer.lease_end.max(Some(end));
+                }
+                self.learned(now, sender, end, committed, effects);
+            }
+            Message::Appended { epoch: of, last } if of == epoch => {
+                self.on_appended(now, sender, last, effects)
+            }
+            Message::Mismatch { epoch: of, end, committed } if of == epoch => {
+                // Of several messages under way each one missed: the first of them says it all.
+                let is_told = peer
+                    .missed
+                    .is_some_and(|(at, when)| at == end && now.ms_since(when) < self.settings.silence_ms / 2);
+                if is_told {
+                    return;
+                }
+                peer.missed = Some((end, now));
+                peer.restart_stream();
+                peer.end = Some(end);
+                peer.committed = committed;
+                // Its end is another entry than mine at that place: what has committed there is mine, too.
+                let from = self.common(committed);
+                self.go_on_from(now, sender, from, effects);
+            }
+            Message::Fetched { previous, entries, .. } => {
+                self.on_fetched(now, sender, previous, entries, effects);
+            }
+            Message::FetchFailed { committed, .. } => self.on_fetch_failed(sender, committed, effects),
+            _ => {}
+        }
+    }
+
+    fn on_fenced(&mut self, now: Moment, sender: MemberId, promised: Epoch, effects: &mut Effects) {
+        if let Some(leading) = &self.leading
+            && promised > leading.epoch
+        {
+            self.step_down(now, &format!("member {sender} has promised epoch {promised}"), effects);
+        }
+        if self.view().is_some_and(|view| view.epoch < promised) {
+            effects.outgoing.read_view = true;
+        }
+    }
+
+    /// A member has said how far its log goes.
+    fn learned(
+        &mut self,
+        now: Moment,
+        member: MemberId,
+        end: LogPoint,
+        committed: LogPoint,
+        effects: &mut Effects,
+    ) {
+        let Some(leading) = &mut self.leading else { return };
+        let has_begun = leading.epoch_start > Sn(0);
+        let Some(peer) = leading.peers.get_mut(&member) else { return };
+        peer.end = Some(end);
+        peer.committed = committed;
+        if has_begun && committed.id.sn > self.tail.end().id.sn {
+            let mine = self.end();
+            let reason =
+                format!("member {member} knows that {committed} has committed, this log ends at {mine}");
+            return self.distrust(reason, effects);
+        }
+        if peer.next == Next::Unknown && has_begun {
+            self.choose_next(now, member, effects);
+        }
+        self.pump(now, member, effects);
+    }
+
+    /// Where to begin with a member that has said how far its log goes.
+    pub(super) fn choose_next(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
+        let Some(peer) = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)) else { return };
+        let Some(end) = peer.end.filter(|_| peer.has_promised) else { return };
+        let committed = peer.committed;
+        let from = if end.id.sn < self.tail.base().id.sn || self.tail.holds(end) {
+            Some(end.id.sn) // Behind the base only the disk, or the member itself, can tell whether it agrees.
+        } else {
+            self.common(committed)
+        };
+        self.go_on_from(now, member, from, effects);
+    }
+
+    /// What has committed there is part of this log, unless one of the two is corrupt.
+    fn common(&self, committed: LogPoint) -> Option<Sn> {
+        let is_behind = committed.id.sn < self.tail.base().id.sn;
+        (is_behind || self.tail.holds(committed)).then_some(committed.id.sn)
+    }
+
+    fn go_on_from(&mut self, now: Moment, member: MemberId, after: Option<Sn>, effects: &mut Effects) {
+        let Some(after) = after else {
+            let text = format!("member {member} says that something else has committed than this log holds");
+            return self.distrust(text, effects);
+        };
+        if let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) {
+            peer.next = Next::At(Sn(after.0 + 1));
+            peer.in_flight.clear();
+            peer.kept_up_at = now;
+        }
+        self.pump(now, member, effects);
+        let next = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)).map(|peer| peer.next);
+        if next == Some(Next::At(Sn(after.0 + 1))) {
+            // It lacks nothing: asked to say so, since its end alone proves nothing.
+            self.send_news(member, effects);
+        }
+    }
+
+    fn on_appended(&mut self, now: Moment, member: MemberId, last: Sn, effects: &mut Effects) {
+        let end = self.end().id.sn;
+        let Some(leading) = &mut self.leading else { return };
+        let Some(peer) = leading.peers.get_mut(&member) else { return };
+        if last > end {
+            return; // It cannot hold what was never sent.
+        }
+        if last > peer.matched {
+            peer.matched = last;
+            peer.missed = None;
+            peer.kept_up_at = now;
+        }
+        while peer.in_flight.front().is_some_and(|(sn, _)| *sn <= last) {
+            peer.in_flight.pop_front();
+        }
+        if peer.in_flight.is_empty() {
+            peer.kept_up_at = now;
+        }
+        self.pump(now, member, effects);
+        self.advance_commit(now, effects);
+    }
+
+    pub(super) fn on_peer_connected(&mut self, member: MemberId, effects: &mut Effects) {
+        self.candidacy.gone.remove(&member);
+        let Some(leading) = &mut self.leading else { return };
+        let (epoch, is_speaking) = (leading.epoch, leading.stage != super::lead::Stage::WaitingForGrants);
+        let Some(peer) = leading.peers.get_mut(&member) else { return };
+        peer.is_gone = false;
+        peer.restart_stream();
+        if is_speaking && !self.is_sealed() {
+            // Its answer says where the stream goes on.
+            effects.messages.push((member, Message::NewEpoch { epoch }));
+        }
+    }
+
+    /// Sends what fits to one member.
+    pub(super) fn pump(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
+        let may_read = self.may_read_for(member);
+        let committed = self.committed;
+        let (base, end) = (self.tail.base(), self.tail.end());
+        let Some(leading) = &mut self.leading else { return };
+        if leading.epoch_start == Sn(0)
+            || leading.hand_over.as_ref().is_some_and(|hand_over| hand_over.is_sealed)
+        {
+            return;
+        }
+        let epoch = leading.epoch;
+        let Some(peer) = leading.peers.get_mut(&member) else { return };
+        let Next::At(mut next) = peer.next else { return };
+        while next <= end.id.sn
+            && peer.in_flight_bytes() < IN_FLIGHT_BYTES_MAX
+            && peer.in_flight.len() < IN_FLIGHT_COUNT_MAX
+        {
+            let after = Sn(next.0 - 1);
+            if after < base.id.sn {
+                // What was sent from the disk is acknowledged before more is read.
+                if peer.in_flight.is_empty() && may_read {
+                    peer.next = Next::Reading(after);
+                    let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
+                    let purpose = ReadPurpose::Stream;
+                    let up_to = base.id.sn;
+                    effects.outgoing.read_log.push(ReadLog { to: member, after, up_to, bytes_max, purpose });
+                    if leading.renewing.is_none() {
+                        leading.renewing = Some(member);
+                    }
+                }
+                return;
+            }
+            let (previous, entries) = self.tail.read(next, Message::ENTRIES_BYTES_MAX);
+            let last = entries.last().expect("there are entries up to the end").id.sn;
+            send(peer, member, Append { epoch, previous, entries, committed }, effects, now);
+            next = Sn(last.0 + 1);
+            peer.next = Next::At(next);
+        }
+        if leading.renewing == Some(member) && next > base.id.sn {
+            leading.renewing = None;
+        }
+    }
+
+    /// One member that nobody waits for is read to from the disk at a time; those in sync always are.
+    fn may_read_for(&self, member: MemberId) -> bool {
+        let Some(leading) = &self.leading else { return false };
+        let is_required = self.view().is_some_and(|view| view.in_sync.iter().any(|s| s.member == member));
+        is_required || leading.renewing.is_none_or(|renewing| renewing == member)
+    }
+
+    /// Gives the turn to the junior with the least gap.
+    pub(super) fn choose_whom_to_renew(&mut self, now: Moment, effects: &mut Effects) {
+        let base = self.tail.base().id.sn;
+        let Some(leading) = &mut self.leading else { return };
+        let is_alive =
+            |peer: &Peer| peer.next != Next::Unknown && !peer.is_gone && peer.next != Next::NeedsImage;
+        if leading.renewing.is_some_and(|member| !leading.peers.get(&member).is_some_and(is_alive)) {
+            leading.renewing = None;
+        }
+        if leading.renewing.is_some() {
+            return;
+        }
+        let next_of = |peer: &Peer| match peer.next {
+            Next::At(sn) if sn <= base && !peer.is_gone => Some(sn),
+            _ => None,
+        };
+        let waiting = leading.peers.iter().filter_map(|(member, peer)| Some((next_of(peer)?, *member))).max();
+        if let Some((_, member)) = waiting {
+            leading.renewing = Some(member);
+            self.pump(now, member, effects);
+        }
+    }
+
+    pub(super) fn on_log_read(
+        &mut self,
+        now: Moment,
+        asked: ReadLog,
+        result: Result<(LogPoint, Vec<Entry>), LogReadFailed>,
+        effects: &mut Effects,
+    ) {
+        match asked.purpose {
+            ReadPurpose::Fetch { after } => {
+                let committed = self.tail.base();
+                let message = match result {
+                    Ok((previous, entries)) if previous == after => {
+                        Message::Fetched { previous, entries, committed: self.committed }
+                    }
+                    Ok(_) => Message::FetchFailed { after, committed, is_gone: false },
+                    Err(_) => Message::FetchFailed { after, committed, is_gone: true },
+                };
+                effects.messages.push((asked.to, message));
+            }
+            ReadPurpose::Stream => self.on_read_for_stream(now, asked, result, effects),
+        }
+    }
+
+    fn on_read_for_stream(
+        &mut self,
+        now: Moment,
+        asked: ReadLog,
+        result: Result<(LogPoint, Vec<Entry>), LogReadFailed>,
+        effects: &mut Effects,
+    ) {
+        let committed = self.committed;
+        let Some(leading) = &mut self.leading else { return };
+        let epoch = leading.epoch;
+        let Some(peer) = leading.peers.get_mut(&asked.to) else { return };
+        if peer.next != Next::Reading(asked.after) {
+            return; // The stream has begun anew meanwhile.
+        }
+        match result {
+            Ok((previous, entries)) if !entries.is_empty() => {
+                let last = entries.last().expect("tested").id.sn;
+                send(peer, asked.to, Append { epoch, previous, entries, committed }, effects, now);
+                peer.next = Next::At(Sn(last.0 + 1));
+                self.pump(now, asked.to, effects);
+            }
+            Err(LogReadFailed::Gone) => {
+                peer.next = Next::NeedsImage;
+                effects.messages.push((asked.to, Message::NeedsImage { epoch }));
+                if leading.renewing == Some(asked.to) {
+                    leading.renewing = None;
+                }
+            }
+            Ok(_) | Err(LogReadFailed::Failed) => {
+                peer.next = Next::At(Sn(asked.after.0 + 1));
+                if leading.renewing == Some(asked.to) {
+                    leading.renewing = None; // It is chosen again in a moment.
+                }
+            }
+        }
+    }
+
+    /// Tells a member that is up to date what has committed since.
+    pub(super) fn send_news(&self, member: MemberId, effects: &mut Effects) {
+        let Some(leading) = &self.leading else { return };
+        let Some(peer) = leading.peers.get(&member) else { return };
+        if let Next::At(next) = peer.next
+            && let Some(previous) = self.tail.point_at(Sn(next.0 - 1))
+            && leading.epoch_start > Sn(0)
+        {
+            let (epoch, committed) = (leading.epoch, self.committed);
+            let append = Append { epoch, previous, entries: Vec::new(), committed };
+            effects.messages.push((member, Message::Append(append)));
+        }
+    }
+
+    /// A member that stopped answering the stream although it lives may have lost a message: it is asked
+    /// where it stands.
+    pub(super) fn restart_lost_streams(&mut self, now: Moment) {
+        let lost_ms = self.settings.silence_ms / 2;
+        let Some(leading) = &mut self.leading else { return };
+        for peer in leading.peers.values_mut() {
+            let waits = !peer.in_flight.is_empty() && now.ms_since(peer.kept_up_at) >= lost_ms;
+            let lacks =
+                peer.end.is_some_and(|end| peer.in_flight.back().is_some_and(|(sn, _)| end.id.sn < *sn));
+            if waits && lacks && matches!(peer.next, Next::At(_)) {
+                let since = peer.kept_up_at;
+                peer.restart_stream();
+                peer.kept_up_at = since;
+            }
+        }
+    }
+
+    pub(super) fn is_served(&self) -> bool {
+        matches!(self.role, Role::Serving { .. })
+    }
+}
+
+fn send(peer: &mut Peer, member: MemberId, append: Append, effects: &mut Effects, now: Moment) {
+    let bytes = append.entries.iter().map(|entry| entry.payload.len()).sum();
+    let last = append.entries.last().expect("a stream message has entries").id.sn;
+    if peer.in_flight.is_empty() {
+        peer.kept_up_at = now;
+    }
+    peer.in_flight.push_back((last, bytes));
+    effects.messages.push((member, Message::Append(append)));
+}

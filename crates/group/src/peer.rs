@@ -1,0 +1,89 @@
+//! Another member, as the active sees it.
+
+use base::{LogPoint, MemberStore, Moment, Sn};
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    /// The life that was last heard of. Acknowledgements of another life are void.
+    pub life: Option<(MemberStore, u64)>,
+    /// Its address refuses: its process has ended.
+    pub is_gone: bool,
+    pub heard_at: Option<Moment>,
+    /// How long its grant of the lease may be counted on.
+    pub lease_end: Option<Moment>,
+    pub has_promised: bool,
+    pub is_suspect: bool,
+    pub end: Option<LogPoint>,
+    pub committed: LogPoint,
+    /// Durable there and verified against this log, in this epoch and that life.
+    pub matched: Sn,
+    /// When it last had nothing to acknowledge, or acknowledged something.
+    pub kept_up_at: Moment,
+    pub next: Next,
+    /// The end of its log when a message last missed it.
+    pub missed: Option<(LogPoint, Moment)>,
+    /// Sent and not acknowledged: the last sn and the bytes of each message.
+    pub in_flight: VecDeque<(Sn, usize)>,
+}
+
+/// How the stream to a member goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Next {
+    /// Nothing is sent before it has said how far its log goes.
+    Unknown,
+    At(Sn),
+    /// Entries after this one were asked for on the disk.
+    Reading(Sn),
+    /// What it lacks is gone from the log.
+    NeedsImage,
+}
+
+impl Peer {
+    pub fn new(now: Moment) -> Self {
+        Self {
+            life: None,
+            is_gone: false,
+            heard_at: None,
+            lease_end: None,
+            has_promised: false,
+            is_suspect: false,
+            end: None,
+            committed: LogPoint::default(),
+            matched: Sn(0),
+            kept_up_at: now,
+            next: Next::Unknown,
+            missed: None,
+            in_flight: VecDeque::new(),
+        }
+    }
+
+    /// Takes note of a message. False: it comes from a life that has ended.
+    pub fn hear(&mut self, now: Moment, store: MemberStore, boot: u64) -> bool {
+        match self.life {
+            Some((known, known_boot)) if (store.generation, boot) < (known.generation, known_boot) => {
+                return false;
+            }
+            Some(life) if life == (store, boot) => {}
+            _ => *self = Self { life: Some((store, boot)), ..Self::new(now) },
+        }
+        self.is_gone = false;
+        self.heard_at = Some(now);
+        true
+    }
+
+    /// How much of the log this very store is known to hold.
+    pub fn matched_by(&self, store: MemberStore) -> Option<Sn> {
+        self.life.is_some_and(|(life, _)| life == store).then_some(self.matched)
+    }
+
+    pub fn in_flight_bytes(&self) -> usize {
+        self.in_flight.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// What was sent may be lost: the stream goes on once it has said where.
+    pub fn restart_stream(&mut self) {
+        self.next = Next::Unknown;
+        self.in_flight.clear();
+    }
+}

@@ -1,0 +1,103 @@
+//! The numbers of a member.
+
+use crate::IdSteps;
+
+/// Numbers of a member. All members of a group use the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// How often an active says that it is there.
+    pub beacon_ms: u64,
+    /// How long a member that has granted the lease makes no claim.
+    pub lease_ms: u64,
+    /// A member in sync that is silent for so long is taken out. Shorter than the lease, so that an active
+    /// that lives wins the race against those who would follow it.
+    pub silence_ms: u64,
+    /// Likewise one that speaks but does not make durable what it was sent.
+    pub ack_silence_ms: u64,
+    /// How much later each further member in rank claims.
+    pub rank_backoff_ms: u64,
+    /// How soon the others hear of a commit when no entry carries the news.
+    pub idle_flush_ms: u64,
+    /// An active whose own disk, or whose commit without a coordinator, stands still for so long gives up.
+    pub stall_ms: u64,
+    /// How soon a change of the view with an unknown answer is sent again.
+    pub change_retry_ms: u64,
+    /// How long a claim stands without an answer.
+    pub claim_answer_ms: u64,
+    /// How soon the view is read again after somebody else changed it.
+    pub reread_ms: u64,
+    /// Committed entries kept in memory for members that are a little behind.
+    pub window_bytes: usize,
+    pub id_steps: IdSteps,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            beacon_ms: 50,
+            lease_ms: 400,
+            silence_ms: 250,
+            ack_silence_ms: 500,
+            rank_backoff_ms: 20,
+            idle_flush_ms: 5,
+            stall_ms: 1_000,
+            change_retry_ms: 100,
+            claim_answer_ms: 300,
+            reread_ms: 1_000,
+            window_bytes: 32 << 20,
+            id_steps: IdSteps::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The holder of a lease counts on this much of it only: clocks drift, messages take time.
+    pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
+
+    /// Whether the numbers fit together; the sentence names those that do not.
+    pub fn check(&self) -> Result<(), String> {
+        let held_ms = self.lease_ms * Self::LEASE_HELD_PERCENT / 100;
+        let orders = [
+            (self.beacon_ms >= 5, format!("beacon_ms {} is under 5", self.beacon_ms)),
+            (
+                self.beacon_ms * 3 <= self.silence_ms,
+                format!(
+                    "silence_ms {} does not leave room for three beacons of {} ms",
+                    self.silence_ms, self.beacon_ms
+                ),
+            ),
+            (
+                self.silence_ms < held_ms,
+                format!(
+                    "silence_ms {} is not under {held_ms}, the part of lease_ms {} that a holder counts on: \
+                     an active that lives would lose against those who follow",
+                    self.silence_ms, self.lease_ms
+                ),
+            ),
+            (self.lease_ms <= 60_000, format!("lease_ms {} is over 60000", self.lease_ms)),
+            (
+                self.stall_ms > self.silence_ms,
+                format!("stall_ms {} is not over silence_ms {}", self.stall_ms, self.silence_ms),
+            ),
+            (self.change_retry_ms > 0 && self.reread_ms > 0, "a retry without a pause".to_owned()),
+        ];
+        match orders.into_iter().find(|(holds, _)| !holds) {
+            Some((_, sentence)) => Err(sentence),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_contradict_each_other_are_named() {
+        assert_eq!(Settings::default().check(), Ok(()));
+        let slow = Settings { silence_ms: 400, ..Settings::default() };
+        assert!(slow.check().unwrap_err().starts_with("silence_ms 400 is not under 340"));
+        let rare = Settings { beacon_ms: 100, ..Settings::default() };
+        assert!(rare.check().unwrap_err().contains("three beacons"));
+    }
+}

@@ -1,0 +1,40 @@
+//! What a member can say about itself, for operators and pages.
+
+use crate::{Role, Takeover};
+use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub role: Role,
+    /// As last confirmed or read, with its version.
+    pub view: Option<(GroupView, u64)>,
+    /// The highest epoch promised, durable.
+    pub promised: Epoch,
+    /// The last entry of the log, durable or not.
+    pub end: LogPoint,
+    pub committed: Sn,
+    /// Whom this member takes for the active: itself, or the one it last heard of.
+    pub active: Option<MemberId>,
+    /// This store is in the in-sync set or among the exiles.
+    pub is_eligible: bool,
+    pub is_in_sync: bool,
+    /// Enough members are in sync for entries to commit.
+    pub is_writable: bool,
+    /// The others, as the active sees them; empty elsewhere.
+    pub peers: Vec<PeerStatus>,
+    /// This life's takeovers, newest last.
+    pub last_takeovers: Vec<Takeover>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    pub member: MemberId,
+    /// Its address does not refuse.
+    pub is_connected: bool,
+    pub heard_ms_ago: Option<u64>,
+    /// Durable there and verified in this epoch.
+    pub matched: Sn,
+    pub end: Option<LogPoint>,
+    /// "in sync", "exile", "catching up", "reading the log", "needs an image", "silent".
+    pub state: &'static str,
+}
