@@ -1,7 +1,7 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make interop [HADOOP=3.3.6], make conformance, make lint, make clean-clients
+# Others: make interop [HADOOP=3.3.6], make conformance, make test-zookeeper, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -10,7 +10,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: help build demo test setup-test lint conformance interop interop-slice clean-clients
+.PHONY: help build demo test setup-test lint conformance interop interop-slice test-zookeeper clean-clients
 
 help:
 	@sed -n '1,4s/^# \{0,1\}//p' Makefile
@@ -37,6 +37,10 @@ lint:
 # Our protocol definitions against the descriptors in Hadoop's jars.
 conformance: setup-test
 	CLOVER_HADOOP_DESCRIPTORS=$(DESCRIPTORS) $(CARGO) test --locked --package clover-proto --test hadoop_descriptors -- --include-ignored
+
+# The coordinator against real ZooKeeper servers: expiry, restarts, an ensemble of three.
+test-zookeeper: setup-test
+	$(CARGO) test --locked --package clover-coord --test zookeeper -- --include-ignored --test-threads 4 $(TEST)
 
 # Stock clients against separate processes, then the kill rounds: the whole of it, which takes a while.
 interop: build setup-test

@@ -3,6 +3,7 @@
 use crate::{
     ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned, Watch,
     file::{self, Kept},
+    text,
 };
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
 use env::Env;
@@ -131,6 +132,7 @@ impl Store {
         view: GroupView,
         requires: &[MemberLife],
     ) -> Result<Version, ChangeError> {
+        text::check(&view).map_err(|reason| ChangeError::Refused { reason })?;
         self.keep(|kept| {
             if kept.views.get(&group).map(|held| held.version) != expected {
                 return Err(ChangeError::BadVersion);
@@ -252,8 +254,7 @@ impl Coordinator for Embedded {
 
     fn create_cluster(&self, text: Vec<u8>, done: Done<Result<(), ChangeError>>) {
         done(self.store.keep(|kept| {
-            let text = String::from_utf8(text)
-                .map_err(|_| ChangeError::Refused { reason: "the cluster's text is not UTF-8".into() })?;
+            let text = text::cluster(text).map_err(|reason| ChangeError::Refused { reason })?;
             if kept.cluster.is_some() {
                 return Err(ChangeError::BadVersion);
             }

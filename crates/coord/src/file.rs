@@ -39,6 +39,9 @@ pub enum OpenError {
     /// Change the configuration.
     #[error("{what}")]
     Settings { what: String },
+    /// The machine has no room for another thread.
+    #[error("threads could not be started")]
+    Threads { source: io::Error },
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,5 @@
-//! Views and members' records as JSON, the same in the embedded coordinator's file and in ZooKeeper.
+//! Views and members' records as JSON, the same in the embedded coordinator's file and in ZooKeeper
+//! ([docs/format](../../../docs/format/coordinator.md)).
 
 use crate::MemberRecord;
 use base::{Epoch, GroupView, MemberId, MemberLife, MemberStore, Sn, TxId};
@@ -26,6 +27,43 @@ pub struct MemberText {
     peer_address: String,
     rpc_address: String,
     http_address: String,
+}
+
+/// Of any value; a view of a hundred members takes 4 KiB. Checked before anything is parsed.
+pub const VALUE_BYTES_MAX: usize = 64 << 10;
+
+/// The text that names a cluster.
+pub fn cluster(bytes: Vec<u8>) -> Result<String, String> {
+    match String::from_utf8(bytes) {
+        Ok(text) if (1..=VALUE_BYTES_MAX).contains(&text.len()) => Ok(text),
+        Ok(text) => Err(format!("the cluster's text has {} bytes", text.len())),
+        Err(_) => Err("the cluster's text is not UTF-8".into()),
+    }
+}
+
+/// What every view holds; one that does not is refused where it is read and where it is written.
+pub fn check(view: &GroupView) -> Result<(), String> {
+    let rises = |members: &[MemberStore]| members.windows(2).all(|pair| pair[0].member < pair[1].member);
+    if !rises(&view.in_sync) || !rises(&view.exiles) {
+        return Err("the in-sync members or the exiles are not sorted, or one is named twice".into());
+    }
+    if !view.members.windows(2).all(|pair| pair[0] < pair[1]) {
+        return Err("the members are not sorted, or one is named twice".into());
+    }
+    if view.members.is_empty() || view.in_sync_min == 0 {
+        return Err("it has no members, or needs none in sync".into());
+    }
+    if view.in_sync.is_empty() && view.exiles.is_empty() {
+        return Err("no member is complete".into());
+    }
+    if let Some(both) = view.exiles.iter().find(|exile| view.in_sync.iter().any(|s| s.member == exile.member))
+    {
+        return Err(format!("member {} is in sync and an exile", both.member));
+    }
+    if !view.exiles.is_empty() && view.in_sync.len() >= view.in_sync_min as usize {
+        return Err(format!("it has exiles although {} members are in sync", view.in_sync.len()));
+    }
+    Ok(())
 }
 
 fn pairs(stores: &[MemberStore]) -> Vec<(u32, u64)> {

@@ -6,7 +6,15 @@ use std::sync::Arc;
 fn it_behaves_like_every_coordinator() {
     let directory = tempfile::tempdir().unwrap();
     let env = Env::production();
-    conformance::all(|| Arc::new(Embedded::open(&env, directory.path()).unwrap()));
+    let open = || Embedded::open(&env, directory.path()).unwrap();
+    conformance::all(
+        || Arc::new(open()),
+        || {
+            let first = open();
+            let second = first.session();
+            [Arc::new(first), Arc::new(second)]
+        },
+    );
 }
 
 #[test]

@@ -1,0 +1,296 @@
+//! What is asked of ZooKeeper, request by request. A change takes one round trip; a read takes one as well,
+//! because the sync before it is not waited for.
+
+use super::{
+    nodes,
+    session::{self, Session},
+};
+use crate::{
+    ChangeError, MemberRecord, ReadError, Version, Versioned,
+    text::{self, VALUE_BYTES_MAX},
+};
+use base::{GroupId, GroupView, MemberId, MemberLife};
+use std::time::Duration;
+use zookeeper_client::{Client, Error, MultiWriteError, Stat};
+
+/// Before a read that failed is tried again; the caller's patience ends it.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Rivals that a write of a member's own record may meet: there should be none.
+const TRIES_MAX: usize = 5;
+
+/// ZooKeeper counts from 0; a version here is never 0.
+fn version(stat: &Stat) -> Version {
+    Version(u64::from(stat.version.max(0).unsigned_abs()) + 1)
+}
+
+fn stat_version(version: Version) -> Option<i32> {
+    version.0.checked_sub(1).and_then(|version| i32::try_from(version).ok())
+}
+
+/// Whether the same request may succeed on the next connection, or is of no known outcome on this.
+fn is_passing(error: &Error) -> bool {
+    !matches!(
+        error,
+        Error::NoAuth
+            | Error::InvalidAcl
+            | Error::QuotaExceeded
+            | Error::MarshallingError
+            | Error::Unimplemented
+            | Error::BadArguments(_)
+            | Error::NoChildrenForEphemerals
+            | Error::NoNode
+            | Error::NodeExists
+            | Error::BadVersion
+    )
+}
+
+fn unreadable(path: &str, what: impl std::fmt::Display) -> ReadError {
+    ReadError { reason: format!("{path}: {what}") }
+}
+
+fn refused(path: &str, what: impl std::fmt::Display) -> ChangeError {
+    ChangeError::Refused { reason: format!("{path}: {what}") }
+}
+
+fn failed(path: &str, error: Error) -> ChangeError {
+    match error {
+        Error::BadVersion | Error::NoNode | Error::NodeExists => ChangeError::BadVersion,
+        error if is_passing(&error) => ChangeError::Unknown { reason: format!("{path}: {error}") },
+        error => refused(path, error),
+    }
+}
+
+/// The index of the part that failed, if one did, and why.
+fn part(error: MultiWriteError) -> (Option<usize>, Error) {
+    match error {
+        MultiWriteError::RequestFailed { source } => (None, source),
+        MultiWriteError::OperationFailed { index, source } => (Some(index), source),
+    }
+}
+
+/// A node's value after a sync, asked again until the answer is final.
+async fn get(session: &Session, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    loop {
+        let client = session.link().await.client;
+        // Requests of one session are served in their order, so the second need not wait for the first.
+        let (sync, value) = tokio::join!(client.sync(path), client.get_data(path));
+        match sync.and(value) {
+            Ok(found) => return Ok(Some(found)),
+            Err(Error::NoNode) => return Ok(None),
+            Err(error) if is_passing(&error) => tokio::time::sleep(AGAIN).await,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn get_member(
+    session: &Session,
+    group: GroupId,
+    member: MemberId,
+) -> Result<Option<(MemberRecord, Stat)>, String> {
+    let path = session.nodes.member(group, member);
+    let Some((bytes, stat)) = get(session, &path).await.map_err(|error| format!("{path}: {error}"))? else {
+        return Ok(None);
+    };
+    let record = nodes::decode_member(&bytes, member).map_err(|what| format!("{path}: {what}"))?;
+    Ok(Some((record, stat)))
+}
+
+pub async fn read(session: &Session, group: GroupId) -> Result<Option<Versioned>, ReadError> {
+    let path = session.nodes.state(group);
+    let Some((bytes, stat)) = get(session, &path).await.map_err(|error| unreadable(&path, error))? else {
+        return Ok(None);
+    };
+    let view = nodes::decode_view(&bytes).map_err(|what| unreadable(&path, what))?;
+    Ok(Some(Versioned { version: version(&stat), view }))
+}
+
+pub async fn create(session: &Session, group: GroupId, view: &GroupView) -> Result<Version, ChangeError> {
+    let path = session.nodes.state(group);
+    let data = nodes::encode_view(view).map_err(|what| refused(&path, what))?;
+    create_node(session, &path, &data, &session.nodes.directories(group)).await?;
+    Ok(Version(1))
+}
+
+/// Makes a node, and its parents if they are missing.
+async fn create_node(
+    session: &Session,
+    path: &str,
+    data: &[u8],
+    parents: &[String],
+) -> Result<(), ChangeError> {
+    let client = session.link().await.client;
+    match client.create(path, data, &session.persistent()).await {
+        Ok(_) => return Ok(()),
+        Err(Error::NoNode) => {}
+        Err(error) => return Err(failed(path, error)),
+    }
+    make_parents(session, &client, parents).await?;
+    client.create(path, data, &session.persistent()).await.map_err(|error| failed(path, error))?;
+    Ok(())
+}
+
+async fn make_parents(session: &Session, client: &Client, parents: &[String]) -> Result<(), ChangeError> {
+    let made = async {
+        session.make_root(client).await?;
+        for parent in parents {
+            session::make(client, parent, &session.persistent()).await?;
+        }
+        Ok(())
+    };
+    made.await.map_err(|(path, error): (String, Error)| failed(&path, error))
+}
+
+pub async fn change(
+    session: &Session,
+    group: GroupId,
+    expected: Version,
+    view: &GroupView,
+    requires: &[MemberLife],
+) -> Result<Version, ChangeError> {
+    let path = session.nodes.state(group);
+    let data = nodes::encode_view(view).map_err(|what| refused(&path, what))?;
+    let expected = stat_version(expected).ok_or(ChangeError::BadVersion)?;
+    if requires.is_empty() {
+        let client = session.link().await.client;
+        let stat =
+            client.set_data(&path, &data, Some(expected)).await.map_err(|error| failed(&path, error))?;
+        return Ok(version(&stat));
+    }
+    let mut met = None;
+    for _ in 0..TRIES_MAX {
+        let mut checks = Vec::with_capacity(requires.len());
+        for life in requires {
+            let member = life.store.member;
+            let reason = |reason| ChangeError::Unknown { reason };
+            match get_member(session, group, member).await.map_err(reason)? {
+                Some((record, stat)) if record.life == *life => checks.push((member, stat.version)),
+                _ => return Err(ChangeError::MemberChanged(member)),
+            }
+        }
+        let client = session.link().await.client;
+        let mut multi = client.new_multi_writer();
+        for (member, version) in &checks {
+            let path = session.nodes.member(group, *member);
+            multi.add_check_version(&path, *version).map_err(|error| refused(&path, error))?;
+        }
+        multi.add_set_data(&path, &data, Some(expected)).map_err(|error| refused(&path, error))?;
+        match multi.commit().await.map_err(part) {
+            // The set is the last part; its success is that of all, and raises the version by one.
+            Ok(_) => return Ok(Version(expected as u64 + 2)),
+            Err((Some(index), Error::BadVersion | Error::NoNode)) if index < checks.len() => {
+                met = Some(checks[index].0);
+            }
+            Err((_, error)) => return Err(failed(&path, error)),
+        }
+    }
+    // It writes its record all the time.
+    Err(ChangeError::MemberChanged(met.expect("every try but the last ends here")))
+}
+
+pub async fn read_members(session: &Session, group: GroupId) -> Result<Vec<MemberRecord>, ReadError> {
+    let parent = session.nodes.members(group);
+    let names = loop {
+        let client = session.link().await.client;
+        let (sync, names) = tokio::join!(client.sync(&parent), client.list_children(&parent));
+        match sync.and(names) {
+            Ok(names) => break names,
+            Err(Error::NoNode) => return Ok(Vec::new()),
+            Err(error) if is_passing(&error) => tokio::time::sleep(AGAIN).await,
+            Err(error) => return Err(unreadable(&parent, error)),
+        }
+    };
+    let mut members = Vec::with_capacity(names.len());
+    for name in names {
+        match name.parse() {
+            Ok(member) => members.push(MemberId(member)),
+            Err(_) => return Err(unreadable(&format!("{parent}/{name}"), "it is no member's number")),
+        }
+    }
+    members.sort();
+    let mut records = Vec::with_capacity(members.len());
+    for member in members {
+        if let Some((record, _)) =
+            get_member(session, group, member).await.map_err(|reason| ReadError { reason })?
+        {
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+pub async fn write_member(
+    session: &Session,
+    group: GroupId,
+    record: &MemberRecord,
+) -> Result<(), ChangeError> {
+    let member = record.life.store.member;
+    let path = session.nodes.member(group, member);
+    let parent = session.nodes.members(group);
+    let data = nodes::encode_member(record);
+    if data.len() > VALUE_BYTES_MAX {
+        return Err(refused(&path, format!("{} bytes are over the limit of {VALUE_BYTES_MAX}", data.len())));
+    }
+    for _ in 0..TRIES_MAX {
+        let held =
+            get_member(session, group, member).await.map_err(|reason| ChangeError::Refused { reason })?;
+        record.may_replace(held.as_ref().map(|(record, _)| record))?;
+        let client = session.link().await.client;
+        let mut multi = client.new_multi_writer();
+        let added = match &held {
+            Some((_, stat)) => multi.add_set_data(&path, &data, Some(stat.version)),
+            None => multi.add_create(&path, &data, &session.persistent()),
+        };
+        added.and_then(|()| multi.add_set_data(&parent, b"", None)).map_err(|error| refused(&path, error))?;
+        match multi.commit().await.map_err(part) {
+            Ok(_) => return Ok(()),
+            Err((_, Error::NoNode)) => {
+                make_parents(session, &client, &session.nodes.directories(group)).await?;
+            }
+            Err((_, Error::BadVersion | Error::NodeExists)) => {}
+            Err((_, error)) => return Err(failed(&path, error)),
+        }
+    }
+    Err(refused(&path, "another process writes it as well; do two servers have the same number?"))
+}
+
+pub async fn confirm(
+    session: &Session,
+    group: GroupId,
+    expected: Version,
+    member: MemberId,
+) -> Result<(), ChangeError> {
+    let (state, own) = (session.nodes.state(group), session.nodes.heartbeat(group, member));
+    let expected = stat_version(expected).ok_or(ChangeError::BadVersion)?;
+    for _ in 0..2 {
+        let client = session.link().await.client;
+        let mut multi = client.new_multi_writer();
+        multi
+            .add_check_version(&state, expected)
+            .and_then(|()| multi.add_set_data(&own, b"", None))
+            .map_err(|error| refused(&own, error))?;
+        match multi.commit().await.map_err(part) {
+            Ok(_) => return Ok(()),
+            Err((Some(1), Error::NoNode)) => {
+                make_parents(session, &client, std::slice::from_ref(&own)).await?;
+            }
+            Err((_, error)) => return Err(failed(&state, error)),
+        }
+    }
+    Err(ChangeError::Unknown { reason: format!("{own}: it is being removed") })
+}
+
+pub async fn read_cluster(session: &Session) -> Result<Option<Vec<u8>>, ReadError> {
+    let path = session.nodes.cluster();
+    let Some((bytes, _)) = get(session, &path).await.map_err(|error| unreadable(&path, error))? else {
+        return Ok(None);
+    };
+    let text = text::cluster(bytes).map_err(|what| unreadable(&path, what))?;
+    Ok(Some(text.into_bytes()))
+}
+
+pub async fn create_cluster(session: &Session, text: Vec<u8>) -> Result<(), ChangeError> {
+    let path = session.nodes.cluster();
+    let text = text::cluster(text).map_err(|what| refused(&path, what))?;
+    create_node(session, &path, text.as_bytes(), &[]).await
+}

@@ -1,0 +1,46 @@
+//! Looks after one node: tells when it has changed, whatever happened to the connection meanwhile.
+
+use super::session::Session;
+use std::time::Duration;
+use zookeeper_client::{EventType, Stat};
+
+/// Before a look that failed is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// What a look at a node found: the changes that made it and last wrote it.
+type Found = Option<(i64, i64)>;
+
+/// Tells of each change, by whether the node is gone then. One-shot watches, made again after each event and
+/// on each new connection: what happened in between shows in the node's numbers.
+pub async fn look_after(session: &Session, path: &str, tell: impl Fn(bool)) {
+    let mut known: Option<Found> = None;
+    loop {
+        let link = session.link().await;
+        let (stat, watcher) = match link.client.check_and_watch_stat(path).await {
+            Ok(found) => found,
+            Err(_) => {
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+        };
+        let found: Found = stat.map(|stat: Stat| (stat.czxid, stat.mzxid));
+        if known.is_some_and(|known| known != found) {
+            tell(found.is_none());
+        }
+        known = Some(found);
+        let event = tokio::select! {
+            event = watcher.changed() => event,
+            () = session.next_link(link.turn) => continue,
+        };
+        // Told before it is looked at again, which takes a round trip. The event carries the number of its
+        // change, so that it is not told twice.
+        let after = match (event.event_type, found) {
+            (EventType::NodeDeleted, _) => None,
+            (EventType::NodeCreated, _) => Some((event.zxid, event.zxid)),
+            (EventType::NodeDataChanged, Some((made, _))) => Some((made, event.zxid)),
+            _ => continue,
+        };
+        tell(after.is_none());
+        known = Some(after);
+    }
+}
