@@ -4,6 +4,7 @@
 //! rest of the library works with, parsed and checked once.
 
 pub mod hadoop_xml;
+pub mod high_availability;
 pub mod quantity;
 mod settings;
 #[cfg(test)]

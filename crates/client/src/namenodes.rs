@@ -5,7 +5,10 @@
 //! call went out, nobody knows whether it was carried out, and the very same call (client id and call id) goes
 //! out again: the servers remember what they answered.
 
-use crate::{Error, Location, Result, config::Settings};
+use crate::{
+    Error, Location, Result,
+    config::{Settings, high_availability},
+};
 use base::{ClientId, FsError};
 use prost::{Message, Name};
 use proto::{exception, protocol};
@@ -17,6 +20,8 @@ use std::{
 
 /// Attempts when no server has answered yet: a wrong address should be told soon.
 const FIRST_ATTEMPTS_MAX: u32 = 4;
+/// How long the only metadata server of a file system may take to answer.
+const LONE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause after such an attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -46,7 +51,15 @@ impl Namenodes {
     pub fn new(location: Location, settings: &Settings) -> Self {
         // One name for all servers: a call that moves on to another is still the same call there.
         let client_id = Some(ClientId(*uuid::Uuid::new_v4().as_bytes()));
-        let options = ClientOptions { client_id, ..options(settings.connect_timeout) };
+        let default_timeout = match location.servers.len() {
+            0 | 1 => LONE_TIMEOUT,
+            _ => Duration::from_millis(high_availability::RPC_TIMEOUT_MS),
+        };
+        let options = ClientOptions {
+            client_id,
+            call_timeout: settings.rpc_timeout.unwrap_or(default_timeout),
+            ..options(settings.connect_timeout)
+        };
         let client = |address: &String| {
             Client::connect(address.as_str(), protocol::CLIENT_NAMENODE, &settings.user, options.clone())
         };
@@ -79,6 +92,10 @@ impl Namenodes {
                 }
                 Err(error) => error,
             };
+            if matches!(error, CallError::Timeout { .. }) {
+                // Frozen or cut off: when it comes back, it is spoken to on a connection that lives.
+                self.clients[index].disconnect();
+            }
             let (error, elsewhere) = match self.judge(index, method, error)? {
                 Next::Elsewhere(error) => (error, true),
                 Next::Again(error) => (error, false),

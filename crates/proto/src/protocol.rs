@@ -22,6 +22,11 @@ pub const REFRESH_AUTHORIZATION_POLICY: &str =
 pub const REFRESH_USER_MAPPINGS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 pub const GET_USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 
+/// How stock clients of a group find its active: the classes that their configuration names.
+pub const CONFIGURED_FAILOVER: &str =
+    "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider";
+pub const HEDGING_FAILOVER: &str = "org.apache.hadoop.hdfs.server.namenode.ha.RequestHedgingProxyProvider";
+
 /// Clover's own: operators and members speak them.
 pub const ADMIN: &str = "org.clover.AdminProtocol";
 pub const FORWARD: &str = "org.clover.ForwardProtocol";
@@ -84,6 +89,10 @@ pub fn method(protocol: &str, name: &str) -> Option<&'static str> {
 pub fn find_method(methods: &'static [&'static str], name: &str) -> Option<&'static str> {
     methods.binary_search(&name).ok().map(|index| methods[index])
 }
+
+/// How a stock client finds the active one of several servers: it asks one, and the next when that fails.
+pub const FAILOVER_PROXY_PROVIDER: &str =
+    "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider";
 
 #[cfg(test)]
 mod tests {

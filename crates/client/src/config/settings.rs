@@ -24,6 +24,9 @@ pub struct Settings {
     pub umask: u16,
     /// `ipc.client.connect.timeout`.
     pub connect_timeout: Duration,
+    /// How long a metadata server may take to answer a call before another one is asked
+    /// (`ipc.client.rpc-timeout.ms`), or the same again where there is no other.
+    pub rpc_timeout: Option<Duration>,
     /// `dfs.client.socket-timeout`.
     pub io_timeout: Duration,
     /// `dfs.client.use.datanode.hostname`.
@@ -52,6 +55,8 @@ pub struct Retries {
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
+/// Longer than any call takes.
+const RPC_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl Settings {
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
@@ -68,6 +73,7 @@ impl Settings {
                 .map(|size| size as u32),
             umask: read.umask()?,
             connect_timeout: read.time("ipc.client.connect.timeout", MILLISECOND)?.unwrap_or(20 * SECOND),
+            rpc_timeout: read.rpc_timeout()?,
             io_timeout: read.time("dfs.client.socket-timeout", MILLISECOND)?.unwrap_or(60 * SECOND),
             by_host_name: read.flag("dfs.client.use.datanode.hostname", false)?,
             retries: read.retries()?,
@@ -110,6 +116,15 @@ impl Read<'_> {
         match quantity::time(&text, plain_unit) {
             Some(time) if time > Duration::ZERO => Ok(Some(time)),
             _ => Err(self.config.refuse(key, "is not a time above 0, as 60000 or 60s")),
+        }
+    }
+
+    /// 0 means in Hadoop that nothing ends the wait.
+    fn rpc_timeout(&self) -> Result<Option<Duration>, ConfigError> {
+        let key = "ipc.client.rpc-timeout.ms";
+        match self.config.get(key).as_deref().map(str::trim) {
+            Some("0") => Ok(Some(RPC_TIMEOUT_MAX)),
+            _ => Ok(self.time(key, MILLISECOND)?.map(|timeout| timeout.min(RPC_TIMEOUT_MAX))),
         }
     }
 
