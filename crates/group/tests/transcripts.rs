@@ -33,8 +33,9 @@ impl Story {
         match words[0] {
             "start" => {
                 let end = LogPoint { id: txid(words[2]), ..LogPoint::default() };
-                let restored = Restored { promised: Epoch(number(1)), end, known_commit: end.id.sn, boot: 1 };
-                self.member = Some(Member::new(Settings::default(), me(), restored, self.now));
+                let promised = Epoch(number(1));
+                let restored = Restored { promised, base: end, boot: 1, ..Restored::default() };
+                self.member = Some(Member::new(Settings::default(), me(), restored, self.now, 1));
             }
             "view" => {
                 let mut view = GroupView::new(&[me()], 1);
