@@ -59,7 +59,7 @@ impl Default for GroupConfig {
             advertised: Advertised::default(),
             coordinator: CoordinatorConfig::Embedded,
             timing: group::Settings::default(),
-            hold_ms: 8_000,
+            hold_ms: 1_200,
             secret: None,
         }
     }

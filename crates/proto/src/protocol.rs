@@ -90,10 +90,6 @@ pub fn find_method(methods: &'static [&'static str], name: &str) -> Option<&'sta
     methods.binary_search(&name).ok().map(|index| methods[index])
 }
 
-/// How a stock client finds the active one of several servers: it asks one, and the next when that fails.
-pub const FAILOVER_PROXY_PROVIDER: &str =
-    "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider";
-
 #[cfg(test)]
 mod tests {
     use super::*;

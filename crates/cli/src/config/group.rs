@@ -43,7 +43,7 @@ pub const KEYS: &[Key] = &[
         help: "A file with user:password for ZooKeeper, readable by its owner only; records are then closed to everybody else. Empty for none." },
     Key { name: "secret_file", hadoop: None, kind: Text, default: "",
         help: "A file with the secret by which the servers of a group know each other: the same on all, readable by its owner only. Empty for the one that was drawn when the cluster was made, which the coordinator keeps." },
-    Key { name: "hold_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "8s",
+    Key { name: "hold_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "1200",
         help: "How long a call is held while no server is active, before the client is told to ask again. Shorter than the clients' own timeout." },
     Key { name: "group_beacon_ms", hadoop: None, kind: Milliseconds { min: 5, max: 10_000 }, default: "50",
         help: "How often the active says that it lives." },
@@ -98,6 +98,18 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
 /// This server's part in its group.
 pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
     check(settings)?;
+    let defaults = GroupConfig::default();
+    let mut timing = defaults.timing;
+    timing.beacon_ms = settings.number("group_beacon_ms");
+    timing.lease_ms = settings.number("group_lease_ms");
+    timing.silence_ms = settings.number("group_silence_ms");
+    timing.ack_silence_ms = settings.number("group_ack_silence_ms");
+    timing.rank_backoff_ms = settings.number("group_rank_backoff_ms");
+    timing.stall_ms = settings.number("group_stall_ms");
+    // Its sentence names the numbers without what all of these keys begin with.
+    timing
+        .check()
+        .map_err(|sentence| anyhow::anyhow!("the keys group_*_ms do not fit together: {sentence}"))?;
     let text = |key: &str| Some(settings.text(key).to_owned()).filter(|text| !text.is_empty());
     Ok(GroupConfig {
         member: member(settings),
@@ -118,9 +130,9 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
                 auth: authentication(settings)?,
             }),
         },
+        timing,
         hold_ms: settings.number("hold_ms"),
         secret: text("secret_file").map(PathBuf::from),
-        ..GroupConfig::default()
     })
 }
 
