@@ -1,5 +1,6 @@
 //! Writes what a stock Hadoop client needs to find a cluster.
 
+use crate::config::place::is_host_port;
 use anyhow::{Context, bail};
 use std::{
     fs::{File, OpenOptions},
@@ -13,8 +14,17 @@ pub struct Args {
     /// The directory to write core-site.xml and hdfs-site.xml into; it is made if missing.
     dir: PathBuf,
     /// The file system that `fs.defaultFS` will name.
-    #[arg(long, value_name = "URI", default_value = "hdfs://127.0.0.1:8020")]
+    #[arg(long, value_name = "URI", default_value = "hdfs://127.0.0.1:8020", conflicts_with = "members")]
     target: String,
+    /// All metadata servers of a group, as host:port,host:port: clients find the active by themselves.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
+    members: Vec<String>,
+    /// What clients call the group: hdfs://NAME.
+    #[arg(long, value_name = "NAME", default_value = "clover", requires = "members")]
+    nameservice: String,
+    /// How clients look for the active.
+    #[arg(long, value_enum, default_value_t = Provider::Configured, requires = "members")]
+    provider: Provider,
     /// Copies of each block that clients ask for; Hadoop's default (3) if not given.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=512))]
     replication: Option<u16>,
@@ -23,24 +33,100 @@ pub struct Args {
     force: bool,
 }
 
+/// How a stock client looks for the active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Provider {
+    /// One server after the other.
+    Configured,
+    /// All at once, and then the one that answered first.
+    Hedging,
+}
+
+/// Names and values, with what they are for.
+type Properties = Vec<(String, String, &'static str)>;
+
+/// What a client of a group needs beyond the addresses. A member that does not lead hands a call on or holds it,
+/// so the pauses of the client are for the case that a whole machine is silent.
+const PATIENCE: [(&str, &str, &str); 5] = [
+    ("ipc.client.connect.timeout", "1000", "A machine that is off does not answer at all."),
+    (
+        "ipc.client.rpc-timeout.ms",
+        "1500",
+        "A server that is silent for so long is given up, and another is asked.",
+    ),
+    (
+        "dfs.client.failover.sleep.base.millis",
+        "20",
+        "The pause before another server is asked again; it doubles.",
+    ),
+    ("dfs.client.failover.sleep.max.millis", "500", "And ends here."),
+    ("dfs.client.failover.max.attempts", "240", "Two minutes of such pauses, and then an error."),
+];
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    // A target that makes no sense is better refused now than by every client.
-    let location = client::Location::resolve(&args.target, &client::Config::new())?;
-    let files =
-        [("core-site.xml", core_site(&location.uri())), ("hdfs-site.xml", hdfs_site(args.replication))];
-    std::fs::create_dir_all(&args.dir).with_context(|| format!("making {}", args.dir.display()))?;
-    // Nothing is written unless everything can be.
-    let in_the_way = files.iter().map(|(name, _)| args.dir.join(name)).find(|path| path.exists());
-    if let Some(path) = in_the_way.filter(|_| !args.force) {
-        bail!("{} is already there; --force overwrites it", path.display());
-    }
-    for (name, text) in &files {
-        write(&args.dir.join(name), text, args.force)?;
-    }
+    // Addresses that make no sense are better refused now than by every client.
+    let (core, hdfs) = match &*args.members {
+        [] => {
+            (core_site(&client::Location::resolve(&args.target, &client::Config::new())?.uri()), Vec::new())
+        }
+        members => group(&args.nameservice, members, args.provider)?,
+    };
+    let hdfs = hdfs.into_iter().chain(replication(args.replication)).collect();
+    write_both(&args.dir, &core, &hdfs, args.force)?;
     println!("Wrote core-site.xml and hdfs-site.xml to {}. To use them:", args.dir.display());
     let dir = std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone());
     println!("  export HADOOP_CONF_DIR={}", dir.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The two files of a group's clients.
+pub fn write_for_group(dir: &Path, nameservice: &str, members: &[String]) -> anyhow::Result<()> {
+    let (core, hdfs) = group(nameservice, members, Provider::Configured)?;
+    write_both(dir, &core, &hdfs, true)
+}
+
+fn write_both(dir: &Path, core: &Properties, hdfs: &Properties, force: bool) -> anyhow::Result<()> {
+    let files = [("core-site.xml", document(core)), ("hdfs-site.xml", document(hdfs))];
+    std::fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+    // Nothing is written unless everything can be.
+    let in_the_way = files.iter().map(|(name, _)| dir.join(name)).find(|path| path.exists());
+    if let Some(path) = in_the_way.filter(|_| !force) {
+        bail!("{} is already there; --force overwrites it", path.display());
+    }
+    for (name, text) in &files {
+        write(&dir.join(name), text, force)?;
+    }
+    Ok(())
+}
+
+fn group(name: &str, members: &[String], provider: Provider) -> anyhow::Result<(Properties, Properties)> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if name.is_empty() || !name.chars().all(is_name) {
+        bail!("--nameservice {name}: a name has letters, digits, - and _; it is no host");
+    }
+    let mut hdfs: Properties = Vec::new();
+    let mut put = |key: String, value: &str, what: &'static str| hdfs.push((key, value.to_owned(), what));
+    let names: Vec<String> = (1..=members.len()).map(|number| format!("m{number}")).collect();
+    put("dfs.nameservices".into(), name, "What this file system is called.");
+    put(format!("dfs.ha.namenodes.{name}"), &names.join(","), "Its metadata servers.");
+    for (number, (id, address)) in names.iter().zip(members).enumerate() {
+        if !is_host_port(address) || address.ends_with(":0") {
+            bail!("--members: `{address}` is not host:port, as meta-1.example:8020");
+        }
+        if members[..number].contains(address) {
+            bail!("--members: {address} stands there twice");
+        }
+        put(format!("dfs.namenode.rpc-address.{name}.{id}"), address, "Where clients call it.");
+    }
+    let class = match provider {
+        Provider::Configured => proto::protocol::CONFIGURED_FAILOVER,
+        Provider::Hedging => proto::protocol::HEDGING_FAILOVER,
+    };
+    put(format!("dfs.client.failover.proxy.provider.{name}"), class, "How the active is looked for.");
+    for (key, value, what) in PATIENCE {
+        put(key.into(), value, what);
+    }
+    Ok((core_site(&format!("hdfs://{name}")), hdfs))
 }
 
 fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
@@ -52,20 +138,17 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         .with_context(|| format!("writing {}", path.display()))
 }
 
-fn core_site(target: &str) -> String {
-    document(&[("fs.defaultFS", target, "Where paths without a scheme are.")])
+fn core_site(target: &str) -> Properties {
+    vec![("fs.defaultFS".into(), target.into(), "Where paths without a scheme are.")]
 }
 
-fn hdfs_site(replication: Option<u16>) -> String {
-    match replication {
-        Some(count) => {
-            document(&[("dfs.replication", &count.to_string(), "Copies of each block of a new file.")])
-        }
-        None => document(&[]),
-    }
+fn replication(count: Option<u16>) -> Properties {
+    let property =
+        |count: u16| ("dfs.replication".into(), count.to_string(), "Copies of each block of a new file.");
+    count.map(property).into_iter().collect()
 }
 
-fn document(properties: &[(&str, &str, &str)]) -> String {
+fn document(properties: &Properties) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration>\n");
     for (name, value, description) in properties {
         text += &format!(
@@ -88,7 +171,45 @@ mod tests {
     use super::*;
 
     fn args(dir: &Path, target: &str, force: bool) -> Args {
-        Args { dir: dir.to_owned(), target: target.into(), replication: Some(2), force }
+        Args {
+            dir: dir.to_owned(),
+            target: target.into(),
+            members: Vec::new(),
+            nameservice: "clover".into(),
+            provider: Provider::Configured,
+            replication: Some(2),
+            force,
+        }
+    }
+
+    #[test]
+    fn clients_of_a_group_know_all_members() {
+        let dir = std::env::temp_dir().join(format!("clover-client-config-group-{}", std::process::id()));
+        let members: Vec<String> = ["h1:1", "h2:2", "[::1]:3"].map(str::to_owned).to_vec();
+        let group = |members: &[String], name: &str| Args {
+            members: members.to_vec(),
+            nameservice: name.into(),
+            ..args(&dir, "", true)
+        };
+        run(group(&members, "prod")).unwrap();
+        let config = client::Config::from_dir(&dir).unwrap();
+        assert_eq!(config.get("fs.defaultFS").as_deref(), Some("hdfs://prod"));
+        assert_eq!(client::Location::resolve("hdfs://prod", &config).unwrap().servers, members);
+        let provider = config.get("dfs.client.failover.proxy.provider.prod").unwrap();
+        assert!(provider.ends_with("ConfiguredFailoverProxyProvider"), "{provider}");
+        assert!(client::Settings::new(&config).is_ok());
+        std::fs::remove_dir_all(&dir).unwrap();
+
+        let twice = [members[0].clone(), members[0].clone()];
+        for (members, name, expected) in [
+            (&members[..], "a.b", "is no host"),
+            (&twice, "a", "twice"),
+            (&["h".to_owned()], "a", "host:port"),
+        ] {
+            let refusal = run(group(members, name)).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+        assert!(!dir.exists());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Runs a whole cluster in this process, on loopback.
 
+mod group;
+
 use crate::{
     config::{self, settings::Settings},
     runtime, user,
@@ -8,19 +10,27 @@ use anyhow::Context;
 use datad::DataServer;
 use env::Env;
 use metad::MetaServer;
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where everything is kept; made if missing, used again if a demo made it.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// Metadata servers: a group of several goes on when its active fails. One, or as many as DIR was made with.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=7))]
+    members: Option<u16>,
     #[arg(long, default_value_t = 3, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
     data_servers: u16,
-    /// Where clients call; 0 takes any free port.
+    /// Where clients call; further members take the ports above it. 0 takes any free ones.
     #[arg(long, default_value_t = 8020, value_name = "PORT")]
     rpc_port: u16,
-    /// Where /health and /metrics are; 0 takes any free port.
+    /// Where /health and /metrics are, likewise.
     #[arg(long, default_value_t = 9870, value_name = "PORT")]
     http_port: u16,
     /// Override any key of the metadata or data servers, by our name or Hadoop's.
@@ -45,29 +55,41 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for assignment in DEMO_SETTINGS.iter().copied().chain(args.set.iter().map(String::as_str)) {
         settings.set(assignment)?;
     }
+    for key in ["transfer_address", "ipc_address", "data_http_address"] {
+        settings.set(&format!("{key}=127.0.0.1:0"))?;
+    }
     let user = user::of_this_process()?;
-    runtime::block_on(serve(args, settings, user))
+    let made = group::members_of(&args.dir);
+    let members = match (args.members, made) {
+        (Some(wanted), Some(made)) if wanted != made => anyhow::bail!(
+            "{} was made with {made} member(s), not {wanted}; name another directory, or leave --members out",
+            args.dir.display()
+        ),
+        (wanted, made) => made.or(wanted).unwrap_or(1),
+    };
+    if made.is_none() {
+        check_empty(&args.dir)?;
+    }
+    match members {
+        1 => runtime::block_on(serve(args, settings, user)),
+        _ => runtime::block_on(group::serve(args, settings, user, members)),
+    }
 }
 
 async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Result<ExitCode> {
     let env = Env::production();
-    let name_dir = args.dir.join("meta");
+    let name_dir = args.dir.join(group::LONE_MEMBER);
     settings.set(&format!("name_dir={}", name_dir.display()))?;
     settings.set(&format!("rpc_address=127.0.0.1:{}", args.rpc_port))?;
     settings.set(&format!("http_address=127.0.0.1:{}", args.http_port))?;
-    for key in ["transfer_address", "ipc_address", "data_http_address"] {
-        settings.set(&format!("{key}=127.0.0.1:0"))?;
-    }
-    let meta_config = config::meta::config(&settings, &user)?;
+    let config = config::meta::config(&settings, &user)?;
     if !name_dir.exists() {
-        make(&args, &env, &meta_config)?;
+        let cluster = metad::format(&env, &name_dir, None, config.rpc_address.ip(), &config.group)?;
+        eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     }
-    let meta = MetaServer::start(env.clone(), meta_config).await.context("starting the metadata server")?;
+    let meta = MetaServer::start(env.clone(), config).await.context("starting the metadata server")?;
     settings.set(&format!("metadata_servers={}", meta.rpc_address()))?;
-    let mut data = Vec::new();
-    for number in 1..=args.data_servers {
-        data.push(start_data(&args, &mut settings, &env, &user, number).await?);
-    }
+    let data = start_data(&args, &mut settings, &env, &user).await?;
     wait_until_ready(&meta, &data).await?;
     announce(&args, meta.rpc_address(), meta.http_address());
 
@@ -84,16 +106,14 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first start in this directory.
-fn make(args: &Args, env: &Env, config: &metad::MetaConfig) -> anyhow::Result<()> {
-    if args.dir.exists() && std::fs::read_dir(&args.dir)?.next().is_some() {
+/// At the first start in a directory.
+fn check_empty(dir: &Path) -> anyhow::Result<()> {
+    if dir.exists() && std::fs::read_dir(dir)?.next().is_some() {
         anyhow::bail!(
             "{} holds something, but not a demo cluster; name an empty or new directory",
-            args.dir.display()
+            dir.display()
         );
     }
-    let cluster = metad::format(env, &config.name_directory, None, config.rpc_address.ip(), &config.group)?;
-    eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     Ok(())
 }
 
@@ -102,12 +122,16 @@ async fn start_data(
     settings: &mut Settings,
     env: &Env,
     user: &str,
-    number: u16,
-) -> anyhow::Result<DataServer> {
-    let directory = args.dir.join(format!("data-{number}"));
-    settings.set(&format!("data_dirs={}", directory.display()))?;
-    let config = config::data::config(settings, user)?;
-    DataServer::start(env.clone(), config).await.with_context(|| format!("starting data server {number}"))
+) -> anyhow::Result<Vec<DataServer>> {
+    let mut servers = Vec::new();
+    for number in 1..=args.data_servers {
+        let directory = args.dir.join(format!("data-{number}"));
+        settings.set(&format!("data_dirs={}", directory.display()))?;
+        let config = config::data::config(settings, user)?;
+        let server = DataServer::start(env.clone(), config).await;
+        servers.push(server.with_context(|| format!("starting data server {number}"))?);
+    }
+    Ok(servers)
 }
 
 /// All data servers have reported and safe mode is over.

@@ -22,12 +22,15 @@ fn a_group_of_one_needs_no_key_and_a_group_of_three_needs_few() {
 #[test]
 fn what_is_set_is_what_a_server_is_started_with() {
     let mut settings = Settings::defaults(META);
-    let toml = format!("member = 2\nin_sync_min = 3\nmembers = [3, 1, 2]\nhold_ms = '2s'\n{ZOOKEEPER}{PEER}");
+    let toml = format!(
+        "group_lease_ms = 800\nmember = 2\nin_sync_min = 3\nmembers = [3, 1, 2]\nhold_ms = '2s'\n{ZOOKEEPER}{PEER}"
+    );
     settings.read_toml(&toml, "m").unwrap();
     settings.set("advertised_rpc_address=meta-2:8020").unwrap();
     let config = config(&settings).unwrap();
     assert_eq!((config.member, config.in_sync_min, config.hold_ms), (MemberId(2), Some(3), 2_000));
     assert_eq!(config.members, [1, 2, 3].map(MemberId));
+    assert_eq!(config.timing.lease_ms, 800);
     assert_eq!(config.advertised.rpc.as_deref(), Some("meta-2:8020"));
     assert_eq!(config.peer_address, Some("127.0.0.1:8021".parse().unwrap()));
 }
@@ -62,6 +65,8 @@ fn a_group_that_could_not_work_is_refused() {
         (ZOOKEEPER.into(), "peer_address is not set"),
         (format!("{ZOOKEEPER}{PEER}secret_file = '/nonexistent/s'"), "secret_file: /nonexistent/s"),
         (format!("{ZOOKEEPER}peer_address = '0.0.0.0:8021'"), "advertised_peer_address"),
+        ("group_silence_ms = 400".into(), "do not fit together: silence_ms 400 is not under 340"),
+        ("group_beacon_ms = 100".into(), "do not fit together: silence_ms 250 does not leave room"),
         (format!("{three}advertised_rpc_address = 'h:0'"), "nobody can connect to port 0"),
     ] {
         let refusal = refusal(&toml);
