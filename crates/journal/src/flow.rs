@@ -8,11 +8,17 @@ use crate::{
     proof::proof_of,
     record::{PAYLOAD_BYTES_MAX, batch_bytes, encode_batch},
     segment::{self, OpenSegment},
+    watermark::{self, Slot, Watermark},
 };
 use base::{Durable, Entry, Epoch, GroupId, LogPoint, Sn};
 use env::{Env, disk::Lock};
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::{collections::VecDeque, io, path::PathBuf, sync::Arc};
+use std::{
+    collections::VecDeque,
+    io,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 pub(crate) struct Opened {
     pub env: Env,
@@ -33,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) group: GroupId,
     pub(crate) store_uuid: [u8; 16],
+    generation: u64,
     pub(crate) inner: Mutex<Inner>,
     /// Told when something that waited or was under way is done.
     pub(crate) changed: Condvar,
@@ -41,6 +48,9 @@ pub(crate) struct Shared {
     pub(crate) keeping: Mutex<Keeping>,
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,
+    watermark: Mutex<Watermark>,
+    /// Somebody uses the staging directory.
+    pub(crate) is_staging: AtomicBool,
     /// Held by whoever puts a file under the spare segment's name, or takes it away.
     pub(crate) spare: Mutex<()>,
 }
@@ -193,6 +203,9 @@ impl Shared {
         Self {
             group: state.identity.group,
             store_uuid: state.store_uuid,
+            generation: state.generation,
+            watermark: Mutex::default(),
+            is_staging: AtomicBool::new(false),
             inner: Mutex::new(Inner {
                 lock: Some(opened.lock),
                 end: opened.end,
@@ -387,14 +400,18 @@ impl Shared {
 
     /// Writes down what is known to have committed.
     pub(crate) fn persist_commit(&self) -> Result<(), StateError> {
-        let known = {
+        let sn = {
             let inner = self.inner.lock();
+            if let Some(fault) = &inner.fault {
+                return Err(StateError::Failed(fault.clone()));
+            }
             inner.known_commit.min(inner.durable)
         };
-        if known <= self.file.lock().state.known_commit {
-            return Ok(());
-        }
-        self.change_state(|_| {}).map(drop)
+        let slot = Slot { store_uuid: self.store_uuid, generation: self.generation, sn, writes: 0 };
+        self.watermark
+            .lock()
+            .write(&*self.env.disk, &self.directory, slot)
+            .map_err(|source| StateError::Io { file: self.directory.join(watermark::FILE_NAME), source })
     }
 
     /// Changes the member's state and makes it durable, together with what is written lazily.

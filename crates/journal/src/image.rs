@@ -316,6 +316,32 @@ impl io::Read for ImageReader {
     }
 }
 
+/// How much of the beginning of this file is the beginning of an image of that place: its header and all whole
+/// chunks whose checksums are right. What is behind them may be anything.
+pub(crate) fn intact_bytes(file: &Arc<dyn File>, wanted: &ImageHeader) -> io::Result<u64> {
+    let mut reader = match ImageReader::open(file.clone()) {
+        Err(error) if is_damage(&error) => return Ok(0),
+        opened => opened?,
+    };
+    let header = *reader.header();
+    if (header.at, header.group) != (wanted.at, wanted.group) {
+        return Ok(0);
+    }
+    loop {
+        let before = reader.position;
+        match reader.next_chunk() {
+            Ok(()) if reader.verified.is_none() => {}
+            Ok(()) => return Ok(reader.position),
+            Err(error) if is_damage(&error) => return Ok(before),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_damage(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+}
+
 fn damaged(offset: u64, expected: &str, found: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,

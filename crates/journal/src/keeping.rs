@@ -25,7 +25,7 @@ impl Keeping {
         self.at_checkpoint
     }
 
-    fn begin(&mut self, at: LogPoint, log_bytes: u64) {
+    pub fn begin(&mut self, at: LogPoint, log_bytes: u64) {
         self.begun.push((at, log_bytes));
     }
 
@@ -68,7 +68,7 @@ impl Shared {
     }
 
     /// Reads back what was written before anybody relies on it.
-    fn verify(&self, path: &Path, checkpoint: &Checkpoint) -> Result<(), ImageError> {
+    pub(crate) fn verify(&self, path: &Path, checkpoint: &Checkpoint) -> Result<(), ImageError> {
         let fail = |what: String| ImageError::Verify { file: path.to_owned(), what };
         let digest = self
             .env
@@ -95,6 +95,8 @@ impl Shared {
     }
 
     pub(crate) fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
+        let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+        self.open_image(checkpoint).map_err(|source| StateError::Io { file: path, source })?;
         let mut oldest = None;
         let _proof = self.change_state(|state| {
             state.add_checkpoint(*checkpoint);

@@ -30,6 +30,7 @@ mod proof;
 mod read;
 pub mod record;
 pub mod recovery;
+mod renewal;
 mod room;
 pub mod scan;
 mod seal;
@@ -37,6 +38,7 @@ mod segment;
 pub mod settings;
 pub mod staging;
 pub mod store;
+pub mod watermark;
 
 pub use append::{AppendDone, Journal};
 pub use checkpoint::Checkpoint;

@@ -1,11 +1,49 @@
 //! An image on its way from another member: taken in chunks, resumable, checked at the end.
+//!
+//! ```text
+//! staging/wanted    the checkpoint (65 bytes), crc32c of it (4)
+//! staging/image     as much of the image's file as is here
+//! ```
+//!
+//! A download that was cut off goes on behind the last chunk of the image whose checksum is right; nothing is
+//! noted about progress. What the image is worth is decided when it is whole, by its sha256.
 
-use crate::{Checkpoint, Journal, StagingError};
+use crate::{
+    Checkpoint, Journal, NextStart, StagingError,
+    flow::Shared,
+    image::{self, ImageHeader},
+    store::IMAGES,
+};
+use base::GroupId;
+use env::{Disk, File, OpenMode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+};
 
-/// An image being downloaded into the store's staging directory.
+pub(crate) const STAGING: &str = "staging";
+const WANTED: &str = "wanted";
+const IMAGE: &str = "image";
+/// Bytes written between two syncs: bounds what the last one has to wait for, and what a crash costs.
+const SYNC_BYTES: u64 = 64 << 20;
+
+/// An image being downloaded into the store's staging directory. There is one at a time.
 pub struct Staged {
+    place: Claimed,
     checkpoint: Checkpoint,
+    file: Arc<dyn File>,
     have: u64,
+    synced: u64,
+}
+
+/// The right to use the staging directory.
+struct Claimed(Arc<Shared>);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        self.0.is_staging.store(false, Ordering::Release);
+    }
 }
 
 impl Staged {
@@ -23,19 +61,56 @@ impl Staged {
     }
 
     /// Takes the bytes that follow those that are here. Blocks.
-    pub fn write_chunk(&mut self, _offset: u64, _bytes: &[u8]) -> Result<(), StagingError> {
-        Err(not_built())
+    pub fn write_chunk(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StagingError> {
+        if offset != self.have {
+            return Err(StagingError::Offset { expected: self.have, found: offset });
+        }
+        if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
+            let what = format!("more than its {} bytes", self.checkpoint.file_bytes);
+            return Err(StagingError::Verify { file: self.path(), what });
+        }
+        let result = (|| {
+            self.file.write_at(bytes, offset)?;
+            self.have += bytes.len() as u64;
+            if self.have - self.synced >= SYNC_BYTES {
+                self.file.sync_data()?;
+                self.synced = self.have;
+            }
+            Ok(())
+        })();
+        result.map_err(|source| StagingError::Io { file: self.path(), source })
     }
 
-    /// All bytes are here: syncs them and checks the digest. On a digest that is wrong everything is thrown
-    /// away. Blocks.
+    /// All bytes are here: syncs them, reads them back and checks the digest. One that is wrong throws
+    /// everything away. Blocks.
     pub fn finish(self) -> Result<StagedImage, StagingError> {
-        Err(not_built())
+        if !self.is_complete() {
+            let (expected, found) = (self.checkpoint.file_bytes, self.have);
+            return Err(StagingError::Offset { expected, found });
+        }
+        let (disk, path) = (&*self.place.0.env.disk, self.path());
+        let directory = self.place.0.directory.join(STAGING);
+        self.file
+            .sync_data()
+            .and_then(|()| disk.open(&directory.join(WANTED), OpenMode::ReadWrite)?.sync_data())
+            .and_then(|()| disk.sync_directory(&directory))
+            .map_err(|source| StagingError::Io { file: path.clone(), source })?;
+        let verified = self.place.0.verify(&path, &self.checkpoint);
+        if let Err(error) = verified {
+            let _ = disk.remove_file(&directory.join(WANTED));
+            return Err(StagingError::Verify { file: path, what: error.to_string() });
+        }
+        Ok(StagedImage { place: self.place, checkpoint: self.checkpoint })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.place.0.directory.join(STAGING).join(IMAGE)
     }
 }
 
 /// A staged image that is whole, checked and durable.
 pub struct StagedImage {
+    place: Claimed,
     checkpoint: Checkpoint,
 }
 
@@ -47,26 +122,116 @@ impl StagedImage {
 
 impl Journal {
     /// Begins to stage the image of this checkpoint, or goes on where an earlier download of the same one has
-    /// stopped. Any other staged image is thrown away. One at a time.
-    pub fn stage(&self, _checkpoint: Checkpoint) -> Result<Staged, StagingError> {
-        Err(not_built())
+    /// stopped. Any other staged image is thrown away. Fails while another one is being staged.
+    pub fn stage(&self, checkpoint: Checkpoint) -> Result<Staged, StagingError> {
+        let shared = self.shared();
+        let directory = shared.directory.join(STAGING);
+        let io = |source| StagingError::Io { file: directory.clone(), source };
+        if shared.is_staging.swap(true, Ordering::AcqRel) {
+            return Err(io(io::Error::new(io::ErrorKind::WouldBlock, "another image is being staged")));
+        }
+        let place = Claimed(shared.clone());
+        let (file, have) = resume(&*shared.env.disk, &directory, &checkpoint, shared.group).map_err(io)?;
+        Ok(Staged { place, checkpoint, file, have, synced: have })
     }
 
     /// Puts a staged image among this store's images; to be followed by [`Journal::checkpoint_committed`].
-    pub fn keep_image(&self, _image: StagedImage) -> Result<(), StagingError> {
-        Err(not_built())
+    pub fn keep_image(&self, image: StagedImage) -> Result<(), StagingError> {
+        let shared = self.shared();
+        assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
+        let log_bytes = shared.inner.lock().log_bytes;
+        shared.keeping.lock().begin(image.checkpoint.at, log_bytes);
+        move_to_images(&*shared.env.disk, &shared.directory, &image.checkpoint)
+            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })
     }
 
     /// The last act of a journal: it takes nothing more, and the next start replaces the log and all images by
     /// this one. Only for a member that is not in sync. Blocks.
-    pub fn install(&self, _image: StagedImage) -> Result<(), StagingError> {
-        Err(not_built())
+    ///
+    /// Where the log goes further than the image, it is another history: the generation rises, so that nobody
+    /// counts on what the log held.
+    pub fn install(&self, image: StagedImage) -> Result<(), StagingError> {
+        let shared = self.shared();
+        assert!(Arc::ptr_eq(shared, &image.place.0), "an image is installed by the store that staged it");
+        let at = image.checkpoint.at;
+        let (committed, end) = {
+            let inner = shared.inner.lock();
+            (inner.known_commit, inner.end)
+        };
+        if at.id.sn <= committed {
+            return Err(StagingError::Outdated { at: at.id.sn, committed });
+        }
+        let reason = format!("an image of {at} replaces its log, which ends with {end}");
+        self.end_with(&reason, |state| {
+            if at.id.sn <= end.id.sn {
+                state.generation += 1;
+            }
+            state.next_start = NextStart::Install;
+        })?;
+        Ok(())
     }
 }
 
-fn not_built() -> StagingError {
-    StagingError::State(crate::StateError::Io {
-        file: "staging".into(),
-        source: std::io::Error::other("not built yet"),
-    })
+/// Opens the staged image, cut to what can be believed of it.
+fn resume(
+    disk: &dyn Disk,
+    directory: &Path,
+    checkpoint: &Checkpoint,
+    group: GroupId,
+) -> io::Result<(Arc<dyn File>, u64)> {
+    disk.create_directory(directory)?;
+    if let Some(parent) = directory.parent() {
+        disk.sync_directory(parent)?;
+    }
+    let (wanted, image) = (directory.join(WANTED), directory.join(IMAGE));
+    if read_wanted(disk, directory).as_ref() == Some(checkpoint) && disk.exists(&image)? {
+        let file = disk.open(&image, OpenMode::ReadWrite)?;
+        let header = ImageHeader { group, at: checkpoint.at, store_uuid: [0; 16] };
+        let have = image::intact_bytes(&file, &header)?.min(checkpoint.file_bytes);
+        file.set_length(have)?;
+        return Ok((file, have));
+    }
+    let mut bytes = checkpoint.encode().to_vec();
+    let crc = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    disk.open(&wanted, OpenMode::CreateOrTruncate)?.write_at(&bytes, 0)?;
+    Ok((disk.open(&image, OpenMode::CreateOrTruncate)?, 0))
+}
+
+/// The checkpoint of the image that is being staged, or was.
+pub(crate) fn read_wanted(disk: &dyn Disk, directory: &Path) -> Option<Checkpoint> {
+    let file = disk.open(&directory.join(WANTED), OpenMode::Read).ok()?;
+    let mut bytes = [0; Checkpoint::ENCODED_BYTES + 4];
+    env::disk::read_exact_at(&*file, &mut bytes, 0).ok()?;
+    let (checkpoint, crc) = bytes.split_at(Checkpoint::ENCODED_BYTES);
+    if crc32c::crc32c(checkpoint).to_le_bytes() != crc {
+        return None;
+    }
+    Checkpoint::decode(checkpoint)
+}
+
+/// Gives the staged image its final name, durably. Done once, it may be done again.
+pub(crate) fn move_to_images(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
+    let (staging, images) = (store.join(STAGING), store.join(IMAGES));
+    let staged = staging.join(IMAGE);
+    if disk.exists(&staged)? {
+        disk.rename(&staged, &images.join(checkpoint.file_name()))?;
+    }
+    disk.sync_directory(&images)?;
+    disk.sync_directory(&staging)
+}
+
+/// Whether the image of this checkpoint is staged, or was moved to its place already; its content was checked
+/// when it was staged, and is again when it is read.
+pub(crate) fn is_ready(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> bool {
+    let paths = [store.join(STAGING).join(IMAGE), store.join(IMAGES).join(checkpoint.file_name())];
+    paths.iter().any(|path| disk.length(path).ok() == Some(checkpoint.file_bytes))
+}
+
+/// What was staged is of no use any more.
+pub(crate) fn clear(disk: &dyn Disk, store: &Path) {
+    for name in [WANTED, IMAGE] {
+        // What stays is overwritten by the next one.
+        let _ = disk.remove_file(&store.join(STAGING).join(name));
+    }
 }

@@ -7,12 +7,16 @@
 //! log/<epoch>-<sn>.open     the segment that is written to
 //! log/spare                 the next segment, being prepared
 //! images/<epoch>-<sn>.image
+//! commit                    what is known to have committed, never synced
+//! staging/                  an image on its way from another member
+//! set-aside-<generation>/   what was there before the store was given up
 //! ```
 
 use crate::{
     FormatError, Identity, MemberState, NextStart, OpenError, Recovery, Settings,
     member_state::{FILE_NAMES, LoadError, StateFile},
     record::BLOCK_BYTES,
+    renewal, watermark,
 };
 use base::{Epoch, Sn};
 use env::Env;
@@ -59,8 +63,9 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
     Ok(store_uuid)
 }
 
-/// Opens a store: takes its lock and reads the member's state. Nothing is changed before
-/// [`Recovery::replay`].
+/// Opens a store: takes its lock and reads the member's state. Does what the last life has left to be done: a
+/// store that is not believed any more begins empty, a staged image takes the place of the log. Otherwise
+/// nothing is changed before [`Recovery::replay`].
 pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery, OpenError> {
     check(&settings)?;
     let io = |source| OpenError::Io { file: directory.to_owned(), source };
@@ -75,10 +80,13 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
         io::ErrorKind::WouldBlock => OpenError::InUse { directory: directory.to_owned() },
         _ => OpenError::Io { file: directory.join(LOCK), source: error },
     })?;
-    let (file, finding) = load_state(env, directory)?;
+    let (mut file, finding) = load_state(env, directory)?;
     if let Some(note) = &file.state.fault_note {
         return Err(OpenError::Untrusted { directory: directory.to_owned(), note: note.clone() });
     }
+    renewal::carry_out(&*env.disk, &mut file)?;
+    file.state.known_commit =
+        file.state.known_commit.max(watermark::read(&*env.disk, directory, &file.state));
     Recovery::new(env.clone(), directory, settings, file, finding, lock)
 }
 

@@ -228,7 +228,12 @@ impl SimDisk {
 
     /// A disk of its own with the same files, all synced.
     pub fn copy(&self) -> SimDisk {
-        let copy = SimDisk::new(Dice::new(0));
+        self.copy_with(Dice::new(0))
+    }
+
+    /// The same with dice of its own for what it loses.
+    pub fn copy_with(&self, dice: Dice) -> SimDisk {
+        let copy = SimDisk::new(dice);
         for (path, content) in self.files() {
             copy.put(&path, &content);
         }

@@ -1,0 +1,109 @@
+//! What the last life of a store has left to its next start: to begin empty, or with an image of another member.
+//!
+//! Every step may be repeated. The member's state names what is to be done until all of it is durable; a store
+//! found half-way is finished, and one whose staged image is gone is an empty one of a new generation.
+
+use crate::{
+    Checkpoint, NextStart, OpenError,
+    member_state::StateFile,
+    staging,
+    store::{IMAGES, LOG},
+    watermark,
+};
+use base::Sn;
+use env::Disk;
+use std::{io, path::Path};
+
+/// Where the log of a store goes that is not believed any more, for whoever wants to know why.
+const SET_ASIDE: &str = "set-aside-";
+
+/// Does what is due, if anything is.
+pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), OpenError> {
+    let store = file.directory.clone();
+    let io = |source| OpenError::Io { file: store.clone(), source };
+    if file.state.next_start == NextStart::Install {
+        let wanted = staging::read_wanted(disk, &store.join(staging::STAGING))
+            .filter(|checkpoint| staging::is_ready(disk, &store, checkpoint));
+        match wanted {
+            Some(checkpoint) => {
+                install(disk, &store, &checkpoint).map_err(io)?;
+                tracing::info!(at = %checkpoint.at, "the image of another member is in place");
+                return begin(disk, file, Some(checkpoint));
+            }
+            None => {
+                tracing::error!(store = %store.display(), "the staged image is gone; the store is empty now");
+                file.state.generation += 1;
+                file.state.next_start = NextStart::Discard;
+                store_state(disk, file)?;
+            }
+        }
+    }
+    if file.state.next_start == NextStart::Discard {
+        set_aside(disk, &store, file.state.generation).map_err(io)?;
+        return begin(disk, file, None);
+    }
+    Ok(())
+}
+
+/// The store begins here: with this image, or with nothing.
+fn begin(disk: &dyn Disk, file: &mut StateFile, image: Option<Checkpoint>) -> Result<(), OpenError> {
+    let at = image.map_or(Sn(0), |image| image.at.id.sn);
+    let state = &mut file.state;
+    state.checkpoints = image.into_iter().collect();
+    state.known_commit = at;
+    state.next = Sn(at.0 + 1);
+    state.is_suspect = false;
+    state.next_start = NextStart::Recover;
+    store_state(disk, file)?;
+    if image.is_some() {
+        staging::clear(disk, &file.directory);
+    }
+    Ok(())
+}
+
+fn install(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
+    let image = checkpoint.file_name();
+    for directory in [LOG, IMAGES].map(|name| store.join(name)) {
+        for name in disk.list(&directory)? {
+            if name != image {
+                disk.remove_file(&directory.join(name))?;
+            }
+        }
+        disk.sync_directory(&directory)?;
+    }
+    forget_watermark(disk, store)?;
+    staging::move_to_images(disk, store, checkpoint)
+}
+
+/// The last log that was set aside is kept, and none before it.
+fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<()> {
+    let aside = format!("{SET_ASIDE}{generation}");
+    for name in disk.list(store)? {
+        if name.starts_with(SET_ASIDE) && name != aside {
+            disk.remove_directory(&store.join(name))?;
+        }
+    }
+    let aside = store.join(aside);
+    disk.create_directory(&aside)?;
+    disk.sync_directory(store)?;
+    for directory in [LOG, IMAGES].map(|name| store.join(name)) {
+        for name in disk.list(&directory)? {
+            disk.rename(&directory.join(&name), &aside.join(&name))?;
+        }
+        disk.sync_directory(&aside)?;
+        disk.sync_directory(&directory)?;
+    }
+    forget_watermark(disk, store)
+}
+
+fn forget_watermark(disk: &dyn Disk, store: &Path) -> io::Result<()> {
+    let path = store.join(watermark::FILE_NAME);
+    if disk.exists(&path)? {
+        disk.remove_file(&path)?;
+    }
+    disk.sync_directory(store)
+}
+
+fn store_state(disk: &dyn Disk, file: &mut StateFile) -> Result<(), OpenError> {
+    file.store(disk).map_err(|(file, source)| OpenError::Io { file, source })
+}
