@@ -1,0 +1,1 @@
+"""What must hold after a story, one property a file, from the clients' histories and the namespace at the end."""

@@ -1,0 +1,129 @@
+"""The checkers themselves: each finds what it is there for, and nothing in a history that is right."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from checks import doubled, errors, linear, lost, outage
+from checks.history import Entry, Operation
+
+
+def told(thread, name, begun, ended, outcome, *arguments, value=""):
+    return Operation("client", thread, name, begun, ended, outcome, value, arguments)
+
+
+def cell(name, begun, ended, outcome, *names, value=""):
+    return told("cell-1", name, begun, ended, outcome, *(f"cells/0/{n}" for n in names), value=value)
+
+
+class Linear(unittest.TestCase):
+    def test_one_after_the_other(self):
+        history = [
+            cell("create", 0, 1, "ok", "a", value="7"),
+            cell("rename", 2, 3, "ok", "a", "b"),
+            cell("stat", 4, 5, "missing", "a"),
+            cell("stat", 6, 7, "ok", "b", value="7"),
+            cell("delete", 8, 9, "ok", "b"),
+        ]
+        self.assertEqual(linear.violations([history]), [])
+
+    def test_a_stale_read_is_found(self):
+        history = [cell("create", 0, 1, "ok", "a", value="7"), cell("stat", 2, 3, "missing", "a")]
+        self.assertEqual(len(linear.violations([history])), 1)
+
+    def test_a_read_at_the_same_time_may_go_either_way(self):
+        for outcome, value in (("missing", ""), ("ok", "7")):
+            history = [cell("create", 0, 10, "ok", "a", value="7"), cell("stat", 2, 3, outcome, "a", value=value)]
+            self.assertEqual(linear.violations([history]), [])
+
+    def test_a_read_that_saw_it_orders_the_next(self):
+        history = [
+            cell("create", 0, 10, "ok", "a", value="7"),
+            cell("stat", 1, 2, "ok", "a", value="7"),
+            cell("stat", 3, 4, "missing", "a"),
+        ]
+        self.assertEqual(len(linear.violations([history])), 1)
+
+    def test_a_delete_told_twice_is_found(self):
+        history = [
+            cell("create", 0, 1, "ok", "a", value="7"),
+            cell("delete", 2, 3, "ok", "a"),
+            cell("delete", 4, 5, "ok", "a"),
+        ]
+        self.assertEqual(len(linear.violations([history])), 1)
+
+    def test_an_unanswered_create_may_show_late_once(self):
+        history = [
+            cell("create", 0, None, "error:X", "a"),
+            cell("stat", 2, 3, "missing", "a"),
+            cell("stat", 4, 5, "ok", "a", value="7"),
+            cell("delete", 6, 7, "ok", "a"),
+        ]
+        self.assertEqual(linear.violations([history]), [])
+        self.assertEqual(len(linear.violations([[*history, cell("stat", 8, 9, "ok", "a", value="7")]])), 1)
+
+    def test_hundreds_of_unanswered_operations_are_judged_at_once(self):
+        history = []
+        for moment in range(0, 3000, 10):
+            history.append(cell("create", moment, None, "error:X", "abc"[moment % 3]))
+            history.append(cell("rename", moment + 1, None, "error:X", "abc"[moment % 3], "bca"[moment % 3]))
+            history.append(cell("delete", moment + 2, None, "error:X", "cab"[moment % 3]))
+            history.append(cell("stat", moment + 3, moment + 4, "missing", "a"))
+        self.assertEqual(linear.violations([history]), [])
+
+
+class Private(unittest.TestCase):
+    def begin(self):
+        return [told("own-1", "mkdir", 0, 1, "ok", "own-1"), told("own-1", "create", 2, 3, "ok", "own-1/f", value="5")]
+
+    def test_all_there(self):
+        listing = {"own-1": Entry(True, "4", 0, "0"), "own-1/f": Entry(False, "5", 0, "0")}
+        self.assertEqual(lost.violations([self.begin()], listing), [])
+        self.assertEqual(doubled.violations([self.begin()], listing), [])
+
+    def test_a_file_that_is_gone_is_lost(self):
+        self.assertEqual(len(lost.violations([self.begin()], {"own-1": Entry(True, "4", 0, "0")})), 1)
+
+    def test_a_file_with_another_inode_was_made_twice(self):
+        listing = {"own-1": Entry(True, "4", 0, "0"), "own-1/f": Entry(False, "6", 0, "0")}
+        self.assertEqual(len(doubled.violations([self.begin()], listing)), 1)
+
+    def test_a_retried_create_that_meets_itself_was_made_twice(self):
+        history = [*self.begin(), told("own-1", "create", 4, 5, "exists", "own-1/g")]
+        self.assertEqual(len(doubled.violations([history], None)), 1)
+
+    def test_a_deleted_file_that_is_there_came_back(self):
+        history = [*self.begin(), told("own-1", "delete", 4, 5, "ok", "own-1/f")]
+        listing = {"own-1": Entry(True, "4", 0, "0"), "own-1/f": Entry(False, "5", 0, "0")}
+        self.assertEqual(len(doubled.violations([history], listing)), 1)
+
+    def test_an_unclear_rename_may_have_gone_either_way(self):
+        history = [*self.begin(), told("own-1", "rename", 4, None, "waiting", "own-1/f", "own-1/g")]
+        for name in ("own-1/f", "own-1/g"):
+            listing = {"own-1": Entry(True, "4", 0, "0"), name: Entry(False, "5", 0, "0")}
+            self.assertEqual(lost.violations([history], listing) + doubled.violations([history], listing), [])
+
+    def test_other_bytes_are_a_loss(self):
+        history = [*self.begin(), told("own-1", "close", 4, 5, "ok", "own-1/f", "10", "abc")]
+        listing = {"own-1": Entry(True, "4", 0, "0"), "own-1/f": Entry(False, "5", 9, "abc")}
+        self.assertEqual(len(lost.violations([history], listing)), 1)
+
+
+class Others(unittest.TestCase):
+    def test_an_error_is_allowed_by_name_only(self):
+        history = [told("own-1", "create", 0, 1, "error:RetriableException", "own-1/f")]
+        self.assertEqual(len(errors.violations([history])), 1)
+        self.assertEqual(errors.violations([history], errors.RETRIABLE), [])
+
+    def test_the_outage_is_the_longest_gap_around_the_fault(self):
+        millisecond = 1_000_000
+        ends = [1, 2, 3, 4, 504, 505, 506]
+        history = [told("own-1", "stat", (end - 1) * millisecond, end * millisecond, "ok", "x") for end in ends]
+        seen = outage.of(history, 4 * millisecond, 506 * millisecond)
+        self.assertEqual(seen.gap_ms, 500)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+import java.io.IOException;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Shares a few names with every other such thread of every client. Names come in cells of three; operations stay within
+ * one, so each cell's history can be checked for linearizability by itself. What a name holds is its inode's number.
+ */
+final class CellWorker extends Worker {
+  private static final int CELLS = 6;
+  private static final int NAMES = 3;
+
+  CellWorker(FileSystem fs, Path root, History history, String name, long seed) {
+    super(fs, root, history, name, seed);
+  }
+
+  @Override
+  void begin() throws IOException {
+    for (int cell = 0; cell < CELLS; cell++) {
+      while (!isFinished() && !mkdir("cells/" + cell)) {
+        // Everybody makes it; whoever comes later finds it.
+      }
+    }
+  }
+
+  @Override
+  void step() throws IOException {
+    String cell = "cells/" + random.nextInt(CELLS) + "/";
+    String one = cell + random.nextInt(NAMES);
+    String other = cell + random.nextInt(NAMES);
+    int choice = random.nextInt(100);
+    if (choice < 30) {
+      FSDataOutputStream out = create(one);
+      if (out != null) {
+        // Another thread may have deleted it by now: how this ends says nothing.
+        close(out, one, 0, 0);
+      }
+    } else if (choice < 50) {
+      delete(one);
+    } else if (choice < 80 || one.equals(other)) {
+      stat(one);
+    } else {
+      rename(one, other);
+    }
+  }
+}

@@ -1,0 +1,1 @@
+"""The machines of a story: addresses and cables, processes, a ZooKeeper, the clients that load the group."""

@@ -1,0 +1,232 @@
+"""A whole cluster of separate processes: the members of a group, a ZooKeeper where there are several, data servers."""
+
+import http.client
+import json
+import subprocess
+import time
+
+from harness.clients import call
+from harness.cluster import toml
+from harness.report import Failure
+
+from .process import Process
+from .zookeeper import ZooKeeper
+
+READY_S = 90
+HEARTBEAT_MS = 500
+
+
+class Member:
+    """One metadata server: its addresses, its directory, its process while it runs."""
+
+    def __init__(self, cluster, number):
+        self.cluster = cluster
+        self.number = number
+        self.address = cluster.network.member(number)
+        self.rpc_port = cluster.network.port(self.address, 8020)
+        self.http_port = cluster.network.port(self.address, 9870)
+        self.peer_port = cluster.network.port(self.address, 8021)
+        self.directory = cluster.directory / f"meta-{number}"
+        self.log = cluster.directory / f"meta-{number}.log"
+        self.settings = cluster.directory / f"meta-{number}.toml"
+        self.process = None
+
+    @property
+    def name(self):
+        return f"m{self.number}"
+
+    @property
+    def rpc(self):
+        return f"{self.address}:{self.rpc_port}"
+
+    def configure(self, members, coordinator, **others):
+        keys = {
+            "name_dir": self.directory,
+            "rpc_address": self.rpc,
+            "http_address": f"{self.address}:{self.http_port}",
+            "insecure_simple_auth": self.cluster.network.has_cables,
+            # All servers start together, and nobody waits for stragglers.
+            "safe_mode_extension_ms": 0,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+        }
+        if coordinator:
+            keys |= {
+                "member": self.number,
+                "members": members,
+                "peer_address": f"{self.address}:{self.peer_port}",
+                "coordinator": coordinator,
+            }
+        toml(self.settings, **{**keys, **others})
+
+    def format(self, *words):
+        command = [*self.inside, self.cluster.clover, "meta", "format", *words, "--config", self.settings]
+        call(command, timeout=60)
+
+    @property
+    def inside(self):
+        return self.cluster.network.inside(self.number)
+
+    def start(self):
+        command = [*self.inside, self.cluster.clover, "meta", "--config", self.settings]
+        self.process = Process(self.name, command, self.log)
+
+    def health(self, timeout=0.5):
+        """What it says of itself; None when it says nothing."""
+        try:
+            connection = http.client.HTTPConnection(self.address, self.http_port, timeout=timeout)
+            connection.request("GET", "/health")
+            return json.loads(connection.getresponse().read())
+        except (OSError, ValueError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()
+
+    def role(self, timeout=0.5):
+        """active, standby, junior, …; `off` without a process, `silent` without an answer."""
+        if self.process is None or not self.process.is_running:
+            return "off"
+        if self.process.is_frozen:
+            return "frozen"
+        health = self.health(timeout)
+        if health is None:
+            return "silent"
+        return health.get("group_role") or health.get("state", "silent")
+
+
+class Cluster:
+    def __init__(self, clover, network, directory, jars, members=3, data=3, meta_keys=None):
+        self.clover = clover
+        self.network = network
+        self.directory = directory
+        self.zookeeper = ZooKeeper(jars, network, directory / "zookeeper") if members > 1 else None
+        for number in range(1, members + 1):
+            network.add_member(number)
+        self.members = {number: Member(self, number) for number in range(1, members + 1)}
+        self.data = {f"data-{number}": None for number in range(1, data + 1)}
+        self.meta_keys = meta_keys or {}
+
+    @property
+    def coordinator(self):
+        return self.zookeeper and f"zookeeper://{self.zookeeper.servers}/clover/faults"
+
+    @property
+    def root(self):
+        """The ZooKeeper node under which the group's records are."""
+        return "/clover/faults"
+
+    def start(self):
+        """Formats everything, starts everything, and returns when a block can be written."""
+        self.directory.mkdir(parents=True)
+        if self.zookeeper:
+            self.zookeeper.start()
+        for member in self.members.values():
+            member.configure(list(self.members), self.coordinator, **self.meta_keys)
+        first, *others = self.members.values()
+        first.format()
+        for member in others:
+            member.format("--join")
+        for member in self.members.values():
+            member.start()
+        for name in self.data:
+            self.configure_data(name)
+            self.start_data(name)
+        self.wait_settled()
+
+    def configure_data(self, name):
+        hub = self.network.hub
+        toml(
+            self.directory / f"{name}.toml",
+            data_dirs=[self.directory / name],
+            metadata_servers=[member.rpc for member in self.members.values()],
+            transfer_address=f"{hub}:0",
+            ipc_address=f"{hub}:0",
+            data_http_address=f"{hub}:0",
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            insecure_simple_auth=self.network.has_cables,
+        )
+
+    def start_data(self, name):
+        command = [self.clover, "data", "--config", self.directory / f"{name}.toml"]
+        self.data[name] = Process(name, command, self.directory / f"{name}.log")
+
+    def roles(self):
+        return {number: member.role() for number, member in self.members.items()}
+
+    def active(self):
+        """The number of the member that serves, or None."""
+        return next((number for number, role in self.roles().items() if role == "active"), None)
+
+    def wait_active(self, seconds=60, other_than=None):
+        deadline = time.monotonic() + seconds
+        while True:
+            number = self.active()
+            if number is not None and number != other_than:
+                return number
+            self.check_running()
+            if time.monotonic() > deadline:
+                raise Failure(f"no member became active within {seconds} s: {self.roles()}\n{self.tails()}")
+            time.sleep(0.01)
+
+    def wait_roles(self, wanted, seconds=90):
+        """Until each member named has the role that it is to have; `*` is any."""
+        deadline = time.monotonic() + seconds
+        while True:
+            roles = self.roles()
+            if all(roles[number] == role or role == "*" for number, role in wanted.items()):
+                return
+            if time.monotonic() > deadline:
+                raise Failure(f"after {seconds} s the roles are {roles}, not {wanted}\n{self.tails()}")
+            time.sleep(0.05)
+
+    def wait_settled(self, seconds=READY_S):
+        """One active, every other running member a standby, out of safe mode, all data servers there."""
+        deadline = time.monotonic() + seconds
+        while True:
+            roles = self.roles()
+            running = [role for role in roles.values() if role not in ("off", "frozen")]
+            if sorted(set(running)) in (["active"], ["active", "standby"]) and running.count("active") == 1:
+                active = next(self.members[number] for number, role in roles.items() if role == "active")
+                health = active.health() or {}
+                if int(health.get("live_data_servers", 0)) >= len(self.data):
+                    return
+            self.check_running()
+            if time.monotonic() > deadline:
+                raise Failure(f"the cluster is not settled after {seconds} s: {roles}\n{self.tails()}")
+            time.sleep(0.1)
+
+    def check_running(self):
+        """A server that ended by itself is a finding: no story does that."""
+        for member in self.members.values():
+            if member.process and not member.process.is_running and member.process.popen.returncode not in (-9, 0, -15):
+                code = member.process.popen.returncode
+                raise Failure(f"{member.name} ended by itself with {code}:\n{member.process.tail()}")
+
+    def tails(self):
+        return "\n".join(f"--- {m.name}\n{m.process.tail(1500)}" for m in self.members.values() if m.process)
+
+    def admin(self, *words, member=None):
+        """`clover admin …`, asked of one member or of any."""
+        command = [self.clover, "admin", *words]
+        target = self.members[member].rpc if member else ",".join(m.rpc for m in self.members.values())
+        done = subprocess.run(
+            [*map(str, command), "--fs", f"hdfs://{target}"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        )
+        if done.returncode != 0:
+            raise Failure(f"clover admin {' '.join(words)}: {done.stderr}")
+        return done.stdout
+
+    def group(self):
+        return json.loads(self.admin("group", "--json"))
+
+    def processes(self):
+        found = [*(member.process for member in self.members.values()), *self.data.values()]
+        return [process for process in found if process]
+
+    def stop(self):
+        for process in self.processes():
+            process.thaw()
+            process.popen.terminate()
+        for process in self.processes():
+            process.end()
+        if self.zookeeper:
+            self.zookeeper.stop()

@@ -1,0 +1,86 @@
+"""The clients that load the group: a stock Hadoop client as a process of its own, and what it writes down."""
+
+import subprocess
+import time
+from typing import NamedTuple
+
+from harness.report import Failure
+
+from .process import Process
+
+END_S = 180
+
+
+class Size(NamedTuple):
+    """Threads of each kind, and the rest between two operations of one."""
+
+    own: int = 4
+    cell: int = 3
+    data: int = 2
+    stream: int = 1
+    pause_us: int = 2000
+
+
+class Java:
+    """The load program, compiled against the stock client."""
+
+    def __init__(self, root, hadoop, build):
+        self.jars = root / f"target/clients/hadoop-{hadoop}"
+        if not self.jars.is_dir():
+            raise SystemExit(f"{self.jars} is missing: run scripts/setup-test {hadoop}")
+        self.sources = sorted((root / "tests/faults/java").glob("*.java"))
+        self.classes = build / "java"
+
+    def compile(self):
+        stamp = self.classes / "LoadClient.class"
+        if stamp.exists() and all(stamp.stat().st_mtime > source.stat().st_mtime for source in self.sources):
+            return
+        self.classes.mkdir(parents=True, exist_ok=True)
+        command = ["javac", "-XDsuppressNotes", "-nowarn", "--release", "11", "-d", self.classes, "-cp", f"{self.jars}/*"]
+        subprocess.run([*command, *self.sources], check=True, stdin=subprocess.DEVNULL)
+
+    def command(self, conf, *words):
+        options = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+        options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
+        options += ["-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS"]
+        return ["java", *options, "-cp", f"{conf}:{self.classes}:{self.jars}/*", "LoadClient", *words]
+
+
+class Load:
+    """One client process at work. Its name is that of its history."""
+
+    def __init__(self, java, name, conf, root, seed, size, directory):
+        self.name = name
+        self.history = directory / f"{name}.tsv"
+        words = ["load", root, self.history, seed, size.own, size.cell, size.data, size.stream, size.pause_us]
+        command = java.command(conf, *words)
+        self.process = Process(name, command, directory / f"{name}.log", stdin=subprocess.PIPE)
+
+    def done(self):
+        """How many operations it was told are done."""
+        return self.history.read_bytes().count(b"\tok\t") if self.history.exists() else 0
+
+    def wait_for(self, operations, seconds=90):
+        deadline = time.monotonic() + seconds
+        while self.done() < operations:
+            if not self.process.is_running or time.monotonic() > deadline:
+                raise Failure(f"{self.name} got {self.done()} operations done:\n{self.process.tail()}")
+            time.sleep(0.05)
+
+    def end(self):
+        """Its threads finish what they do; then it goes."""
+        self.process.popen.stdin.close()
+        try:
+            self.process.wait_gone(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failure(f"{self.name} did not end:\n{self.process.tail()}") from None
+        if "broke:" in self.process.log.read_text(errors="replace"):
+            raise Failure(f"{self.name} has a fault of its own:\n{self.process.tail()}")
+
+
+def dump(java, conf, root, file, log):
+    """The namespace as it is now."""
+    process = Process("dump", java.command(conf, "dump", root, file), log)
+    if process.wait_gone(600) != 0:
+        raise Failure(f"the namespace cannot be listed:\n{process.tail()}")

@@ -1,0 +1,230 @@
+"""A story on its stage: the cluster, the clients at work, the faults with their moments, and the verdict."""
+
+import contextlib
+import dataclasses
+import json
+import random
+import resource
+import time
+from pathlib import Path
+
+from checks import doubled, errors, history, linear, lost, outage
+from harness.report import Failure
+
+from . import conf, load
+from .cluster import Cluster
+
+# Until a client may have felt a fault: the next fault or the end of the load comes first, as a rule.
+FELT_S = 60
+ROOT = "/faults"
+CHECK_BYTES = 3 << 30
+
+
+@dataclasses.dataclass
+class Options:
+    """What the whole run was started with."""
+
+    clover: Path
+    java: load.Java
+    zookeeper_jars: Path
+    network: object
+    work: Path
+    seed: int
+    is_long: bool
+    is_slice: bool
+    size: load.Size
+
+
+@dataclasses.dataclass
+class Fault:
+    label: str
+    at: int
+    end: int | None = None
+
+
+class Scene:
+    """What a story is told with. Everything it starts ends with the `with` block."""
+
+    def __init__(self, options, name, members=3, data=3, meta_keys=None):
+        self.options = options
+        self.name = name
+        self.chance = random.Random(f"{options.seed} {name}")
+        self.directory = options.work / name
+        self.cluster = Cluster(
+            options.clover, options.network, self.directory / "cluster", options.zookeeper_jars, members, data, meta_keys
+        )
+        self.loads = []
+        self.faults = []
+        self.takeovers = []
+
+    def __enter__(self):
+        (self.directory / "clients").mkdir(parents=True)
+        try:
+            self.cluster.start()
+        except BaseException:
+            self.cluster.stop()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self.options.network.heal()
+        for client in self.loads:
+            client.process.kill()
+        self.cluster.stop()
+
+    def say(self, sentence):
+        print(f"    {sentence}", flush=True)
+
+    # The clients.
+
+    def conf(self, provider="configured", **properties):
+        """A directory with a client's configuration."""
+        addresses = {number: member.rpc for number, member in self.cluster.members.items()}
+        name = "-".join(["conf", provider, *(f"{key}={value}" for key, value in sorted(properties.items()))])
+        directory = self.directory / name
+        if not directory.exists():
+            conf.write(directory, conf.of_cluster(self.options.clover, addresses, provider, directory, properties))
+        return directory
+
+    def start_load(self, name="hadoop", provider="configured", size=None, **properties):
+        """A stock client begins, and has some operations behind it when this returns."""
+        number = len(self.loads) + 1
+        client = load.Load(
+            self.options.java,
+            name,
+            self.conf(provider, **properties),
+            ROOT,
+            self.options.seed * 100 + number,
+            size or self.options.size,
+            self.directory / "clients",
+        )
+        self.loads.append(client)
+        client.wait_for(100)
+        return client
+
+    def rest(self, low, high=None):
+        """Lets the load go on for a while, of a length drawn by the seed."""
+        time.sleep(low if high is None else self.chance.uniform(low, high))
+
+    # The faults.
+
+    def fault(self, label, action, *words):
+        """Does it, and notes when: the clients' outages are measured around that moment."""
+        self.note_end()
+        fault = Fault(label, time.monotonic_ns())
+        result = action(*words)
+        self.faults.append(fault)
+        self.say(f"{label}")
+        return result
+
+    def note_end(self):
+        """What the clients feel from here on is no more the doing of the last fault."""
+        if self.faults and self.faults[-1].end is None:
+            self.faults[-1].end = time.monotonic_ns()
+
+    def kill_active(self, why="kill -9 of the active"):
+        number = self.cluster.wait_active()
+        self.fault(f"{why}, m{number}", self.cluster.members[number].process.kill)
+        return number
+
+    def restart(self, number):
+        self.cluster.members[number].process.wait_gone()
+        self.cluster.members[number].start()
+
+    def wait_progress(self, operations=50, seconds=60):
+        """Until every client that still runs got so many more operations done: the service is back."""
+        wanted = {client: client.done() + operations for client in self.loads if client.process.is_running}
+        for client, count in wanted.items():
+            client.wait_for(count, seconds)
+
+    def keep_takeovers(self):
+        """What the group says of its last takeovers; nothing where it cannot say."""
+        try:
+            found = self.cluster.group().get("takeovers", [])
+        except (Failure, ValueError, OSError):
+            return
+        known = {takeover.get("epoch") for takeover in self.takeovers}
+        self.takeovers += [takeover for takeover in found if takeover.get("epoch") not in known]
+
+    # The verdict.
+
+    def verdict(self, allowed=frozenset(), goal_ms=None):
+        """Ends the load, lists the namespace and holds it against the histories."""
+        self.note_end()
+        for client in self.loads:
+            client.end()
+        self.keep_takeovers()
+        listing = self.directory / "clients" / "namespace.txt"
+        load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
+        histories = [history.read(client.history) for client in self.loads]
+        with bounded_memory():
+            return Verdict.of(self, histories, history.read_listing(listing), allowed, goal_ms)
+
+
+@contextlib.contextmanager
+def bounded_memory():
+    """A checker that goes astray fails; it must not take the machine with it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (CHECK_BYTES, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@dataclasses.dataclass
+class Verdict:
+    operations: int
+    lost: list
+    doubled: list
+    errors: list
+    disorder: list
+    felt: list
+    worst_ms: float
+    goal_ms: float | None
+    takeovers: list
+
+    @classmethod
+    def of(cls, scene, histories, listing, allowed, goal_ms):
+        felt, worst = [], 0.0
+        for index, fault in enumerate(scene.faults):
+            for client in histories:
+                name = client[0].client if client else "?"
+                seen = outage.of(client, fault.at, min(fault.end, fault.at + FELT_S * 10**9))
+                felt.append({"fault": fault.label, "client": name, "gap_ms": round(seen.gap_ms), "slowest_ms": round(seen.slowest_ms)})
+                worst = max(worst, seen.gap_ms)
+        return cls(
+            operations=sum(1 for client in histories for o in client if not o.is_unknown),
+            lost=lost.violations(histories, listing),
+            doubled=doubled.violations(histories, listing),
+            errors=errors.violations(histories, allowed) + errors.unanswered(histories),
+            disorder=linear.violations(histories),
+            felt=felt,
+            worst_ms=worst,
+            goal_ms=goal_ms,
+            takeovers=scene.takeovers,
+        )
+
+    def tell(self, say):
+        for row in self.felt:
+            say(f"felt by {row['client']}: {row['gap_ms']} ms without service (slowest call {row['slowest_ms']} ms) after {row['fault']}")
+        for takeover in self.takeovers:
+            say("takeover: " + json.dumps(takeover))
+        for what, found in (("lost", self.lost), ("doubled", self.doubled), ("error", self.errors), ("order", self.disorder)):
+            for sentence in found[:8]:
+                say(f"{what}: {sentence}")
+            if len(found) > 8:
+                say(f"{what}: and {len(found) - 8} more")
+
+    def summary(self):
+        return (
+            f"{self.operations} operations, lost {len(self.lost)}, doubled {len(self.doubled)}, errors {len(self.errors)}, "
+            f"out of order {len(self.disorder)}, worst outage {self.worst_ms:.0f} ms"
+        )
+
+    def judge(self):
+        """Raises where something is not as it must be."""
+        if self.lost or self.doubled or self.errors or self.disorder:
+            raise Failure(self.summary())
+        if self.goal_ms is not None and self.worst_ms > self.goal_ms:
+            raise Failure(f"{self.summary()}; the outage may be {self.goal_ms:.0f} ms at most here")
