@@ -51,6 +51,9 @@ pub struct Proposal {
 pub enum ChangeFailed {
     /// Somebody else changed it first: read again.
     BadVersion,
+    /// This copy of the change was not made, and none to come will be: a member that it requires has begun
+    /// another life, or the coordinator refuses it.
+    NotMade,
     /// The answer got lost: the same change is repeated until there is one.
     Unknown,
 }

@@ -81,6 +81,8 @@ struct Pending {
     change: ViewChange,
     cause: Cause,
     asked_at: Moment,
+    /// An answer got lost: an earlier copy may have been taken.
+    was_unknown: bool,
     /// The coordinator has refused it, but an earlier copy may have been taken: the view read next tells.
     is_in_doubt: bool,
 }

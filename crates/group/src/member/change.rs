@@ -29,7 +29,7 @@ impl Member {
             | (self.change_count & 0xFF_FFFF);
         let change = ViewChange { expected_version, view: next, requires };
         effects.change = Some(change.clone());
-        self.pending = Some(Pending { change, cause, asked_at: now, is_in_doubt: false });
+        self.pending = Some(Pending { change, cause, asked_at: now, was_unknown: false, is_in_doubt: false });
         self.retry_at = None;
     }
 
@@ -60,7 +60,19 @@ impl Member {
                 self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
                 effects.outgoing.read_view = true;
             }
+            Err(ChangeFailed::NotMade) => {
+                let pending = self.pending.take().expect("tested above");
+                self.retry_at = None;
+                if pending.was_unknown && self.leading.is_some() {
+                    // An earlier copy may stand, and a view read now may be older than it: the next epoch
+                    // begins with a view that is known.
+                    return self.step_down(now, "whether a change of the view was made is unknown", effects);
+                }
+                self.lost(now, pending);
+                effects.outgoing.read_view = true;
+            }
             Err(ChangeFailed::Unknown) => {
+                self.pending.as_mut().expect("tested above").was_unknown = true;
                 self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
             }
         }
