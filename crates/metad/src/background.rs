@@ -25,6 +25,10 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(TICK);
         tick += 1;
+        if !core.forwarder.is_serving() {
+            core.parked.hand_over(core);
+            continue;
+        }
         core.parked.expire(core.moment());
         if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
             release_expired_leases(core);
@@ -69,6 +73,9 @@ fn release_files(core: &Arc<Core>, files: Vec<InodeId>) {
             return;
         }
         core.write(Box::new(move |turn| {
+            if !turn.core().forwarder.is_serving() {
+                return;
+            }
             let plan = turn
                 .plan_own(|namespace, context, facts| release_lease::plan(namespace, context, inode, facts));
             release(turn, plan);

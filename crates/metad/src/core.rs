@@ -4,7 +4,13 @@
 //! them and holds none. Nothing here is held across I/O.
 
 use crate::{
-    commit::CommitWatch, config::MetaConfig, groups::GroupMapping, replica::Replica, turn::Turn,
+    client_protocol::Leading,
+    commit::CommitWatch,
+    config::MetaConfig,
+    forward::{self, Forwarder},
+    groups::GroupMapping,
+    replica::Replica,
+    turn::Turn,
     uncommitted::Uncommitted,
 };
 use ::blocks::BlockMap;
@@ -40,7 +46,11 @@ pub struct Core {
     pub renewals: Mutex<Renewals>,
     pub commit: Arc<CommitWatch>,
     pub replica: Replica,
-    pub groups: GroupMapping,
+    pub groups: Arc<GroupMapping>,
+    /// Takes the calls that cannot be answered here.
+    pub forwarder: Forwarder,
+    /// Answers that wait for the lease.
+    pub leading: Leading,
     started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
@@ -76,6 +86,7 @@ impl Core {
         commit: Arc<CommitWatch>,
     ) -> Self {
         let now = env.clock.moment();
+        let (forwarder, leading) = forward::of(&config, &cluster, &replica, None);
         Self {
             env,
             config,
@@ -85,7 +96,9 @@ impl Core {
             renewals: Mutex::new(Renewals::new(now)),
             commit,
             replica,
-            groups: GroupMapping::default(),
+            groups: Arc::default(),
+            forwarder,
+            leading,
             started: now,
             parked: crate::client_protocol::Parked::default(),
             queue: Queue::default(),

@@ -25,10 +25,8 @@ impl GroupMapping {
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
     /// May run a command: not for a thread that others wait for.
     pub fn groups(&self, user: &str, now: Moment) -> Groups {
-        if let Some((groups, since)) = self.known.lock().get(user)
-            && now.ms_since(*since) < KEPT_MS
-        {
-            return groups.clone();
+        if let Some(groups) = self.known_groups(user, now) {
+            return groups;
         }
         let groups: Groups = ask_system(user).into();
         let mut known = self.known.lock();
@@ -39,19 +37,34 @@ impl GroupMapping {
         groups
     }
 
+    fn known_groups(&self, user: &str, now: Moment) -> Option<Groups> {
+        let known = self.known.lock();
+        let (groups, since) = known.get(user)?;
+        (now.ms_since(*since) < KEPT_MS).then(|| groups.clone())
+    }
+
+    /// The same as [`GroupMapping::caller`] without running anything: `None` where that would be needed.
+    pub fn known_caller(&self, user: &str, real_user: Option<&str>, now: Moment) -> Option<Arc<Caller>> {
+        Some(caller_in(user, real_user, self.known_groups(user, now)?))
+    }
+
     pub fn caller(&self, user: &str, real_user: Option<&str>, now: Moment) -> Arc<Caller> {
-        Arc::new(Caller {
-            user: user.into(),
-            real_user: real_user.map(Arc::from),
-            authentication: Authentication::Simple,
-            groups: self.groups(user, now),
-        })
+        caller_in(user, real_user, self.groups(user, now))
     }
 
     /// Forgets all answers (`-refreshUserToGroupsMappings`).
     pub fn refresh(&self) {
         self.known.lock().clear();
     }
+}
+
+fn caller_in(user: &str, real_user: Option<&str>, groups: Groups) -> Arc<Caller> {
+    Arc::new(Caller {
+        user: user.into(),
+        real_user: real_user.map(Arc::from),
+        authentication: Authentication::Simple,
+        groups,
+    })
 }
 
 fn ask_system(user: &str) -> Vec<Arc<str>> {

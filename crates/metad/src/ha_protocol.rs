@@ -1,6 +1,16 @@
-//! Hadoop's `HAServiceProtocol`: what `haadmin` asks.
+//! Hadoop's `HAServiceProtocol` and `ZKFCProtocol`: what `haadmin` asks and orders.
+//!
+//! In Hadoop a server is told by an operator, or by a controller beside it, to become active or standby. Here
+//! the group decides that itself, and has an active whenever it can. So an order to become active is a
+//! hand-over by whoever leads now, and an order to become standby a hand-over to whoever is ready; nothing
+//! leaves the group without an active, and no order loses anything.
 
-use crate::{client_protocol::decode, core::Core};
+use crate::{
+    admin_protocol,
+    client_protocol::{decode, require_superuser},
+    core::Core,
+};
+use base::MemberId;
 use group::Role;
 use proto::{
     common as p,
@@ -9,17 +19,39 @@ use proto::{
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
+/// The state by Hadoop's name.
+pub fn state(core: &Core) -> p::HaServiceStateProto {
+    match core.replica.standing().role {
+        Role::Serving { .. } => p::HaServiceStateProto::Active,
+        Role::Stopped { .. } => p::HaServiceStateProto::Initializing,
+        Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
+            p::HaServiceStateProto::Standby
+        }
+    }
+}
+
+/// Why this member could not become active now; `None` where it is, or could.
+fn not_ready(core: &Core) -> Option<String> {
+    if let Some(reason) = core.commit.failure() {
+        return Some(reason);
+    }
+    match core.replica.standing().role {
+        Role::Serving { .. } => None,
+        Role::Stopped { reason } => Some(reason),
+        _ if core.replica.status().is_in_sync => None,
+        _ => Some("This member is a junior: it is not complete yet, and catches up.".into()),
+    }
+}
+
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {
         "getServiceStatus" => {
             let Some((_, reply)) = decode::<p::GetServiceStatusRequestProto>(&call, reply) else { return };
-            let serving = matches!(core.replica.role(), Role::Serving { .. });
-            let state =
-                if serving { p::HaServiceStateProto::Active } else { p::HaServiceStateProto::Standby };
+            let not_ready_reason = not_ready(core);
             reply.ok(&p::GetServiceStatusResponseProto {
-                state: state as i32,
-                ready_to_become_active: Some(serving),
-                not_ready_reason: core.commit.failure(),
+                state: state(core) as i32,
+                ready_to_become_active: Some(not_ready_reason.is_none()),
+                not_ready_reason,
             });
         }
         "monitorHealth" => {
@@ -31,12 +63,66 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "transitionToActive" => {
             let Some((_, reply)) = decode::<p::TransitionToActiveRequestProto>(&call, reply) else { return };
-            reply.ok(&p::TransitionToActiveResponseProto {});
+            become_active(core, &call, reply, |reply| reply.ok(&p::TransitionToActiveResponseProto {}));
         }
-        "transitionToStandby" | "transitionToObserver" => reply.error(RpcError::application(
+        "transitionToStandby" => {
+            let Some((_, reply)) = decode::<p::TransitionToStandbyRequestProto>(&call, reply) else { return };
+            become_standby(core, &call, reply, |reply| reply.ok(&p::TransitionToStandbyResponseProto {}));
+        }
+        "transitionToObserver" => reply.error(RpcError::application(
             SERVICE_FAILED,
-            "This group has one member: nobody could take over. Add members first.",
+            "There are no observers here: the active answers all reads, whichever member is asked.",
         )),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
+}
+
+/// What `haadmin -failover` asks where automatic failover is configured: of a controller, which is the member
+/// itself.
+pub fn call_controller(core: &Arc<Core>, call: Call, reply: Replier) {
+    match call.method {
+        "gracefulFailover" => {
+            let Some((_, reply)) = decode::<p::GracefulFailoverRequestProto>(&call, reply) else { return };
+            become_active(core, &call, reply, |reply| reply.ok(&p::GracefulFailoverResponseProto {}));
+        }
+        "cedeActive" => {
+            let Some((_, reply)) = decode::<p::CedeActiveRequestProto>(&call, reply) else { return };
+            become_standby(core, &call, reply, |reply| reply.ok(&p::CedeActiveResponseProto {}));
+        }
+        method => reply.error(RpcError::no_such_method(method, call.protocol)),
+    }
+}
+
+fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {
+    if let Err(error) = require_superuser(core, call) {
+        return reply.fs_error(&error);
+    }
+    if state(core) == p::HaServiceStateProto::Active {
+        return done(reply);
+    }
+    if let Some(reason) = not_ready(core) {
+        return reply.error(RpcError::application(SERVICE_FAILED, reason));
+    }
+    hand_over(core, call, Some(core.replica.me().member), reply, done);
+}
+
+fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {
+    if let Err(error) = require_superuser(core, call) {
+        return reply.fs_error(&error);
+    }
+    if core.forwarder.is_alone() {
+        let message = "This group has one member: nobody could take over. Add members first.";
+        return reply.error(RpcError::application(SERVICE_FAILED, message));
+    }
+    if state(core) != p::HaServiceStateProto::Active {
+        return done(reply);
+    }
+    hand_over(core, call, None, reply, done);
+}
+
+fn hand_over(core: &Arc<Core>, call: &Call, to: Option<MemberId>, reply: Replier, done: fn(Replier)) {
+    admin_protocol::order_hand_over(core, call, to, move |result| match result {
+        Ok(_) => done(reply),
+        Err(reason) => reply.error(RpcError::application(SERVICE_FAILED, reason)),
+    });
 }

@@ -15,6 +15,7 @@ pub mod config;
 mod core;
 pub mod datanodes;
 pub mod format;
+mod forward;
 mod groups;
 mod ha_protocol;
 mod metrics;

@@ -1,6 +1,10 @@
 //! The small protocols beside the large ones: `NamenodeProtocol`, user mappings, refreshes.
 
-use crate::{client_protocol::decode, core::Core, datanodes::wire};
+use crate::{
+    client_protocol::{decode, hand_over},
+    core::Core,
+    datanodes::wire,
+};
 use base::FsError;
 use proto::{common, hdfs, hdfs::namenode as p};
 use rpc::{Call, Replier};
@@ -8,10 +12,15 @@ use std::sync::Arc;
 
 /// What balancers and secondary servers ask.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    if !core.forwarder.is_serving() {
+        return hand_over(core, call, reply);
+    }
     match call.method {
         "versionRequest" => {
             let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
-            reply.ok(&hdfs::VersionResponseProto { info: wire::namespace_info(&core.cluster, core.replica.standing().is_serving()) });
+            reply.ok(&hdfs::VersionResponseProto {
+                info: wire::namespace_info(&core.cluster, core.replica.standing().is_serving()),
+            });
         }
         "getTransactionId" => {
             let Some((_, reply)) = decode::<p::GetTransactionIdRequestProto>(&call, reply) else { return };
@@ -37,6 +46,10 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// `hdfs groups`.
 pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
+    if !core.forwarder.is_serving() {
+        // The active's view of groups is the one that counts.
+        return hand_over(core, call, reply);
+    }
     let Some((request, reply)) = decode::<common::GetGroupsForUserRequestProto>(&call, reply) else { return };
     let core = core.clone();
     // The look-up may run a command: not on the thread that serves others.

@@ -1,7 +1,8 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, ha_protocol, namenode_protocol,
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
+    namenode_protocol,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};
@@ -20,7 +21,9 @@ const PROTOCOLS: &[(&str, u64)] = &[
     (protocol::HA_SERVICE, protocol::VERSION),
     (protocol::GET_USER_MAPPINGS, protocol::VERSION),
     (protocol::REFRESH_USER_MAPPINGS, protocol::VERSION),
+    (protocol::ZKFC, protocol::VERSION),
     (protocol::ADMIN, protocol::VERSION),
+    (protocol::FORWARD, protocol::VERSION),
 ];
 
 impl Service for Protocols {
@@ -30,16 +33,23 @@ impl Service for Protocols {
 
     fn call(&self, call: Call, reply: Replier) {
         match call.protocol {
-            protocol::CLIENT_NAMENODE => client_protocol::call(&self.core, call, reply),
             protocol::DATANODE | protocol::DATANODE_LIFELINE => self.datanodes.call(call, reply),
-            protocol::NAMENODE => namenode_protocol::call(&self.core, call, reply),
-            protocol::HA_SERVICE => ha_protocol::call(&self.core, call, reply),
-            protocol::GET_USER_MAPPINGS => namenode_protocol::call_user_mappings(&self.core, call, reply),
-            protocol::REFRESH_USER_MAPPINGS => {
-                namenode_protocol::call_refresh_user_mappings(&self.core, call, reply);
-            }
-            protocol::ADMIN => admin_protocol::call(&self.core, call, reply),
-            other => unreachable!("{other} is not among the protocols served"),
+            protocol::FORWARD => forward::call(&self.core, call, reply),
+            _ => answer(&self.core, call, reply),
         }
+    }
+}
+
+/// Answers a call that came from a client, by itself or in a member's envelope.
+pub fn answer(core: &Arc<Core>, call: Call, reply: Replier) {
+    match call.protocol {
+        protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),
+        protocol::NAMENODE => namenode_protocol::call(core, call, reply),
+        protocol::HA_SERVICE => ha_protocol::call(core, call, reply),
+        protocol::ZKFC => ha_protocol::call_controller(core, call, reply),
+        protocol::GET_USER_MAPPINGS => namenode_protocol::call_user_mappings(core, call, reply),
+        protocol::REFRESH_USER_MAPPINGS => namenode_protocol::call_refresh_user_mappings(core, call, reply),
+        protocol::ADMIN => admin_protocol::call(core, call, reply),
+        other => unreachable!("{other} is not among the protocols served"),
     }
 }

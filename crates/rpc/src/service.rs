@@ -59,7 +59,7 @@ pub struct Replier {
 /// Where an answer goes.
 enum Way {
     Connection(ReplyTo, Arc<Outbox>),
-    Captured(Box<dyn FnOnce(Answer) + Send>),
+    Captured(Box<dyn FnOnce(Answer) + Send + Sync>),
 }
 
 /// What a service has answered to a call that came on no connection of its own.
@@ -78,8 +78,13 @@ impl Replier {
     }
 
     /// For a call that came in another call's wrapping: `take` gets the answer.
-    pub fn captured(take: impl FnOnce(Answer) + Send + 'static) -> Self {
+    pub fn captured(take: impl FnOnce(Answer) + Send + Sync + 'static) -> Self {
         Self { way: Some(Way::Captured(Box::new(take))), state_id: None }
+    }
+
+    /// Whether the call came in another call's wrapping.
+    pub fn is_captured(&self) -> bool {
+        matches!(self.way, Some(Way::Captured(_)))
     }
 
     /// Whether nobody waits for the answer any more: the client has closed the connection, or it broke.

@@ -1,8 +1,10 @@
 //! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
 //! which only the plan is unusual.
 
+use super::leading;
 use crate::{
     core::{Core, Tree},
+    forward::Fate,
     turn::{Turn, commit_failed},
 };
 use base::{FsError, FsResult, Sn};
@@ -51,12 +53,34 @@ pub fn read<M: Message + Send + 'static>(
         (look(&tree, &context), rests_on(&tree, core.commit.committed(), sight))
     };
     match wait_for {
-        None => send(reply, answer),
-        Some(sn) => core.commit.when(sn, move |committed| match committed {
-            Ok(()) => send(reply, answer),
-            Err(reason) => reply.fs_error(&commit_failed(reason)),
-        }),
+        None => leading::answer(core, || call.clone(), reply, move |reply| send(reply, answer)),
+        Some(sn) => {
+            let (core, call) = (core.clone(), call.clone());
+            core.clone().commit.when(sn, move |committed| match committed {
+                Ok(()) => leading::answer(&core, || call, reply, move |reply| send(reply, answer)),
+                Err(reason) => repeat(&core, call, reply, reason),
+            });
+        }
     }
+}
+
+/// A call whose answer cannot be given here although it was begun: whoever leads knows what became of it.
+pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
+    if core.forwarder.is_alone() {
+        return reply.fs_error(&commit_failed(reason));
+    }
+    take(core, call, reply, Fate::Unknown);
+}
+
+/// A call of which nothing was begun, by a member that does not serve (any more).
+pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
+    take(core, call, reply, Fate::NotBegun);
+}
+
+fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
+    let serving = core.clone();
+    let serve = Box::new(move |call: Call, reply: Replier| crate::protocols::answer(&serving, call, reply));
+    core.forwarder.take(call, reply, fate, serve);
 }
 
 /// The last edit in flight that an answer about what was in sight may rest on.
@@ -113,16 +137,40 @@ pub fn turn<M: Message + Send + 'static>(
         return reply.fs_error(&error);
     }
     core.write(Box::new(move |turn| {
+        if !turn.core().forwarder.is_serving() {
+            return hand_over(turn.core(), call, reply);
+        }
+        let before = turn.applied();
         let answer = operate(turn, &call);
-        after_commit(turn, reply, answer);
+        let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
+        after_commit(turn, call, reply, rests_on, answer);
     }));
 }
 
+/// What makes an answer true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestsOn {
+    /// The commit of an edit that the call has made: it proves that this member leads.
+    OwnEdit,
+    /// What was seen: a refusal, or that nothing was left to do.
+    Reading,
+}
+
 /// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
-pub fn after_commit<M: Message + Send + 'static>(turn: &mut Turn<'_>, reply: Replier, answer: FsResult<M>) {
-    turn.after_commit(move |committed| match committed {
-        Ok(()) => send(reply, answer),
-        Err(reason) => reply.fs_error(&commit_failed(reason)),
+pub fn after_commit<M: Message + Send + 'static>(
+    turn: &mut Turn<'_>,
+    call: Call,
+    reply: Replier,
+    rests_on: RestsOn,
+    answer: FsResult<M>,
+) {
+    let core = turn.core().clone();
+    turn.after_commit(move |committed| match (committed, rests_on) {
+        (Ok(()), RestsOn::OwnEdit) => send(reply, answer),
+        (Ok(()), RestsOn::Reading) => {
+            leading::answer(&core, || call, reply, move |reply| send(reply, answer));
+        }
+        (Err(reason), _) => repeat(&core, call, reply, reason),
     });
 }
 

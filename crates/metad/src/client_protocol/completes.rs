@@ -4,7 +4,7 @@
 //! on their way. Hadoop answers "not yet" and its client sleeps 400 ms; here the call is parked, holding
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
-use super::calls::{self, decode};
+use super::calls::{self, RestsOn, decode};
 use crate::{core::Core, turn::Turn};
 use base::{Block, BlockId, FsResult, InodeId, Moment};
 use namespace::ops;
@@ -55,6 +55,14 @@ impl Parked {
         }
     }
 
+    /// This member no longer serves: the one that goes on answers.
+    pub fn hand_over(&self, core: &Arc<Core>) {
+        let waiting = std::mem::take(&mut *self.by_block.lock());
+        for waiter in waiting.into_values().flatten() {
+            calls::hand_over(core, waiter.call, waiter.reply);
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.by_block.lock().len() >= PARKED_COUNT_MAX
     }
@@ -78,13 +86,17 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
 }
 
 fn run(turn: &mut Turn<'_>, waiter: Waiter) {
-    match close(turn, &waiter) {
-        Ok(Closing::Done) => {
-            calls::after_commit(turn, waiter.reply, Ok(p::CompleteResponseProto { result: true }));
-        }
-        Ok(Closing::Waiting(block)) => wait(turn, block, waiter),
-        Err(error) => calls::after_commit::<p::CompleteResponseProto>(turn, waiter.reply, Err(error)),
+    if !turn.core().forwarder.is_serving() {
+        return calls::hand_over(turn.core(), waiter.call, waiter.reply);
     }
+    let before = turn.applied();
+    let answer = match close(turn, &waiter) {
+        Ok(Closing::Waiting(block)) => return wait(turn, block, waiter),
+        Ok(Closing::Done) => Ok(p::CompleteResponseProto { result: true }),
+        Err(error) => Err(error),
+    };
+    let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
+    calls::after_commit(turn, waiter.call, waiter.reply, rests_on, answer);
 }
 
 enum Closing {

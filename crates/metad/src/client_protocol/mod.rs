@@ -9,20 +9,29 @@ mod blocks;
 mod calls;
 mod completes;
 mod files;
+mod leading;
 mod reads;
 mod service;
 pub mod status;
 
-pub use calls::{decode, refuse_in_safe_mode, turn};
+pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
+pub use leading::Leading;
+pub use service::require_superuser;
 
 use crate::core::Core;
 use base::FsError;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-/// Answers one call.
+/// The one question that every member answers about itself: clients look for the active with it.
+const OWN_STATE: &str = "getHAServiceState";
+
+/// Answers one call, or hands it to the member that can.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    if !core.forwarder.is_serving() && call.method != OWN_STATE {
+        return hand_over(core, call, reply);
+    }
     match call.method {
         "getFileInfo" => reads::get_file_info(core, call, reply),
         "getFileLinkInfo" => reads::get_file_link_info(core, call, reply),
@@ -68,7 +77,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "setSafeMode" => service::set_safe_mode(core, call, reply),
         "saveNamespace" => service::save_namespace(core, call, reply),
         "msync" => service::msync(core, call, reply),
-        "getHAServiceState" => service::get_ha_service_state(core, call, reply),
+        OWN_STATE => service::get_ha_service_state(core, call, reply),
         "getDelegationToken" => service::get_delegation_token(core, call, reply),
         "getDataEncryptionKey" => service::get_data_encryption_key(core, call, reply),
         "getErasureCodingPolicy" => service::get_erasure_coding_policy(core, call, reply),

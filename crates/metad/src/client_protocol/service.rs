@@ -102,7 +102,7 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
 }
 
 /// Hadoop's `checkSuperuserPrivilege`.
-fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
+pub fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
     let access = &core.config.limits.access;
     let caller = &call.caller;
     if !access.enabled || caller.user == access.superuser || caller.is_member_of(&access.supergroup) {
@@ -166,8 +166,7 @@ pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
-    let _ = core;
-    reply.ok(&p::HaServiceStateResponseProto { state: common::HaServiceStateProto::Active as i32 });
+    reply.ok(&p::HaServiceStateResponseProto { state: crate::ha_protocol::state(core) as i32 });
 }
 
 /// Without security Hadoop gives no token, and its clients know what that means.

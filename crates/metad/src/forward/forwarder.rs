@@ -1,0 +1,371 @@
+//! The way of a call that cannot be answered here: sent on, held, repeated, given up.
+
+use super::{
+    envelope::{self, Seal},
+    hold::{Hold, HoldLimits, Ticket},
+    links::Links,
+};
+use crate::replica::Standing;
+use base::{FsError, MemberId};
+use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
+use rpc::{Call, CallError, Client, Replier, RpcError};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// The member that leads, as far as is known here, and its RPC address.
+pub type Locate = Arc<dyn Fn() -> Option<(MemberId, String)> + Send + Sync>;
+
+/// Answers a call here, once this member serves.
+pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
+
+/// What a forwarder is made of.
+pub struct Parts {
+    pub me: MemberId,
+    pub cluster_id: String,
+    /// Without one nothing is sent on: no member would open the envelope.
+    pub seal: Option<Seal>,
+    pub limits: HoldLimits,
+    pub standing: watch::Receiver<Standing>,
+    pub locate: Locate,
+    pub runtime: Handle,
+}
+
+/// What may have become of a call already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    NotBegun,
+    /// It was under way when this member stopped serving: it may have had its effect.
+    Unknown,
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Forwarder {
+    /// None in a group of one: there is nobody to hand a call to, and nothing to wait for.
+    inner: Option<Arc<Inner>>,
+}
+
+struct Inner {
+    parts: Parts,
+    hold: Arc<Hold>,
+    links: Links,
+    counts: Counts,
+}
+
+/// What became of calls so far, and those that wait now.
+#[derive(Debug, Default)]
+struct Counts {
+    forwarded: AtomicU64,
+    repeated: AtomicU64,
+    released: AtomicU64,
+    refused: AtomicU64,
+    dropped: AtomicU64,
+    waiting: AtomicU64,
+}
+
+/// Numbers for pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Answered by another member.
+    pub forwarded: u64,
+    /// Sent, or begun, a second time under the same name.
+    pub repeated: u64,
+    /// Waited here and then answered here.
+    pub released: u64,
+    /// Refused because no active was known for too long, or because too many waited.
+    pub refused: u64,
+    /// Not sent on since the client had left.
+    pub dropped: u64,
+    /// Waiting now for an active.
+    pub held: u64,
+    /// Here now, waiting or sent on, and the bytes of their requests.
+    pub pending: u64,
+    pub pending_bytes: u64,
+}
+
+/// The refusal that says "elsewhere" inside an envelope. It never reaches a client.
+const ELSEWHERE: &str = "clover.Elsewhere";
+
+/// What a call costs beside its request.
+const CALL_BYTES: u64 = 512;
+/// How soon a member is asked again that was not ready, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// How often to see whether the client still waits for an answer that is on its way.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a call of an envelope waits here for this member's own takeover to end.
+const TAKEOVER_WAIT: Duration = Duration::from_secs(1);
+
+impl Forwarder {
+    pub fn new(parts: Parts) -> Self {
+        let (hold, links, counts) = Default::default();
+        Self { inner: Some(Arc::new(Inner { parts, hold, links, counts })) }
+    }
+
+    /// For a group of one.
+    pub fn alone() -> Self {
+        Self { inner: None }
+    }
+
+    pub fn is_alone(&self) -> bool {
+        self.inner.is_none()
+    }
+
+    /// Whether calls are answered here at the moment.
+    pub fn is_serving(&self) -> bool {
+        self.inner.as_ref().is_none_or(|inner| inner.parts.standing.borrow().is_serving())
+    }
+
+    /// Takes over a call that this member does not, or could not, answer. Returns at once.
+    pub fn take(&self, call: Call, reply: Replier, fate: Fate, serve: Serve) {
+        let Some(inner) = &self.inner else {
+            return reply.fs_error(&FsError::NotActive("This metadata server does not serve.".into()));
+        };
+        if reply.is_captured() {
+            // It has been forwarded once: whoever did so looks again.
+            return reply.error(RpcError::application(ELSEWHERE, ""));
+        }
+        let cost = call.request.len() as u64 + CALL_BYTES;
+        match inner.hold.enter(&inner.parts.limits, cost) {
+            Some(ticket) => {
+                let carried = inner.clone().carry(call, reply, fate, serve, ticket);
+                drop(inner.parts.runtime.spawn(carried));
+            }
+            None => {
+                inner.counts.refused.fetch_add(1, Ordering::Relaxed);
+                let held = inner.hold.count();
+                reply.fs_error(&inner.standby(&call, &format!("{held} calls wait here already")));
+            }
+        }
+    }
+
+    /// Asks the active once, where another member is one. `Err` says why there is no answer.
+    pub async fn ask_active(&self, call: &Call, patience: Duration) -> Result<ForwardResponseProto, String> {
+        let inner = self.inner.as_ref().ok_or("this group has one member")?;
+        let (member, address) = (inner.parts.locate)().ok_or("no active is known")?;
+        if member == inner.parts.me {
+            return Err("no other member leads".into());
+        }
+        let seal = inner.parts.seal.as_ref().ok_or("this cluster has no secret")?;
+        let asked = inner.links.to(inner.parts.me, member, &address, call.origin.client_id);
+        let request = envelope::close(seal, &inner.parts.cluster_id, inner.parts.me, call, 0);
+        let answer = tokio::time::timeout(patience, asked.call("forward", &request)).await;
+        answer
+            .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
+            .map_err(|error| format!("member {member} at {address}: {error}"))
+    }
+
+    /// The envelope's other end: whether this member answers calls, now or in a moment.
+    pub(super) async fn will_serve(&self) -> bool {
+        let Some(inner) = &self.inner else { return true };
+        let mut standing = inner.parts.standing.clone();
+        let serves = async {
+            loop {
+                let now = standing.borrow_and_update().clone();
+                if now.is_serving() || !is_taking_over(&now) {
+                    return now.is_serving();
+                }
+                if standing.changed().await.is_err() {
+                    return false;
+                }
+            }
+        };
+        tokio::time::timeout(TAKEOVER_WAIT, serves).await.unwrap_or(false)
+    }
+
+    pub(super) fn seal(&self) -> Option<(&Seal, &str)> {
+        let parts = &self.inner.as_ref()?.parts;
+        Some((parts.seal.as_ref()?, &*parts.cluster_id))
+    }
+
+    pub(super) fn runtime(&self) -> Option<&Handle> {
+        self.inner.as_ref().map(|inner| &inner.parts.runtime)
+    }
+
+    /// The other member that leads, as far as is known.
+    pub(super) fn known_active(&self) -> Option<MemberId> {
+        let inner = self.inner.as_ref()?;
+        inner.parts.standing.borrow().active.filter(|active| *active != inner.parts.me)
+    }
+
+    pub fn numbers(&self) -> Numbers {
+        let Some(inner) = &self.inner else { return Numbers::default() };
+        let counts = &inner.counts;
+        Numbers {
+            forwarded: counts.forwarded.load(Ordering::Relaxed),
+            repeated: counts.repeated.load(Ordering::Relaxed),
+            released: counts.released.load(Ordering::Relaxed),
+            refused: counts.refused.load(Ordering::Relaxed),
+            dropped: counts.dropped.load(Ordering::Relaxed),
+            held: counts.waiting.load(Ordering::Relaxed),
+            pending: inner.hold.count(),
+            pending_bytes: inner.hold.bytes(),
+        }
+    }
+}
+
+fn is_taking_over(standing: &Standing) -> bool {
+    matches!(standing.role, group::Role::Claiming | group::Role::Starting { .. })
+}
+
+/// Whether this answer is "elsewhere", made by [`Forwarder::take`] over there.
+pub(super) fn is_elsewhere(error: &RpcError) -> bool {
+    error.class == ELSEWHERE
+}
+
+/// What came of sending a call on.
+enum Sent {
+    Answered(ForwardResponseProto),
+    /// The other member refused the envelope itself.
+    Refused(RpcError),
+    NotBegun,
+    Unknown,
+}
+
+impl Inner {
+    async fn carry(
+        self: Arc<Self>,
+        mut call: Call,
+        reply: Replier,
+        fate: Fate,
+        serve: Serve,
+        ticket: Ticket,
+    ) {
+        let deadline = Instant::now() + Duration::from_millis(self.parts.limits.wait_ms);
+        let mut standing = self.parts.standing.clone();
+        let mut repeats = i32::from(fate == Fate::Unknown);
+        let mut pause = PAUSE_MIN;
+        loop {
+            if reply.is_abandoned() {
+                // Another copy of the call may be on its way from the client, and other calls behind that.
+                return self.count(|counts| &counts.dropped);
+            }
+            if standing.borrow_and_update().is_serving() {
+                self.count(|counts| &counts.released);
+                call.origin.retry_count = envelope::raised(call.origin.retry_count, repeats);
+                drop(ticket);
+                return serve(call, reply);
+            }
+            let active = (self.parts.locate)().filter(|(member, _)| *member != self.parts.me);
+            if let Some((seal, (member, address))) = self.parts.seal.as_ref().zip(active.as_ref()) {
+                let request = envelope::close(seal, &self.parts.cluster_id, self.parts.me, &call, repeats);
+                let client = self.links.to(self.parts.me, *member, address, call.origin.client_id);
+                match self.send(&client, &request, &reply, *member, &mut standing).await {
+                    Sent::Answered(answer) if !answer.is_elsewhere() => {
+                        self.count(|counts| &counts.forwarded);
+                        return pass_on(answer, reply);
+                    }
+                    Sent::Refused(error) => return reply.error(error),
+                    Sent::Answered(_) | Sent::NotBegun => {}
+                    Sent::Unknown => {
+                        self.count(|counts| &counts.repeated);
+                        repeats += 1;
+                        if standing.has_changed().unwrap_or(false) {
+                            continue;
+                        }
+                    }
+                }
+            }
+            let until_asked_again = active.is_some().then_some(pause);
+            pause = (pause * 2).min(PAUSE_MAX);
+            if !self.wait(&mut standing, until_asked_again, deadline).await {
+                break;
+            }
+        }
+        self.count(|counts| &counts.refused);
+        let waited = self.parts.limits.wait_ms;
+        reply.fs_error(&self.standby(&call, &format!("no member has led for {waited} ms")));
+    }
+
+    /// Until something has changed, or it is time to try again. False when patience has ended.
+    async fn wait(
+        &self,
+        standing: &mut watch::Receiver<Standing>,
+        pause: Option<Duration>,
+        deadline: Instant,
+    ) -> bool {
+        self.counts.waiting.fetch_add(1, Ordering::Relaxed);
+        // A client that leaves is noticed after a while.
+        let pause = pause.unwrap_or(LOOK);
+        let goes_on = tokio::select! {
+            biased;
+            changed = standing.changed() => changed.is_ok(),
+            () = sleep_until(deadline) => false,
+            () = sleep(pause) => true,
+        };
+        self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+        goes_on && Instant::now() < deadline
+    }
+
+    async fn send(
+        &self,
+        client: &Client,
+        request: &ForwardRequestProto,
+        reply: &Replier,
+        member: MemberId,
+        standing: &mut watch::Receiver<Standing>,
+    ) -> Sent {
+        let mut answer = pin!(client.call::<_, ForwardResponseProto>("forward", request));
+        let sent_in = standing.borrow().epoch;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return match answer {
+                    Ok(answer) => Sent::Answered(answer),
+                    Err(CallError::Connect(_)) => Sent::NotBegun,
+                    Err(CallError::Remote { class, message }) => {
+                        Sent::Refused(RpcError::application(class, message))
+                    }
+                    Err(CallError::Io(_) | CallError::Timeout { .. } | CallError::Decode(_)) => Sent::Unknown,
+                },
+                changed = standing.changed() => {
+                    // A member that is frozen breaks no connection: that another leads says enough.
+                    let now = standing.borrow();
+                    let still = now.epoch <= sent_in && now.active.is_none_or(|active| active == member);
+                    if changed.is_err() || !still {
+                        return Sent::Unknown;
+                    }
+                }
+                () = sleep(LOOK) => if reply.is_abandoned() {
+                    return Sent::Unknown;
+                },
+            }
+        }
+    }
+
+    fn standby(&self, call: &Call, why: &str) -> FsError {
+        FsError::NotActive(format!(
+            "Operation {} is not supported in state standby: {why} (member {}).",
+            call.method, self.parts.me
+        ))
+    }
+
+    fn count(&self, which: impl Fn(&Counts) -> &AtomicU64) {
+        which(&self.counts).fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Gives the client what the active has answered.
+pub(crate) fn pass_on(answer: ForwardResponseProto, mut reply: Replier) {
+    if let Some(state_id) = answer.state_id {
+        reply.set_state_id(state_id);
+    }
+    match (answer.refusal, answer.response) {
+        (Some(refusal), _) => reply.error(envelope::refusal_from_proto(refusal)),
+        (None, response) => {
+            let response = response.unwrap_or_default();
+            reply.ok_encoded(response.len(), |out| out.extend_from_slice(&response));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a member does with a client's call while it does not serve: it hands the call to the member that does,
+//! and holds it while nobody does.
+//!
+//! ```text
+//!            call of a client                       call in a member's envelope
+//!                  │                                           │
+//!           serving? ── yes ─▶ answered here ◀── yes ── serving, or about to?
+//!                  │ no                                        │ no
+//!      an active is known? ── yes ─▶ sent on                   └─▶ "elsewhere": never sent on again
+//!                  │ no                 │ its connection broke, it says "elsewhere", another leads now
+//!                  ▼                    ▼
+//!          held, until the standing changes, the client leaves, or patience ends (StandbyException)
+//! ```
+//!
+//! A call keeps its name (client id and call id) on all ways, so that the retry cache of whoever leads tells a
+//! repetition from a new call: this is what makes it safe to send a call again whose fate is unknown.
+//! Everything is bounded: the calls here at a time and their bytes ([`hold`]), and the time that one may wait.
+//!
+//! Members prove with the cluster's secret that an envelope comes from one of them ([`envelope`]).
+
+mod envelope;
+mod forwarder;
+mod hold;
+mod links;
+mod service;
+
+pub use envelope::Seal;
+pub use forwarder::{Fate, Forwarder};
+
+use crate::{
+    client_protocol::Leading,
+    config::MetaConfig,
+    core::{Cluster, Core},
+    protocols,
+    replica::Replica,
+};
+use forwarder::Parts;
+use hold::HoldLimits;
+use rpc::{Call, Replier};
+use service::Look;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// What a member of this group forwards with, and where its answers wait for the lease. To be called on a
+/// thread of the runtime.
+pub fn of(
+    config: &MetaConfig,
+    cluster: &Cluster,
+    replica: &Replica,
+    secret: Option<&[u8]>,
+) -> (Forwarder, Leading) {
+    if config.group.peer_address.is_none() {
+        return (Forwarder::alone(), Leading::default());
+    }
+    let runtime = Handle::current();
+    let leading = Leading::in_group(runtime.clone());
+    let located = replica.clone();
+    let forwarder = Forwarder::new(Parts {
+        me: replica.me().member,
+        cluster_id: cluster.cluster_id.clone(),
+        seal: secret.map(Seal::new),
+        limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
+        standing: replica.subscribe(),
+        locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
+        runtime,
+    });
+    (forwarder, leading)
+}
+
+/// Answers a call of another member: it brings a client's.
+pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    let (asked, serving) = (core.clone(), core.clone());
+    let resolve = move |opened: &envelope::Opened, look: Look| {
+        let (user, real_user) = (&*opened.user, opened.real_user.as_deref());
+        match look {
+            Look::Known => asked.groups.known_caller(user, real_user, asked.moment()),
+            Look::Everywhere => Some(asked.groups.caller(user, real_user, asked.moment())),
+        }
+    };
+    let serve = move |call: Call, reply: Replier| protocols::answer(&serving, call, reply);
+    service::open(&core.forwarder, call, reply, resolve, serve);
+}

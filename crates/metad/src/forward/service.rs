@@ -1,0 +1,94 @@
+//! Where envelopes arrive.
+
+use super::{
+    envelope::{self, Opened},
+    forwarder::{Forwarder, is_elsewhere},
+};
+use crate::client_protocol::decode;
+use base::Caller;
+use proto::{
+    clover::forward::{ForwardRequestProto, ForwardResponseProto},
+    exception, protocol,
+};
+use rpc::{Answer, Call, Replier, RpcError};
+use std::sync::Arc;
+
+/// The protocols whose calls are forwarded.
+const PROTOCOLS: &[&str] =
+    &[protocol::CLIENT_NAMENODE, protocol::NAMENODE, protocol::GET_USER_MAPPINGS, protocol::ADMIN];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Only what is known already.
+    Known,
+    /// May run a command.
+    Everywhere,
+}
+
+/// Opens an envelope. `resolve` looks up who asks, `serve` answers what was in it.
+pub fn open(
+    forwarder: &Forwarder,
+    call: Call,
+    reply: Replier,
+    resolve: impl Fn(&Opened, Look) -> Option<Arc<Caller>> + Send + 'static,
+    serve: impl FnOnce(Call, Replier) + Send + 'static,
+) {
+    let Some((request, reply)) = decode::<ForwardRequestProto>(&call, reply) else { return };
+    let Some(((seal, cluster_id), runtime)) = forwarder.seal().zip(forwarder.runtime()) else {
+        let message = "this metadata server is in no group of several members";
+        return reply.error(RpcError::application(exception::ACCESS_CONTROL, message));
+    };
+    let opened = match envelope::open(seal, cluster_id, PROTOCOLS, &call, request) {
+        Ok(opened) => opened,
+        Err(error) => {
+            tracing::warn!(peer = %call.peer, %error, "refused a call that claims to be forwarded");
+            return reply.error(error);
+        }
+    };
+    let known = forwarder.is_serving().then(|| resolve(&opened, Look::Known)).flatten();
+    if let Some(caller) = known {
+        return serve(opened.into_call(caller), wrapped(forwarder.clone(), reply));
+    }
+    let forwarder = forwarder.clone();
+    drop(runtime.spawn(async move {
+        if !forwarder.will_serve().await {
+            return elsewhere(&forwarder, reply);
+        }
+        let caller = match resolve(&opened, Look::Known) {
+            Some(caller) => Some((opened, caller)),
+            None => {
+                // On a thread that nobody waits for: it may take a while.
+                let looked = move || resolve(&opened, Look::Everywhere).map(|caller| (opened, caller));
+                tokio::task::spawn_blocking(looked).await.ok().flatten()
+            }
+        };
+        if let Some((opened, caller)) = caller {
+            serve(opened.into_call(caller), wrapped(forwarder, reply));
+        }
+    }));
+}
+
+/// The way back of the inner call's answer.
+fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
+    Replier::captured(move |Answer { result, state_id }| match result {
+        Err(error) if is_elsewhere(&error) => elsewhere(&forwarder, reply),
+        Err(error) => reply.ok(&ForwardResponseProto {
+            refusal: Some(envelope::refusal_to_proto(&error)),
+            state_id,
+            ..ForwardResponseProto::default()
+        }),
+        Ok(response) => reply.ok(&ForwardResponseProto {
+            response: Some(response),
+            state_id,
+            ..ForwardResponseProto::default()
+        }),
+    })
+}
+
+fn elsewhere(forwarder: &Forwarder, reply: Replier) {
+    reply.ok(&ForwardResponseProto {
+        is_elsewhere: Some(true),
+        active: forwarder.known_active().map(|member| member.0),
+        ..ForwardResponseProto::default()
+    });
+}
