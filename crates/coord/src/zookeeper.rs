@@ -171,8 +171,16 @@ impl ZooKeeper {
         }))
     }
 
+    /// The task ends with the coordinator: the session closes when nobody uses it any more.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.as_ref().expect("the runtime lives until the end").spawn(task);
+        let mut stopped = self.stop.subscribe();
+        self.runtime.as_ref().expect("the runtime lives until the end").spawn(async move {
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+                () = task => {}
+            }
+        });
     }
 
     /// Answers `done` with what `call` says, or with `lost` if that takes too long.

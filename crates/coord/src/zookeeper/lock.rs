@@ -39,7 +39,8 @@ pub async fn keep(session: &Session, path: &str, mut wanted: watch::Receiver<Opt
             _ => Ok(()),
         };
         match done {
-            Ok(()) | Err(Error::NodeExists | Error::NoNode) => {}
+            Ok(()) | Err(Error::NodeExists) => {}
+            // `NoNode`: it has just gone, or its group is not made yet; no watch tells of that.
             Err(error) => {
                 tracing::debug!(path, %error, "the group's lock could not be written");
                 written = None;
