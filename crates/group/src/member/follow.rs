@@ -219,6 +219,11 @@ impl Member {
                 self.cut(kept, effects);
             }
         }
+        if at.id.sn < base.id.sn {
+            // Nothing here proves that the logs agree: the chain at the base would.
+            let (end, committed) = (self.end(), self.committed_point());
+            return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
+        }
         let has_fresh = !fresh.is_empty();
         for entry in fresh {
             self.push(entry, effects);

@@ -224,3 +224,24 @@ fn a_lease_of_one_ends_before_another_can_claim() {
     }
     assert!(cluster.now > end);
 }
+
+#[test]
+fn after_an_unclean_election_the_one_that_knows_more_is_renewed() {
+    let mut cluster = Cluster::new(3, 1, 1);
+    cluster.cut.insert((1, 3));
+    cluster.pass(1_000);
+    for number in 0..5 {
+        cluster.propose(1, &format!("3 lacks {number}"));
+    }
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.pass(1_000);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(1_000);
+    assert_eq!(cluster.serving(), Some(3));
+    cluster.restart(2);
+    cluster.pass(1_000);
+    assert_eq!(cluster.serving(), Some(3), "the new line goes on");
+    assert!(cluster.members[&2].needs_image || cluster.members[&2].distrust.is_some());
+    assert_eq!(cluster.view.in_sync, [store(3)]);
+}

@@ -30,7 +30,7 @@ pub(super) struct Leading {
     /// Likewise for the commit.
     pub committed_at: Moment,
     /// Complete members of the view that was claimed upon.
-    complete: Vec<MemberStore>,
+    pub complete: Vec<MemberStore>,
     takeover: Takeover,
     /// The one member that is not required and is being read to from the disk.
     pub renewing: Option<MemberId>,
@@ -289,7 +289,11 @@ impl Member {
         let leading = self.leading.as_ref().expect("this member leads");
         let epoch = leading.epoch;
         // Whoever knows more committed entries than this log holds proves that this log is not complete.
-        let ahead = leading.peers.iter().find(|(_, peer)| peer.committed.id.sn > self.end().id.sn);
+        let is_complete = |peer: &Peer| peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
+        let ahead = leading
+            .peers
+            .iter()
+            .find(|(_, peer)| is_complete(peer) && peer.committed.id.sn > self.end().id.sn);
         if let Some((member, peer)) = ahead {
             let reason = format!(
                 "member {member} knows that {} has committed, this log ends at {}",

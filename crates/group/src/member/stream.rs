@@ -101,7 +101,8 @@ impl Member {
         let Some(peer) = leading.peers.get_mut(&member) else { return };
         peer.end = Some(end);
         peer.committed = committed;
-        if has_begun && committed.id.sn > self.tail.end().id.sn {
+        let is_complete = peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
+        if has_begun && is_complete && committed.id.sn > self.tail.end().id.sn {
             let mine = self.end();
             let reason =
                 format!("member {member} knows that {committed} has committed, this log ends at {mine}");
@@ -133,10 +134,7 @@ impl Member {
     }
 
     fn go_on_from(&mut self, now: Moment, member: MemberId, after: Option<Sn>, effects: &mut Effects) {
-        let Some(after) = after else {
-            let text = format!("member {member} says that something else has committed than this log holds");
-            return self.distrust(text, effects);
-        };
+        let Some(after) = after else { return self.nothing_in_common(member, effects) };
         if let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) {
             peer.next = Next::At(Sn(after.0 + 1));
             peer.in_flight.clear();
@@ -148,6 +146,20 @@ impl Member {
             // It lacks nothing: asked to say so, since its end alone proves nothing.
             self.send_news(member, effects);
         }
+    }
+
+    /// The member holds something else for committed than this log. One that was complete when this epoch began
+    /// proves that this log is corrupt; any other is behind an unclean election, or corrupt itself.
+    fn nothing_in_common(&mut self, member: MemberId, effects: &mut Effects) {
+        let Some(leading) = &mut self.leading else { return };
+        let epoch = leading.epoch;
+        let Some(peer) = leading.peers.get_mut(&member) else { return };
+        if peer.life.is_some_and(|(life, _)| leading.complete.contains(&life)) {
+            let text = format!("member {member} says that something else has committed than this log holds");
+            return self.distrust(text, effects);
+        }
+        peer.next = Next::NeedsImage;
+        effects.messages.push((member, Message::NeedsImage { epoch }));
     }
 
     fn on_appended(&mut self, now: Moment, member: MemberId, last: Sn, effects: &mut Effects) {
