@@ -1,7 +1,8 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make interop [HADOOP=3.3.6], make conformance, make test-zookeeper, make lint, make clean-clients
+# Others: make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
+#   make test-zookeeper, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -10,10 +11,10 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: help build demo test setup-test lint conformance interop interop-slice test-zookeeper clean-clients
+.PHONY: help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice test-zookeeper clean-clients
 
 help:
-	@sed -n '1,4s/^# \{0,1\}//p' Makefile
+	@sed -n '1,5s/^# \{0,1\}//p' Makefile
 
 build:
 	$(CARGO) build --release --locked --package clover
@@ -50,6 +51,16 @@ interop: build setup-test
 interop-slice: setup-test
 	$(CARGO) build --locked --package clover
 	tests/interop/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice
+
+# Stories of faults on real processes, told to a stock client: all of them, or those that FAULTS names.
+faults-meta: build setup-test
+	tests/faults/run --clover $(BUILD)/release/clover --hadoop $(HADOOP) $(FAULTS)
+
+# A kill, a frozen active and a graceful hand-over, as CI runs them.
+faults-meta-slice: setup-test
+	$(CARGO) build --locked --package clover
+	python3 -B -m unittest discover -q -s tests/faults/checks
+	tests/faults/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice $(FAULTS)
 
 clean-clients:
 	rm -rf target/clients

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import signal
 import subprocess
 import time
 
@@ -9,6 +10,7 @@ from harness.clients import call
 from harness.cluster import toml
 from harness.report import Failure
 
+from . import conf
 from .process import Process
 from .zookeeper import ZooKeeper
 
@@ -30,6 +32,8 @@ class Member:
         self.log = cluster.directory / f"meta-{number}.log"
         self.settings = cluster.directory / f"meta-{number}.toml"
         self.process = None
+        # Whether its end is part of the story.
+        self.may_end = False
 
     @property
     def name(self):
@@ -104,6 +108,7 @@ class Cluster:
         self.members = {number: Member(self, number) for number in range(1, members + 1)}
         self.data = {f"data-{number}": None for number in range(1, data + 1)}
         self.meta_keys = meta_keys or {}
+        self.before_format = lambda: None
 
     @property
     def coordinator(self):
@@ -117,6 +122,7 @@ class Cluster:
     def start(self):
         """Formats everything, starts everything, and returns when a block can be written."""
         self.directory.mkdir(parents=True)
+        self.before_format()
         if self.zookeeper:
             self.zookeeper.start()
         for member in self.members.values():
@@ -197,22 +203,26 @@ class Cluster:
     def check_running(self):
         """A server that ended by itself is a finding: no story does that."""
         for member in self.members.values():
-            if member.process and not member.process.is_running and member.process.popen.returncode not in (-9, 0, -15):
+            if member.may_end or member.process is None or member.process.is_running:
+                continue
+            if member.process.popen.returncode not in (-signal.SIGKILL, -signal.SIGTERM, 0):
                 code = member.process.popen.returncode
                 raise Failure(f"{member.name} ended by itself with {code}:\n{member.process.tail()}")
 
     def tails(self):
         return "\n".join(f"--- {m.name}\n{m.process.tail(1500)}" for m in self.members.values() if m.process)
 
-    def admin(self, *words, member=None):
-        """`clover admin …`, asked of one member or of any."""
-        command = [self.clover, "admin", *words]
-        target = self.members[member].rpc if member else ",".join(m.rpc for m in self.members.values())
+    def admin(self, *words):
+        """`clover admin …`, asked of any member."""
+        directory = self.directory / "admin-conf"
+        if not directory.exists():
+            conf.write(self.clover, directory, [member.rpc for member in self.members.values()], "configured", {})
+        command = [self.clover, "admin", "--conf", directory, *words]
         done = subprocess.run(
-            [*map(str, command), "--fs", f"hdfs://{target}"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+            list(map(str, command)), capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
         )
         if done.returncode != 0:
-            raise Failure(f"clover admin {' '.join(words)}: {done.stderr}")
+            raise Failure(f"clover admin {' '.join(words)}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def group(self):

@@ -2,41 +2,22 @@
 
 from xml.sax.saxutils import escape
 
-PROVIDERS = {
-    "configured": "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
-    "hedging": "org.apache.hadoop.hdfs.server.namenode.ha.RequestHedgingProxyProvider",
-}
+from harness.clients import call
+
 NAMESERVICE = "clover"
 
 
-def write(directory, properties):
-    directory.mkdir(parents=True, exist_ok=True)
-    text = "".join(
+def write(clover, directory, addresses, provider, others):
+    """What `clover client-config` writes for these members, with some values of a story's own after it."""
+    words = ["--target", f"hdfs://{addresses[0]}"]
+    if len(addresses) > 1:
+        words = ["--members", ",".join(addresses), "--nameservice", NAMESERVICE, "--provider", provider]
+    call([clover, "client-config", directory, "--force", *words])
+    added = "".join(
         f"  <property><name>{escape(name)}</name><value>{escape(str(value))}</value></property>\n"
-        for name, value in properties.items()
+        for name, value in others.items()
     )
-    (directory / "hdfs-site.xml").write_text(f"<configuration>\n{text}</configuration>\n")
-    default = properties["fs.defaultFS"]
-    (directory / "core-site.xml").write_text(
-        f"<configuration><property><name>fs.defaultFS</name><value>{escape(default)}</value></property></configuration>\n"
-    )
+    site = directory / "hdfs-site.xml"
+    # Of two properties of one name the later one counts.
+    site.write_text(site.read_text().replace("</configuration>", f"{added}</configuration>"))
     return directory
-
-
-def of_group(addresses, provider="configured", **others):
-    """A nameservice of several members; a single one needs none."""
-    numbers = list(addresses)
-    properties = {"fs.defaultFS": f"hdfs://{NAMESERVICE}", "dfs.nameservices": NAMESERVICE}
-    properties[f"dfs.ha.namenodes.{NAMESERVICE}"] = ",".join(f"m{number}" for number in numbers)
-    for number in numbers:
-        properties[f"dfs.namenode.rpc-address.{NAMESERVICE}.m{number}"] = addresses[number]
-    properties[f"dfs.client.failover.proxy.provider.{NAMESERVICE}"] = PROVIDERS[provider]
-    return {**properties, **others}
-
-
-def of_cluster(clover, addresses, provider, directory, others):
-    """What `clover client-config` writes for these members, with some values replaced."""
-    others = {"dfs.client.use.datanode.hostname": "false", **others}
-    if len(addresses) == 1:
-        return {"fs.defaultFS": f"hdfs://{next(iter(addresses.values()))}", **others}
-    return of_group(addresses, provider, **others)
