@@ -23,6 +23,8 @@ struct State {
     committed: Sn,
     /// Ordered by sn. Writes arrive in order; a read that waits may come in between, seldom, and is sorted in.
     waiting: VecDeque<(Sn, Release)>,
+    /// Why nothing commits here for now: another member leads.
+    suspended: Option<String>,
     /// Why nothing will ever commit again.
     failed: Option<String>,
 }
@@ -39,6 +41,7 @@ impl CommitWatch {
         Sn(self.committed.load(Ordering::Acquire))
     }
 
+    /// The reason why nothing will ever commit here again.
     pub fn failure(&self) -> Option<String> {
         self.state.lock().failed.clone()
     }
@@ -50,7 +53,7 @@ impl CommitWatch {
             drop(state);
             return release(Ok(()));
         }
-        if let Some(reason) = state.failed.clone() {
+        if let Some(reason) = state.failed.clone().or_else(|| state.suspended.clone()) {
             drop(state);
             return release(Err(&reason));
         }
@@ -73,6 +76,23 @@ impl CommitWatch {
         }
     }
 
+    /// This member leads no more: what waits may commit or not, and whoever asks another member will know.
+    /// Until [`CommitWatch::resume`] nobody may wait.
+    pub fn suspend(&self, reason: &str) {
+        let mut state = self.state.lock();
+        state.suspended = Some(reason.to_owned());
+        let released = std::mem::take(&mut state.waiting);
+        drop(state);
+        for (_, release) in released {
+            release(Err(reason));
+        }
+    }
+
+    /// This member leads (again).
+    pub fn resume(&self) {
+        self.state.lock().suspended = None;
+    }
+
     /// The journal refuses: all that wait are told, and all that come.
     pub fn fail(&self, reason: &str) {
         let mut state = self.state.lock();
@@ -89,6 +109,27 @@ impl CommitWatch {
 mod tests {
     use super::*;
     use std::sync::{Arc, mpsc};
+
+    #[test]
+    fn a_member_that_leads_again_has_waiters_again() {
+        let watch = CommitWatch::new(Sn(5));
+        let (sender, receiver) = mpsc::channel();
+        let wait = |sn| {
+            let sender = sender.clone();
+            watch.when(Sn(sn), move |result| sender.send((sn, result.is_ok())).unwrap());
+        };
+        wait(6);
+        watch.suspend("another leads");
+        wait(7);
+        watch.advance(Sn(8));
+        wait(8);
+        watch.resume();
+        wait(9);
+        watch.advance(Sn(9));
+        let heard: Vec<_> = receiver.try_iter().collect();
+        assert_eq!(heard, [(6, false), (7, false), (8, true), (9, true)]);
+        assert_eq!(watch.failure(), None);
+    }
 
     #[test]
     fn waiters_are_released_in_order_and_only_when_committed() {

@@ -4,28 +4,27 @@
 //! them and holds none. Nothing here is held across I/O.
 
 use crate::{
+    apply,
     client_protocol::Leading,
     commit::CommitWatch,
     config::MetaConfig,
     forward::{self, Forwarder},
     groups::GroupMapping,
+    peers::Secret,
+    queue::{Attempt, Queue, Work},
     replica::Replica,
     turn::Turn,
     uncommitted::Uncommitted,
 };
 use ::blocks::BlockMap;
 use base::{CallOrigin, Caller, FsError, Moment, Sn};
-use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
+use bytes::Bytes;
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::Env;
 use namespace::{Context, Namespace, Renewals};
-use parking_lot::{Condvar, Mutex};
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc};
+use tokio::sync::watch;
 
 /// The namespace with what is known of its edits in flight.
 pub struct Tree {
@@ -33,13 +32,15 @@ pub struct Tree {
     pub uncommitted: Uncommitted,
 }
 
-/// A write waiting for its turn.
+/// A write waiting for its turn. It is dropped if this member does not serve by then.
 pub type Write = Box<dyn FnOnce(&mut Turn<'_>) + Send>;
 
 pub struct Core {
     pub env: Env,
     pub config: MetaConfig,
     pub cluster: Cluster,
+    /// What is proved to other members: the configuration's, or the cluster's own.
+    pub secret: Option<Secret>,
     /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
     tree: ShardedLock<Tree>,
     pub blocks: Arc<Mutex<BlockMap>>,
@@ -54,9 +55,11 @@ pub struct Core {
     started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
-    queue: Queue,
+    queue: Arc<Queue>,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: crate::checkpoint::Trigger,
+    /// The payload of the checkpoint that has committed last while another member led.
+    pub checkpoints: watch::Sender<Option<Bytes>>,
 }
 
 /// What this cluster is called.
@@ -66,43 +69,43 @@ pub struct Cluster {
     pub namespace_id: u32,
     pub block_pool: Arc<str>,
     pub created_ms: u64,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Mutex<VecDeque<Write>>,
-    wake: Condvar,
-    closed: AtomicBool,
+    /// What its members prove to each other that they know. A cluster made by an early version has none.
+    pub secret: Option<Secret>,
 }
 
 impl Core {
+    #[expect(clippy::too_many_arguments)]
     pub fn new(
         env: Env,
         config: MetaConfig,
         cluster: Cluster,
+        secret: Option<Secret>,
         namespace: Namespace,
         blocks: Arc<Mutex<BlockMap>>,
         replica: Replica,
         commit: Arc<CommitWatch>,
     ) -> Self {
         let now = env.clock.moment();
-        let (forwarder, leading) = forward::of(&config, &cluster, &replica, None);
+        let (forwarder, leading) =
+            forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
         Self {
             env,
             config,
             cluster,
+            secret,
             tree: ShardedLock::new(Tree { namespace, uncommitted: Uncommitted::default() }),
             blocks,
             renewals: Mutex::new(Renewals::new(now)),
             commit,
-            replica,
             groups: Arc::default(),
             forwarder,
             leading,
             started: now,
             parked: crate::client_protocol::Parked::default(),
-            queue: Queue::default(),
+            queue: replica.queue().clone(),
+            replica,
             checkpoint: crate::checkpoint::Trigger::default(),
+            checkpoints: watch::Sender::new(None),
         }
     }
 
@@ -137,13 +140,18 @@ impl Core {
 
     /// Whether another write is taken. To be asked before [`Core::write`], while the call can still be refused.
     pub fn admit(&self) -> Result<(), FsError> {
-        if self.queue.closed.load(Ordering::Acquire) {
+        if self.queue.is_closed() {
             return Err(FsError::Retry("This metadata server is stopping.".into()));
         }
         if let Some(reason) = self.commit.failure() {
             return Err(FsError::NotActive(format!("This metadata server no longer takes writes: {reason}")));
         }
-        let waiting = self.queue.waiting.lock().len();
+        if !self.replica.is_serving() {
+            return Err(FsError::NotActive(
+                "This metadata server is not the active one of its group.".into(),
+            ));
+        }
+        let waiting = self.queue.attempts_waiting();
         if waiting >= self.config.call_queue.write_count_max {
             return Err(FsError::Retry(format!(
                 "{waiting} operations are waiting already; try again in a moment."
@@ -152,78 +160,87 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a write. It runs on the writer's thread, in the order of arrival; once the server has stopped it
-    /// is dropped, and the replies it holds say so.
+    /// Queues a write. It runs on the writer's thread, in the order of arrival; once the server has stopped, or
+    /// when it does not serve by then, it is dropped, and the replies it holds say so.
     pub fn write(&self, write: Write) {
-        let mut waiting = self.queue.waiting.lock();
-        if self.queue.closed.load(Ordering::Acquire) {
-            drop(waiting);
-            return drop(write);
+        self.attempt(Box::new(move |turn| {
+            if let Some(turn) = turn {
+                write(turn);
+            }
+        }));
+    }
+
+    /// The same for one that wants to know: it gets no turn when this member does not serve by then, and
+    /// nothing has happened.
+    pub fn attempt(&self, attempt: Attempt) {
+        if let Err(Work::Attempt(attempt)) = self.queue.push(Work::Attempt(attempt)) {
+            attempt(None);
         }
-        waiting.push_back(write);
-        drop(waiting);
-        self.queue.wake.notify_one();
     }
 
     /// Runs on the writer's thread until [`Core::close`].
     pub fn run_writer(self: &Arc<Self>) {
         let mut batch = VecDeque::new();
-        while self.next_batch(&mut batch) {
-            self.replica.wait_for_room();
+        while self.queue.take(&mut batch) {
             self.run_batch(&mut batch);
         }
     }
 
     pub fn close(&self) {
-        // Under the queue's lock: what was pushed before is still run, what comes later is dropped.
-        let waiting = self.queue.waiting.lock();
-        self.queue.closed.store(true, Ordering::Release);
-        drop(waiting);
-        self.queue.wake.notify_all();
+        self.queue.close();
     }
 
-    /// False at the end: the queue is closed and empty.
-    fn next_batch(&self, batch: &mut VecDeque<Write>) -> bool {
-        let mut waiting = self.queue.waiting.lock();
-        loop {
-            if !waiting.is_empty() {
-                std::mem::swap(&mut *waiting, batch);
-                return true;
-            }
-            if self.queue.closed.load(Ordering::Acquire) {
-                return false;
-            }
-            self.queue.wake.wait(&mut waiting);
-        }
-    }
-
-    /// Runs what waits in turns of a millisecond at most, so that readers get in between.
-    fn run_batch(self: &Arc<Self>, batch: &mut VecDeque<Write>) {
-        while !batch.is_empty() {
-            let began = self.moment();
-            let finished = {
-                let mut tree = self.tree.write().expect("the namespace was left whole by its last writer");
-                tree.uncommitted.forget_committed(self.commit.committed());
-                let mut turn = Turn::begin(self, &mut tree, began);
-                while let Some(write) = batch.pop_front() {
-                    write(&mut turn);
-                    if self.moment().ns - began.ns > TURN_NS_MAX {
-                        break;
-                    }
+    /// Does what waits, in its order.
+    fn run_batch(self: &Arc<Self>, batch: &mut VecDeque<Work>) {
+        while let Some(work) = batch.front() {
+            match work {
+                Work::Attempt(_) if self.replica.is_serving() => {
+                    self.replica.wait_for_room();
+                    self.run_turn(batch);
                 }
-                turn.clean_up_orphans();
-                turn.finish()
-            };
-            // The lock is free again; replies that need not wait go out here.
-            for (sn, release) in finished.releases {
-                self.commit.when(sn, release);
-            }
-            if finished.orphans_left {
-                // Behind those who came meanwhile: a large delete does not stop anyone.
-                batch.extend(self.queue.waiting.lock().drain(..));
-                batch.push_back(Box::new(|_| {}));
+                _ => match batch.pop_front().expect("looked at above") {
+                    Work::Attempt(attempt) => attempt(None),
+                    Work::Follow(followed) => apply::follow(self, followed),
+                    Work::Between(run) => run(),
+                },
             }
         }
+    }
+
+    /// Runs attempts for a millisecond at most, so that readers get in between.
+    fn run_turn(self: &Arc<Self>, batch: &mut VecDeque<Work>) {
+        let began = self.moment();
+        let finished = {
+            let mut tree = self.tree_mut();
+            tree.uncommitted.forget_committed(self.commit.committed());
+            let mut turn = Turn::begin(self, &mut tree, began);
+            while let Some(Work::Attempt(_)) = batch.front() {
+                let Some(Work::Attempt(attempt)) = batch.pop_front() else { unreachable!("looked at above") };
+                attempt(Some(&mut turn));
+                if self.moment().ns - began.ns > TURN_NS_MAX {
+                    break;
+                }
+            }
+            turn.clean_up_orphans();
+            turn.finish()
+        };
+        // The lock is free again; replies that need not wait go out here.
+        for (sn, release) in finished.releases {
+            self.commit.when(sn, release);
+        }
+        for (_, release) in finished.unreleased {
+            release(Err("this member was deposed before the operation reached the log"));
+        }
+        if finished.orphans_left {
+            // Behind those who came meanwhile: a large delete does not stop anyone.
+            self.queue.take_more(batch);
+            batch.push_back(Work::Attempt(Box::new(|_| {})));
+        }
+    }
+
+    /// For the writer, and no longer than a turn.
+    pub fn tree_mut(&self) -> ShardedLockWriteGuard<'_, Tree> {
+        self.tree.write().expect("the namespace was left whole by its last writer")
     }
 }
 
@@ -231,10 +248,12 @@ impl Core {
 const SETTLING_MS: u64 = 30_000;
 
 /// How long one turn may keep readers waiting.
-const TURN_NS_MAX: u64 = 1_000_000;
+pub const TURN_NS_MAX: u64 = 1_000_000;
 
 /// What a turn leaves to be done once the namespace is unlocked.
 pub struct Finished {
     pub releases: Vec<(Sn, crate::turn::Release)>,
+    /// Of what never reached the log.
+    pub unreleased: Vec<(Sn, crate::turn::Release)>,
     pub orphans_left: bool,
 }

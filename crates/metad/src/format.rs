@@ -1,7 +1,6 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{Epoch, GroupId, GroupView, MemberId, MemberStore};
-use coord::Coordinator;
+use base::{GroupId, GroupView, MemberId, MemberStore};
 use env::{Env, OpenMode};
 use std::{
     collections::BTreeMap,
@@ -11,13 +10,17 @@ use std::{
 };
 use thiserror::Error;
 
-use crate::{config::GroupConfig, core::Cluster};
+use crate::{
+    config::{CoordinatorConfig, GroupConfig},
+    core::Cluster,
+    peers::Secret,
+    recover,
+};
 
 /// The one group that there is so far.
 pub const GROUP: GroupId = GroupId(1);
-/// Its one member.
-pub const MEMBER: MemberId = MemberId(1);
 
+const SECRET_BYTES: usize = 32;
 const CLUSTER_FILE: &str = "CLUSTER";
 const STORE_DIRECTORY: &str = "group-1";
 const COORDINATOR_DIRECTORY: &str = "coordinator";
@@ -52,12 +55,22 @@ pub enum FormatError {
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Journal(#[from] journal::FormatError),
-    #[error("the coordinator's directory could not be made")]
+    #[error("the coordinator could not be opened")]
     OpenCoordinator(#[from] coord::OpenError),
-    #[error("the coordinator refused the group's first view: {0}")]
+    #[error("the coordinator refused the new cluster: {0}; is there one already?")]
     Coordinator(#[from] coord::ChangeError),
-    #[error("groups of several members are not built yet")]
-    NotBuilt,
+    #[error("the coordinator could not be read")]
+    ReadCoordinator(#[from] coord::ReadError),
+    #[error("the new store could not be prepared")]
+    Store(#[from] journal::OpenError),
+    #[error("the coordinator knows of no cluster; make it with `clover meta format` on the first member")]
+    NoCluster,
+    #[error("what the coordinator says of the cluster cannot be understood: {0}")]
+    ClusterText(String),
+    #[error("member {member} is not in the list of the group's members")]
+    NotAMember { member: MemberId },
+    #[error("a group of {members} members needs a coordinator that all of them reach; name one")]
+    NeedsCoordinator { members: usize },
 }
 
 /// Why a name directory could not be read.
@@ -80,33 +93,37 @@ pub fn format(
     address: IpAddr,
     group: &GroupConfig,
 ) -> Result<Cluster, FormatError> {
-    if group.members != [MEMBER] {
-        return Err(FormatError::NotBuilt);
-    }
     let layout = Layout::of(name_directory);
     let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
-    env.disk.create_directory(name_directory).map_err(io)?;
-    let found = env.disk.list(name_directory).map_err(io)?;
-    if !found.is_empty() {
-        return Err(FormatError::NotEmpty {
-            directory: name_directory.to_owned(),
-            found: found.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
-        });
+    refuse_if_not_empty(env, name_directory)?;
+    if !group.members.contains(&group.member) {
+        return Err(FormatError::NotAMember { member: group.member });
+    }
+    if matches!(group.coordinator, CoordinatorConfig::Embedded) && group.members.len() > 1 {
+        return Err(FormatError::NeedsCoordinator { members: group.members.len() });
     }
 
     let now = env.clock.timestamp().ms;
+    let mut secret = [0; SECRET_BYTES];
+    env.random.fill(&mut secret);
     let cluster = Cluster {
         cluster_id: cluster_id.unwrap_or_else(|| format!("CID-{}", random_uuid(env))),
         // Hadoop keeps it in a signed 32-bit number and takes 0 for "not formatted".
         namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
+        secret: Secret::new(hex(&secret).as_bytes()),
     };
-    let identity = journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member: MEMBER };
-    journal::format(env, &layout.store, &identity)?;
-    let coordinator = coord::Embedded::open(env, &layout.coordinator)?;
-    let first = MemberStore { member: MEMBER, generation: 0 };
-    let view = GroupView { epoch: Epoch(0), ..GroupView::new(&[first], 1) };
+    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
+    // Before the view: whoever finds one finds the other.
+    coord::wait(|done| coordinator.create_cluster(text_of(&cluster).into_bytes(), done))?;
+    let first = MemberStore { member: group.member, generation: 0 };
+    let mut members = group.members.clone();
+    members.sort();
+    members.dedup();
+    let in_sync_min = group.in_sync_min.unwrap_or(members.len().min(2) as u32);
+    let view = GroupView { members, ..GroupView::new(&[first], in_sync_min) };
     coord::wait(|done| coordinator.create(GROUP, view, done))?;
     // Last: a directory with this file is whole.
     write_cluster(env, &layout, &cluster).map_err(io)?;
@@ -116,8 +133,61 @@ pub fn format(
 /// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
 /// is called is read from the coordinator. The member starts as a junior and is renewed by the others.
 pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
-    let _ = (env, name_directory, group);
-    Err(FormatError::NotBuilt)
+    let layout = Layout::of(name_directory);
+    let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
+    refuse_if_not_empty(env, name_directory)?;
+    if matches!(group.coordinator, CoordinatorConfig::Embedded) {
+        return Err(FormatError::NeedsCoordinator { members: 2 });
+    }
+    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
+    let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
+    let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+    let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
+    let view = coord::wait(|done| coordinator.read(GROUP, done))?.ok_or(FormatError::NoCluster)?.view;
+    // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
+    let stores = view.in_sync.iter().chain(&view.exiles).copied();
+    let known = stores.chain(records.iter().map(|record| record.life.store));
+    let before = known.filter(|store| store.member == group.member).map(|store| store.generation).max();
+
+    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+    if let Some(before) = before {
+        let reason = "the store that this member had before is lost";
+        while journal::distrust(env, &layout.store, reason)? <= before {}
+    }
+    write_cluster(env, &layout, &cluster).map_err(io)?;
+    Ok(cluster)
+}
+
+fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity {
+    journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member }
+}
+
+fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatError> {
+    let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
+    env.disk.create_directory(name_directory).map_err(io)?;
+    let found = env.disk.list(name_directory).map_err(io)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(FormatError::NotEmpty {
+        directory: name_directory.to_owned(),
+        found: found.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// What is proved to other members: the file's content, or what was drawn when the cluster was made. An error
+/// names the file and what is wrong with it.
+pub fn secret(file: Option<&Path>, cluster: &Cluster) -> Result<Option<Secret>, (PathBuf, String)> {
+    let Some(path) = file else { return Ok(cluster.secret.clone()) };
+    let fail = |what: String| Err((path.to_owned(), what));
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return fail(format!("the members' secret cannot be read: {error}")),
+    };
+    match Secret::new(bytes.trim_ascii()) {
+        Some(secret) => Ok(Some(secret)),
+        None => fail(format!("the members' secret has less than {} bytes", Secret::BYTES_MIN)),
+    }
 }
 
 fn random_uuid(env: &Env) -> uuid::Uuid {
@@ -126,12 +196,24 @@ fn random_uuid(env: &Env) -> uuid::Uuid {
     uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A file of `key=value` lines, as Hadoop's VERSION is.
-fn write_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
-    let text = format!(
+fn text_of(cluster: &Cluster) -> String {
+    let mut text = format!(
         "layout=1\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
         cluster.cluster_id, cluster.namespace_id, cluster.block_pool, cluster.created_ms
     );
+    if let Some(secret) = cluster.secret.as_ref().and_then(Secret::as_text) {
+        text.push_str(&format!("memberSecret={secret}\n"));
+    }
+    text
+}
+
+fn write_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
+    let text = text_of(cluster);
     let temporary = layout.cluster.with_extension("tmp");
     let file = env.disk.open(&temporary, OpenMode::CreateOrTruncate)?;
     file.write_at(text.as_bytes(), 0)?;
@@ -148,10 +230,8 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
     if !env.disk.exists(&path).map_err(io)? {
         return Err(ClusterError::Missing(name_directory.to_owned()));
     }
-    let file = env.disk.open(&path, OpenMode::Read).map_err(io)?;
     // Nobody's cluster file is larger; what is longer is cut and then refused.
-    let mut bytes = vec![0; file.length().map_err(io)?.min(4096) as usize];
-    env::disk::read_exact_at(&*file, &mut bytes, 0).map_err(io)?;
+    let bytes = recover::read_small(env, &path).map_err(io)?;
     parse_cluster(&String::from_utf8_lossy(&bytes))
         .map_err(|what| ClusterError::Malformed { path: path.clone(), what })
 }
@@ -171,6 +251,10 @@ fn parse_cluster(text: &str) -> Result<Cluster, String> {
             .map_err(|_| "namespaceID is too large".to_owned())?,
         block_pool: get("blockpoolID")?.into(),
         created_ms: number("cTime")?,
+        secret: match values.get("memberSecret") {
+            None => None,
+            Some(text) => Some(Secret::new(text.as_bytes()).ok_or("memberSecret is too short")?),
+        },
     })
 }
 

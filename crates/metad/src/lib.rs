@@ -7,6 +7,7 @@
 //! Start with [`MetaServer::start`], then `core.rs` and `turn.rs`.
 
 mod admin_protocol;
+mod apply;
 mod background;
 mod checkpoint;
 mod client_protocol;
@@ -20,7 +21,10 @@ mod groups;
 mod ha_protocol;
 mod metrics;
 mod namenode_protocol;
+pub mod peers;
 mod protocols;
+mod queue;
+mod recover;
 mod replica;
 mod run;
 mod server;
@@ -30,6 +34,7 @@ mod uncommitted;
 pub use crate::core::Cluster;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
 pub use format::{ClusterError, FormatError, format, join, read_cluster};
+pub use recover::RecoverError;
 pub use replica::{Replica, Standing};
 pub use run::{Ended, RunError, run};
 pub use server::{MetaServer, StartError};

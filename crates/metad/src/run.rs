@@ -2,7 +2,7 @@
 
 use crate::{MetaConfig, MetaServer, StartError};
 use env::Env;
-use std::future::Future;
+use std::{future::Future, time::Duration};
 use thiserror::Error;
 
 /// Why a running server can go on no longer.
@@ -32,7 +32,11 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let mut stop = std::pin::pin!(stop);
     loop {
-        let server = MetaServer::start(env.clone(), config.clone()).await?;
+        let server = tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            server = start(&env, &config) => server?,
+        };
         started(&server);
         tokio::select! {
             biased;
@@ -47,6 +51,21 @@ pub async fn run(
                 server.shutdown().await;
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Waits for the server before to let go of its store: a call may still be on its way out of it.
+async fn start(env: &Env, config: &MetaConfig) -> Result<MetaServer, StartError> {
+    const TRIES: u32 = 200;
+    let mut tries = 0;
+    loop {
+        match MetaServer::start(env.clone(), config.clone()).await {
+            Err(error) if error.is_in_use() && tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            answer => return answer,
         }
     }
 }

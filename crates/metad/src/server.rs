@@ -4,21 +4,17 @@ use crate::{
     background, checkpoint,
     config::MetaConfig,
     core::Core,
-    datanodes,
-    format::{self, ClusterError, Layout},
+    datanodes, format,
+    peers::{Identity, Peers},
     protocols::Protocols,
-    replica::{ClaimError, Replica},
+    recover::{self, RecoverError, Recovered},
+    replica::Replica,
     run::Ended,
 };
-use ::blocks::{BlockMap, BlockState};
-use base::{EntryKind, MemberStore, TxId};
-use coord::Coordinator;
+use base::{MemberId, MemberLife};
+use coord::{ChangeError, MemberRecord};
 use env::Env;
-use group::{EpochStart, Restored};
-use namespace::{Edit, Namespace};
-use parking_lot::Mutex;
 use std::{
-    error::Error as StdError,
     io,
     net::SocketAddr,
     sync::{
@@ -26,27 +22,31 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    #[error("the metadata store could not be opened")]
-    Open(#[from] journal::OpenError),
-    #[error("the metadata store could not be read back")]
-    Recover(#[from] journal::RecoverError),
-    #[error("the store in {directory} belongs to cluster {found}, the directory to {expected}")]
-    AnotherCluster { directory: String, found: String, expected: String },
-    #[error("the coordinator's directory could not be opened")]
-    Coordinator(#[from] coord::OpenError),
-    #[error(transparent)]
-    Claim(#[from] ClaimError),
+    Recover(#[from] RecoverError),
+    #[error("the member cannot be told to the others: {0}")]
+    Coordinator(#[from] ChangeError),
+    #[error("this member cannot lead: {0}")]
+    CannotLead(String),
     #[error("the RPC address {address} could not be bound")]
     Rpc { address: SocketAddr, source: io::Error },
     #[error("the HTTP address {address} could not be bound")]
     Http { address: SocketAddr, source: io::Error },
+    #[error("the address {address} for other members could not be bound")]
+    Peers { address: SocketAddr, source: io::Error },
+}
+
+impl StartError {
+    /// The server that ran before in this process has not let go of its store yet.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self, Self::Recover(RecoverError::Open(journal::OpenError::InUse { .. })))
+    }
 }
 
 /// A running metadata server.
@@ -61,13 +61,13 @@ pub struct MetaServer {
 }
 
 impl MetaServer {
-    /// Recovers what the directory holds, claims the group and serves. The calling thread blocks while the
-    /// image and the journal are read.
+    /// Recovers what the directory holds, opens the ports and takes part in the group. A group of one serves
+    /// when this returns; a member of several may follow for as long as it lives, and passes calls on.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
-        let starting = env.clone();
-        let core = tokio::task::spawn_blocking(move || recover(starting, config))
+        let recovered = tokio::task::spawn_blocking(move || recover::recover(env, config))
             .await
             .expect("recovery does not panic")?;
+        let Recovered { core, life, member_count, records } = recovered;
 
         let stop = Arc::new(AtomicBool::new(false));
         let writer = spawn("meta-writer", {
@@ -105,8 +105,86 @@ impl MetaServer {
             Ok(tokio::task::block_in_place(|| resolver.groups.caller(user, real_user, resolver.moment())))
         }));
         let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
-        tracing::info!(rpc = %rpc.local_addr(), cluster = core.cluster.cluster_id, "metadata server serves");
-        Ok(Self { core, datanodes, rpc, web, stop, threads, writer })
+        let server = Self { core, datanodes, rpc, web, stop, threads, writer };
+        match server.join_group(life, member_count, records).await {
+            Ok(()) => {
+                let (rpc, cluster) = (server.rpc_address(), &server.core.cluster.cluster_id);
+                tracing::info!(%rpc, cluster, member = %life.store.member, "metadata server runs");
+                Ok(server)
+            }
+            Err(error) => {
+                server.shutdown().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// All ports are open: others may hear where, and this member may claim.
+    async fn join_group(
+        &self,
+        life: MemberLife,
+        member_count: usize,
+        mut records: Vec<MemberRecord>,
+    ) -> Result<(), StartError> {
+        let core = &self.core;
+        let peers = self.open_peers(life)?;
+        let mine = self.record(life, peers.as_ref());
+        records.retain(|record| record.life.store.member != life.store.member);
+        records.push(mine.clone());
+        let coordinator = core.replica.coordinator().clone();
+        tokio::task::spawn_blocking(move || tell(&*coordinator, &mine))
+            .await
+            .expect("the coordinator does not panic")?;
+        core.replica.start(peers, records);
+        if member_count > 1 {
+            return Ok(());
+        }
+        let (mut standing, mut ended) = (core.replica.subscribe(), core.replica.ended());
+        tokio::select! {
+            biased;
+            _ = standing.wait_for(|standing| standing.is_serving()) => Ok(()),
+            ended = ended.wait_for(Option::is_some) => {
+                let ended = ended.ok().and_then(|ended| ended.clone());
+                Err(StartError::CannotLead(match ended {
+                    Some(Ended::Failed(reason) | Ended::Restart(reason)) => reason,
+                    None => "it has stopped".into(),
+                }))
+            }
+        }
+    }
+
+    fn open_peers(&self, life: MemberLife) -> Result<Option<Peers>, StartError> {
+        let core = &self.core;
+        let (Some(address), Some(secret)) = (core.config.group.peer_address, core.secret.clone()) else {
+            return Ok(None);
+        };
+        let identity = Identity {
+            cluster_id: core.cluster.cluster_id.clone(),
+            group: format::GROUP,
+            store: life.store,
+            boot: life.boot,
+        };
+        Peers::start(core.env.clone(), identity, secret, address, core.replica.hear())
+            .map(Some)
+            .map_err(|source| StartError::Peers { address, source })
+    }
+
+    /// What this member tells the others of itself.
+    fn record(&self, life: MemberLife, peers: Option<&Peers>) -> MemberRecord {
+        let advertised = self.core.config.group.advertised.clone();
+        let or = |told: Option<String>, bound: Option<SocketAddr>| {
+            told.or(bound.map(|address| address.to_string())).unwrap_or_default()
+        };
+        MemberRecord {
+            life,
+            peer_address: or(advertised.peer, peers.map(Peers::local_addr)),
+            rpc_address: or(advertised.rpc, Some(self.rpc_address())),
+            http_address: or(advertised.http, self.http_address()),
+        }
+    }
+
+    pub fn member(&self) -> MemberId {
+        self.core.replica.me().member
     }
 
     pub fn rpc_address(&self) -> SocketAddr {
@@ -132,7 +210,17 @@ impl MetaServer {
 
     /// Resolves when this server cannot go on.
     pub async fn ended(&self) -> Ended {
-        Ended::Failed(self.failed().await)
+        let mut ended = self.core.replica.ended();
+        match ended.wait_for(Option::is_some).await {
+            Ok(ended) => ended.clone().expect("waited for"),
+            Err(_) => Ended::Failed("the replica is gone".into()),
+        }
+    }
+
+    /// Resolves when the process had better end: the reason.
+    pub async fn failed(&self) -> String {
+        let (Ended::Failed(reason) | Ended::Restart(reason)) = self.ended().await;
+        reason
     }
 
     /// This server's membership in its group.
@@ -140,14 +228,10 @@ impl MetaServer {
         &self.core.replica
     }
 
-    /// Resolves when the journal has failed and the process had better end: the reason.
-    pub async fn failed(&self) -> String {
-        loop {
-            if let Some(reason) = self.core.commit.failure() {
-                return reason;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+    /// Resolves with the namespace's digest and the last entry in it.
+    pub fn digest(&self) -> (base::TxId, u64) {
+        let tree = self.core.tree();
+        (tree.namespace.applied(), tree.namespace.digest())
     }
 
     /// Takes no more calls, finishes those that have begun, closes the journal.
@@ -158,6 +242,7 @@ impl MetaServer {
             web.shutdown().await;
         }
         self.stop.store(true, Ordering::Release);
+        self.core.replica.stop();
         self.core.checkpoint.close();
         self.core.close();
         let (core, threads, writer) = (self.core, self.threads, self.writer);
@@ -171,7 +256,7 @@ impl MetaServer {
         .await;
         match ended {
             Ok(Ok(())) => tracing::info!("metadata server stopped"),
-            Ok(Err(error)) => tracing::error!(%error, "the journal could not be closed cleanly"),
+            Ok(Err(error)) => tracing::warn!(%error, "the journal was not closed cleanly"),
             Err(error) => tracing::error!(%error, "stopping failed"),
         }
     }
@@ -181,120 +266,18 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")
 }
 
-/// Image, then journal, then the claim; nothing is served before the claim's first entry has committed.
-fn recover(env: Env, config: MetaConfig) -> Result<Arc<Core>, StartError> {
-    let began = env.clock.moment();
-    let cluster = format::read_cluster(&env, &config.name_directory)?;
-    let layout = Layout::of(&config.name_directory);
-    let mut recovery = journal::open(&env, &layout.store, journal::Settings::default())?;
-    let state = recovery.state().clone();
-    if state.identity.cluster_id != cluster.cluster_id {
-        return Err(StartError::AnotherCluster {
-            directory: layout.store.display().to_string(),
-            found: state.identity.cluster_id,
-            expected: cluster.cluster_id,
-        });
-    }
-
-    let seed = env.random.next_u64();
-    let image = recovery.load_image(|reader| {
-        let size = reader.file_bytes();
-        checkpoint::read(seed, reader, size)
-    })?;
-    let mut namespace = match image {
-        Some((at, namespace)) => {
-            tracing::info!(%at, files = namespace.counts().files, "image read");
-            namespace
+/// Writes the member's record, again while nobody knows whether it was written.
+fn tell(coordinator: &dyn coord::Coordinator, record: &MemberRecord) -> Result<(), ChangeError> {
+    const TRIES: u32 = 60;
+    let mut tries = 0;
+    loop {
+        match coord::wait(|done| coordinator.write_member(format::GROUP, record.clone(), done)) {
+            Err(ChangeError::Unknown { reason }) if tries < TRIES => {
+                tries += 1;
+                tracing::warn!(reason, "the coordinator has not taken this member's record yet");
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            answer => return answer,
         }
-        None => {
-            let access = &config.limits.access;
-            // The root has the time of the cluster, so that every member starts from the same tree.
-            let created = base::Timestamp::from_ms(cluster.created_ms);
-            Namespace::new(seed, &access.superuser, &access.supergroup, created)
-        }
-    };
-    let (journal, recovered) = recovery.replay(|entry| replay_entry(&mut namespace, &entry))?;
-    for entry in &recovered.tail {
-        replay_entry(&mut namespace, entry).map_err(|source| journal::RecoverError::Apply {
-            file: layout.store.clone(),
-            offset: 0,
-            id: entry.id,
-            source,
-        })?;
     }
-    for finding in &recovered.findings {
-        tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
-    }
-
-    let coordinator = coord::Embedded::open(&env, &layout.coordinator)?;
-    // Alone in its group, a member has committed whatever is durable on it.
-    let commit = Arc::new(crate::commit::CommitWatch::new(recovered.end.id.sn));
-    let replica = Replica::new(
-        env.clone(),
-        format::GROUP,
-        MemberStore { member: state.identity.member, generation: state.generation },
-        Restored {
-            promised: state.promised,
-            end: recovered.end,
-            known_commit: state.known_commit,
-            boot: journal.state().boot,
-        },
-        journal,
-        Arc::new(coordinator) as Arc<dyn Coordinator>,
-        commit.clone(),
-    );
-    let epoch = replica.claim()?;
-    let steps = group::IdSteps::default();
-    let at = replica.end().id;
-    namespace.start_epoch(at, steps.inode, steps.block, steps.generation_stamp);
-
-    let blocks = load_blocks(&env, &config, &namespace);
-    tracing::info!(
-        %epoch,
-        replayed = recovered.replayed,
-        files = namespace.counts().files,
-        took_ms = env.clock.moment().ms_since(began),
-        "namespace recovered"
-    );
-    Ok(Arc::new(Core::new(env, config, cluster, namespace, blocks, replica, commit)))
-}
-
-/// One entry of the journal, as every member applies it.
-fn replay_entry(
-    namespace: &mut Namespace,
-    entry: &base::Entry,
-) -> Result<(), Box<dyn StdError + Send + Sync>> {
-    let at: TxId = entry.id;
-    match entry.kind {
-        EntryKind::Operation => {
-            let edit = Edit::decode(&entry.payload)?;
-            namespace.apply(at, &edit);
-        }
-        EntryKind::EpochStart => {
-            let start =
-                EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
-            let steps = start.id_steps;
-            namespace.start_epoch(at, steps.inode, steps.block, steps.generation_stamp);
-        }
-        EntryKind::Checkpoint => namespace.skip_to(at),
-    }
-    Ok(())
-}
-
-/// The block map, told of every block; where they are the data servers will say.
-fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mutex<BlockMap>> {
-    let now = env.clock.moment();
-    let mut settings = config.blocks.clone();
-    settings.racks.extend(config.racks.iter().cloned());
-    let mut blocks = BlockMap::new(settings, env.random.next_u64(), now);
-    blocks.reserve(namespace.counts().blocks as usize);
-    let (id, stamp) = namespace.last_allocated();
-    blocks.set_last_allocated(id, stamp);
-    namespace.for_each_block(&mut |block, inode, replication, committed| {
-        let state = if committed { BlockState::Complete } else { BlockState::UnderConstruction };
-        blocks.add_block(block, inode, replication, state, &[], now);
-    });
-    blocks.activate(now);
-    blocks.set_commanding(true, now);
-    Arc::new(Mutex::new(blocks))
 }

@@ -6,6 +6,7 @@ use base::{
     Block, CallOrigin, Caller, EntryKind, Epoch, FsError, InodeId, LogPoint, Moment, Sn, Timestamp, TxId,
 };
 use bytes::Bytes;
+use group::Proposal;
 use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals};
 use std::sync::Arc;
 
@@ -165,17 +166,27 @@ impl<'a> Turn<'a> {
         self.at_the_end.push(look);
     }
 
+    /// Appends what another member suggests.
+    pub fn append_suggested(&mut self, proposal: Proposal) {
+        match proposal.kind {
+            EntryKind::Checkpoint => self.append_checkpoint(proposal.payload, |_| {}),
+            kind => tracing::error!(?kind, "only checkpoints may be suggested; this is dropped"),
+        }
+    }
+
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
     pub fn finish(self) -> Finished {
-        self.core.replica.propose(self.entries);
+        let Some(end) = self.core.replica.propose(self.entries) else {
+            // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server.
+            return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
+        };
         if !self.at_the_end.is_empty() {
-            let end = self.core.replica.end();
             assert_eq!(end.id.sn, self.tree.namespace.applied().sn, "the log and the tree went apart");
             for look in self.at_the_end {
                 look(&self.tree.namespace, end);
             }
         }
-        Finished { releases: self.releases, orphans_left: self.orphans_left }
+        Finished { releases: self.releases, unreleased: Vec::new(), orphans_left: self.orphans_left }
     }
 }
 

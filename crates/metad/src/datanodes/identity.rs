@@ -123,6 +123,7 @@ mod tests {
             namespace_id: 42,
             block_pool: "BP-1-127.0.0.1-5".into(),
             created_ms: 5,
+            secret: None,
         }
     }
 

@@ -1,0 +1,82 @@
+//! What the group has decided, applied to the namespace: the same code for recovery, for a standby, and for
+//! what a new active has inherited.
+
+use crate::{
+    core::{Core, TURN_NS_MAX},
+    replica::Followed,
+    turn::tell_blocks,
+};
+use base::{Entry, EntryKind, TxId};
+use group::{EpochStart, Role};
+use namespace::{BlockChange, Edit, Namespace, Renewals};
+use std::{error::Error as StdError, sync::Arc};
+
+pub type ApplyError = Box<dyn StdError + Send + Sync>;
+
+/// One entry of the journal, as every member applies it. Returns what it changed of blocks.
+pub fn entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange>, ApplyError> {
+    let at: TxId = entry.id;
+    let expected = namespace.applied().sn.0 + 1;
+    if at.sn.0 != expected {
+        return Err(format!("entry {at} is to be applied where {expected} is the next").into());
+    }
+    match entry.kind {
+        EntryKind::Operation => {
+            let edit = Edit::decode(&entry.payload)?;
+            return Ok(namespace.apply(at, &edit).block_changes);
+        }
+        EntryKind::EpochStart => {
+            let start =
+                EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
+            let steps = start.id_steps;
+            namespace.start_epoch(at, steps.inode, steps.block, steps.generation_stamp);
+        }
+        EntryKind::Checkpoint => namespace.skip_to(at),
+    }
+    Ok(Vec::new())
+}
+
+/// On the writer's thread: applies, then lets the commit be known, then the role.
+pub fn follow(core: &Arc<Core>, followed: Followed) {
+    let mut entries = followed.apply.iter().peekable();
+    while entries.peek().is_some() {
+        let began = core.moment();
+        let mut tree = core.tree_mut();
+        for next in entries.by_ref() {
+            let changes = match entry(&mut tree.namespace, next) {
+                Ok(changes) => changes,
+                // Every member is given this entry: to go on without it would be to go apart.
+                Err(error) => panic!("committed entry {} cannot be applied: {error}", next.id),
+            };
+            if !changes.is_empty() {
+                tell_blocks(&mut core.blocks.lock(), &changes, &[], began);
+            }
+            if core.moment().ns - began.ns > TURN_NS_MAX {
+                break;
+            }
+        }
+    }
+    for entry in &followed.apply {
+        if entry.kind == EntryKind::Checkpoint {
+            core.checkpoints.send_replace(Some(entry.payload.clone()));
+        }
+    }
+    if let Some(sn) = followed.committed {
+        core.replica.committed(sn);
+    }
+    if let Some(role) = followed.role {
+        if matches!(role, Role::Serving { .. }) {
+            take_over(core);
+        } else {
+            core.blocks.lock().set_commanding(false, core.moment());
+        }
+        core.replica.publish(role);
+    }
+}
+
+/// Soft state that only the active has begins now: every writer has all of its time again.
+fn take_over(core: &Core) {
+    let now = core.moment();
+    *core.renewals.lock() = Renewals::new(now);
+    core.blocks.lock().set_commanding(true, now);
+}

@@ -1,0 +1,107 @@
+use super::*;
+use proptest::{collection::vec, prelude::*};
+
+fn point() -> impl Strategy<Value = LogPoint> {
+    (0..=EPOCH_MAX, any::<u64>(), any::<u64>()).prop_map(|(epoch, sn, chain)| LogPoint {
+        id: TxId { epoch: Epoch(epoch), sn: Sn(sn) },
+        chain: Chain(chain),
+    })
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    (point(), 1..=3u8, vec(any::<u8>(), 0..40)).prop_map(|(point, kind, payload)| Entry {
+        id: point.id,
+        kind: EntryKind::from_number(kind).unwrap(),
+        previous_chain: point.chain,
+        payload: payload.into(),
+    })
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let epoch = || (0..=EPOCH_MAX).prop_map(Epoch);
+    let sn = || any::<u64>().prop_map(Sn);
+    prop_oneof![
+        (epoch(), point(), vec(entry(), 0..5), sn()).prop_map(|(epoch, previous, entries, committed)| {
+            Message::Append(Append { epoch, previous, entries, committed })
+        }),
+        (epoch(), sn()).prop_map(|(epoch, last)| Message::Appended { epoch, last }),
+        (epoch(), point(), point()).prop_map(|(epoch, end, committed)| Message::Mismatch {
+            epoch,
+            end,
+            committed
+        }),
+        epoch().prop_map(|promised| Message::Fenced { promised }),
+        epoch().prop_map(|epoch| Message::NewEpoch { epoch }),
+        (epoch(), point(), point(), any::<bool>()).prop_map(|(epoch, end, committed, is_suspect)| {
+            Message::Promised { epoch, end, committed, is_suspect }
+        }),
+        (epoch(), any::<u64>(), sn(), any::<u64>()).prop_map(|(epoch, round, committed, lease_ms)| {
+            Message::Beacon { epoch, round, committed, lease_ms }
+        }),
+        (epoch(), any::<u64>(), any::<bool>(), point(), point()).prop_map(
+            |(epoch, round, is_granted, end, committed)| {
+                Message::Grant { epoch, round, is_granted, end, committed }
+            }
+        ),
+        (point(), any::<u32>()).prop_map(|(after, bytes_max)| Message::Fetch { after, bytes_max }),
+        (point(), vec(entry(), 0..5), sn()).prop_map(|(previous, entries, committed)| Message::Fetched {
+            previous,
+            entries,
+            committed
+        }),
+        (point(), point(), any::<bool>()).prop_map(|(after, committed, is_gone)| Message::FetchFailed {
+            after,
+            committed,
+            is_gone
+        }),
+        epoch().prop_map(|epoch| Message::NeedsImage { epoch }),
+        epoch().prop_map(|epoch| Message::PreVote { epoch }),
+        (epoch(), any::<bool>(), point()).prop_map(|(epoch, holds_grant, end)| Message::PreVoted {
+            epoch,
+            holds_grant,
+            end
+        }),
+        (epoch(), point()).prop_map(|(epoch, end)| Message::HandOver { epoch, end }),
+        (epoch(), 1..=3u8, vec(any::<u8>(), 0..40)).prop_map(|(epoch, kind, payload)| {
+            let kind = EntryKind::from_number(kind).unwrap();
+            Message::Suggest { epoch, proposal: Proposal { kind, payload: payload.into() } }
+        }),
+    ]
+}
+
+fn bytes_of(message: &Message) -> Bytes {
+    let mut bytes = BytesMut::new();
+    encode(message, &mut bytes);
+    bytes.freeze()
+}
+
+proptest! {
+    #[test]
+    fn a_message_comes_back(message in message()) {
+        prop_assert_eq!(decode(bytes_of(&message)), Ok(message));
+    }
+
+    #[test]
+    fn a_message_cut_off_or_with_more_behind_it_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
+        let bytes = bytes_of(&message);
+        prop_assert!(decode(bytes.slice(..cut.index(bytes.len()))).is_err());
+        let longer = [&bytes[..], b"x"].concat();
+        prop_assert_eq!(decode(longer.into()), Err(DecodeError::Long { count: 1 }));
+    }
+}
+
+#[test]
+fn an_epoch_that_no_group_reaches_is_refused() {
+    let bytes = bytes_of(&Message::NewEpoch { epoch: Epoch(1 << 63) });
+    assert_eq!(decode(bytes), Err(DecodeError::Epoch(1 << 63)));
+}
+
+#[test]
+fn a_count_of_entries_that_are_not_there_is_refused_before_room_is_made() {
+    let mut bytes = BytesMut::new();
+    bytes.put_u8(kind::FETCHED);
+    put_point(LogPoint::default(), &mut bytes);
+    bytes.put_u64_le(0);
+    bytes.put_u32_le(u32::MAX);
+    assert_eq!(decode(bytes.freeze()), Err(DecodeError::Short("entries")));
+}

@@ -1,0 +1,190 @@
+//! Those who connect to this member: a thread for each, that proves and then reads.
+
+use super::{PeerEvent, Shared, codec, frame, handshake, sender::set_options};
+use env::Clock;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+/// For the whole handshake.
+const HANDSHAKE: Duration = Duration::from_millis(2_000);
+/// Connections that have proved nothing yet; more are closed at once.
+const STRANGERS_MAX: usize = 64;
+/// A line about refused strangers is written this often, however many there are.
+const LINE_MS: u64 = 1_000;
+
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(64)?;
+    Ok(socket.into())
+}
+
+/// Makes a waiting [`run`] look whether it shall end.
+pub fn wake(address: SocketAddr) {
+    let _ = TcpStream::connect_timeout(&address, Duration::from_millis(200));
+}
+
+pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
+    let strangers = Arc::new(AtomicUsize::new(0));
+    loop {
+        let accepted = socket.accept();
+        if shared.is_stopping() {
+            return;
+        }
+        let (stream, from) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, most likely: connections that close make room.
+                tracing::warn!(%error, "no connection of another member can be accepted");
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+        };
+        if strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS_MAX {
+            strangers.fetch_sub(1, Ordering::AcqRel);
+            refuse(shared, from, "too many connections have proved nothing yet");
+            continue;
+        }
+        let (shared, counted) = (shared.clone(), Stranger(strangers.clone()));
+        let started = std::thread::Builder::new()
+            .name("peer-read".into())
+            .spawn(move || serve(&shared, stream, from, counted));
+        if let Err(error) = started {
+            tracing::warn!(%error, "no thread for another member's connection");
+        }
+    }
+}
+
+/// Counts a connection that has proved nothing yet.
+struct Stranger(Arc<AtomicUsize>);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn refuse(shared: &Shared, from: SocketAddr, why: &str) {
+    let count = shared.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
+    let now = shared.env.clock.moment();
+    let mut told = shared.refusal_told.lock();
+    if told.is_none_or(|told| now.ms_since(told) >= LINE_MS) {
+        *told = Some(now);
+        tracing::warn!(%from, why, refused_so_far = count, "a connection to the members' port was refused");
+    }
+}
+
+fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: Stranger) {
+    if set_options(&stream).is_err() {
+        return;
+    }
+    let mut nonce = [0; 32];
+    shared.env.random.fill(&mut nonce);
+    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), HANDSHAKE);
+    let other = match handshake::accept(&mut bounded, &shared.identity, &shared.secret, nonce) {
+        Ok(other) => other,
+        Err(error) => return refuse(shared, from, &error.to_string()),
+    };
+    drop(stranger);
+    let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
+    let Ok(copy) = stream.try_clone() else { return };
+    let _ = stream.set_read_timeout(None);
+    let member = other.store.member;
+    if let Some((_, old)) = shared.incoming.lock().insert(member, (number, copy)) {
+        let _ = old.shutdown(Shutdown::Both);
+    }
+    if let Some(sender) = shared.senders.lock().get(&member) {
+        sender.hurry();
+    }
+    if !shared.is_stopping() {
+        read_all(shared, &other, stream);
+    }
+    let was_current = {
+        let mut incoming = shared.incoming.lock();
+        let is_current = incoming.get(&member).is_some_and(|(current, _)| *current == number);
+        if is_current {
+            incoming.remove(&member);
+        }
+        is_current
+    };
+    if was_current && !shared.is_stopping() {
+        // Ours to it will hardly be better; the new one tells when the member is there again.
+        (shared.hear)(PeerEvent::Gone(member));
+        if let Some(sender) = shared.senders.lock().get(&member) {
+            sender.reconnect();
+        }
+    }
+}
+
+fn read_all(shared: &Shared, other: &handshake::Other, stream: TcpStream) {
+    let mut stream = io::BufReader::with_capacity(256 << 10, stream);
+    let member = other.store.member;
+    while !shared.is_stopping() {
+        let message = match frame::read(&mut stream, frame::BODY_BYTES_MAX) {
+            Ok(body) => codec::decode(body).map_err(|error| error.to_string()),
+            Err(frame::FrameError::Io(error)) => {
+                return tracing::debug!(%member, %error, "a member's connection has ended");
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match message {
+            Ok(message) => {
+                (shared.hear)(PeerEvent::Said { from: other.store, boot: other.boot, message });
+            }
+            Err(error) => {
+                shared.counters.malformed.fetch_add(1, Ordering::Relaxed);
+                let _ = stream.get_ref().shutdown(Shutdown::Both);
+                return tracing::error!(%member, error, "a member's message makes no sense; its connection ends");
+            }
+        }
+    }
+}
+
+/// A stream whose reads and writes end at one deadline, however slowly the bytes trickle.
+pub struct Deadline<'a> {
+    stream: &'a TcpStream,
+    clock: Arc<dyn Clock>,
+    end_ns: u64,
+}
+
+impl<'a> Deadline<'a> {
+    pub fn new(stream: &'a TcpStream, clock: Arc<dyn Clock>, period: Duration) -> Self {
+        let end_ns = clock.moment().ns + period.as_nanos() as u64;
+        Self { stream, clock, end_ns }
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.end_ns.saturating_sub(self.clock.moment().ns);
+        if left == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long"));
+        }
+        Ok(Duration::from_nanos(left))
+    }
+}
+
+impl Read for Deadline<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Deadline<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -1,0 +1,189 @@
+//! How members of a group reach each other.
+//!
+//! Each member listens on a port of its own and connects to every other member: what it sends goes over the
+//! connection that it made, what it hears comes over the one that the other made. Plain threads, so that
+//! neither a disk nor a client delays a beacon.
+//!
+//! - [`codec`]: a message as bytes. [`frame`]: bytes on a stream, with a length and a checksum.
+//! - [`handshake`]: both sides prove that they know the cluster's secret, and say who they are.
+//! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us.
+//!
+//! ```text
+//! connection   hello, challenge, proof, verdict, frame*
+//! frame        length u32, crc32c of the body u32, body
+//! ```
+
+pub mod codec;
+pub mod frame;
+pub mod handshake;
+mod listener;
+mod queue;
+mod sender;
+
+pub use handshake::{Identity, Secret};
+
+use base::{MemberId, MemberStore, Moment};
+use env::Env;
+use group::Message;
+use parking_lot::Mutex;
+use sender::Sender;
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+/// Something that another member did.
+#[derive(Debug)]
+pub enum PeerEvent {
+    /// Our connection to it was made: what was under way before may be lost.
+    Connected(MemberId),
+    /// Its address refuses, or a connection has ended: its process is gone, probably.
+    Gone(MemberId),
+    Said {
+        from: MemberStore,
+        boot: u64,
+        message: Message,
+    },
+}
+
+/// Hears what the others do, on the thread of the connection; the next message is read when it returns.
+pub type Hear = Arc<dyn Fn(PeerEvent) + Send + Sync>;
+
+/// What has been refused and lost so far.
+#[derive(Debug, Default)]
+pub struct PeerCounters {
+    /// Connections of strangers: wrong secret, cluster, group or version.
+    pub refused: AtomicU64,
+    /// Frames and messages that made no sense; each ended its connection.
+    pub malformed: AtomicU64,
+    /// Connections given up because the other side took nothing for too long.
+    pub stuck: AtomicU64,
+}
+
+/// The other members, as this one reaches them.
+pub struct Peers {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    env: Env,
+    identity: Identity,
+    secret: Secret,
+    hear: Hear,
+    counters: PeerCounters,
+    stopping: AtomicBool,
+    senders: Mutex<BTreeMap<MemberId, Sender>>,
+    /// When a refusal was last written to the log.
+    refusal_told: Mutex<Option<Moment>>,
+    /// Connections that others have made, to end them: the newest of each member counts.
+    incoming: Mutex<BTreeMap<MemberId, (u64, TcpStream)>>,
+    connection_count: AtomicU64,
+}
+
+impl Peers {
+    /// Listens. Nobody is connected to before [`Peers::set_members`].
+    pub fn start(
+        env: Env,
+        identity: Identity,
+        secret: Secret,
+        listen: SocketAddr,
+        hear: Hear,
+    ) -> io::Result<Self> {
+        let socket = listener::listen(listen)?;
+        let address = socket.local_addr()?;
+        let shared = Arc::new(Shared {
+            env,
+            identity,
+            secret,
+            hear,
+            counters: PeerCounters::default(),
+            stopping: AtomicBool::new(false),
+            senders: Mutex::new(BTreeMap::new()),
+            refusal_told: Mutex::new(None),
+            incoming: Mutex::new(BTreeMap::new()),
+            connection_count: AtomicU64::new(0),
+        });
+        let listener = std::thread::Builder::new().name("peer-listen".into()).spawn({
+            let shared = shared.clone();
+            move || listener::run(&shared, &socket)
+        })?;
+        Ok(Self { shared, address, listener: Mutex::new(Some(listener)) })
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn counters(&self) -> &PeerCounters {
+        &self.shared.counters
+    }
+
+    /// These are the others, and where they are reached (`host:port`). Who is not named any more is no longer
+    /// connected to.
+    pub fn set_members(&self, members: &BTreeMap<MemberId, String>) {
+        let mut senders = self.shared.senders.lock();
+        senders.retain(|member, sender| {
+            let stays = members.get(member).is_some_and(|address| *address == sender.address());
+            if !stays {
+                sender.stop();
+            }
+            stays
+        });
+        for (member, address) in members {
+            if *member != self.shared.identity.store.member {
+                senders
+                    .entry(*member)
+                    .or_insert_with(|| Sender::start(self.shared.clone(), *member, address.clone()));
+            }
+        }
+    }
+
+    /// Queues a message. It is dropped when the member is not connected, or takes nothing for too long.
+    pub fn send(&self, to: MemberId, message: Message) {
+        if let Some(sender) = self.shared.senders.lock().get(&to) {
+            let was_given_up = sender.send(message);
+            if was_given_up {
+                self.shared.counters.stuck.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(%to, "too much waits for the other member; its connection is made anew");
+            }
+        }
+    }
+
+    /// Ends all connections and waits for the listening thread.
+    pub fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        for (_, sender) in std::mem::take(&mut *self.shared.senders.lock()) {
+            sender.stop();
+        }
+        for (_, (_, stream)) in std::mem::take(&mut *self.shared.incoming.lock()) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+        listener::wake(self.address);
+        if let Some(listener) = self.listener.lock().take() {
+            let _ = listener.join();
+        }
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The thread towards one member: connects, proves itself, sends what is queued, and begins again.
+
+use super::{PeerEvent, Shared, codec, frame, handshake, listener::Deadline, queue::Queue};
+use base::{MemberId, Moment};
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use socket2::{SockRef, TcpKeepalive};
+use std::{
+    io,
+    net::{Shutdown, TcpStream, ToSocketAddrs},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+/// How long a member may take to answer a connection, or to take any byte from it. A disk does not hold its
+/// threads up, so whoever needs longer is gone or cut off.
+const PATIENCE: Duration = Duration::from_millis(2_000);
+/// Between attempts. A refused connection costs nothing; a member that is back shall be found at once.
+const PAUSE: Duration = Duration::from_millis(100);
+/// After the other side has refused us: that does not mend itself.
+const PAUSE_REFUSED: Duration = Duration::from_millis(1_000);
+/// Written in one go.
+const BATCH_BYTES: usize = 1 << 20;
+/// A refusal that goes on is told this often.
+const REMIND_MS: u64 = 500;
+
+/// The way to one member.
+pub struct Sender {
+    address: String,
+    link: Arc<Link>,
+}
+
+struct Link {
+    queue: Queue,
+    /// What is being written to: to end a write that does not end by itself.
+    stream: Mutex<Option<TcpStream>>,
+}
+
+impl Link {
+    fn cut(&self) {
+        self.queue.close();
+        if let Some(stream) = &*self.stream.lock() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Sender {
+    pub fn start(shared: Arc<Shared>, to: MemberId, address: String) -> Self {
+        let link = Arc::new(Link { queue: Queue::default(), stream: Mutex::new(None) });
+        let (thread, target) = (link.clone(), address.clone());
+        std::thread::Builder::new()
+            .name(format!("peer-{to}"))
+            .spawn(move || run(&shared, &thread, to, &target))
+            .expect("a thread can be started");
+        Self { address, link }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// True if the connection had to be given up.
+    pub fn send(&self, message: group::Message) -> bool {
+        let is_full = !self.link.queue.push(message);
+        if is_full {
+            self.link.cut();
+        }
+        is_full
+    }
+
+    /// The connection is made anew, if there is one.
+    pub fn reconnect(&self) {
+        self.link.cut();
+    }
+
+    /// The member is there: a pause between attempts ends now.
+    pub fn hurry(&self) {
+        self.link.queue.end_pause();
+    }
+
+    pub fn stop(&self) {
+        self.link.queue.stop();
+        self.link.cut();
+    }
+}
+
+fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
+    let mut told: Option<Moment> = None;
+    while !link.queue.is_stopped() {
+        let pause = match connect(shared, to, address) {
+            Ok(stream) => {
+                told = None;
+                serve(shared, link, to, stream);
+                // Perhaps it was our own doing: the next attempt tells.
+                Duration::ZERO
+            }
+            Err(Failed::Refused(why)) => {
+                tell(
+                    shared,
+                    &mut told,
+                    || tracing::warn!(%to, address, why, "the other member is not one of ours"),
+                );
+                PAUSE_REFUSED
+            }
+            Err(Failed::Unreachable(error)) => {
+                let is_gone = matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionRefused
+                        | io::ErrorKind::ConnectionReset
+                        | io::ErrorKind::UnexpectedEof
+                );
+                tell(shared, &mut told, || {
+                    tracing::debug!(%to, address, %error, "the other member cannot be reached");
+                    if is_gone {
+                        (shared.hear)(PeerEvent::Gone(to));
+                    }
+                });
+                PAUSE
+            }
+        };
+        if !pause.is_zero() {
+            link.queue.pause(pause);
+        }
+    }
+}
+
+/// Runs `say` now and again while something goes on.
+fn tell(shared: &Shared, told: &mut Option<Moment>, say: impl FnOnce()) {
+    let now = shared.env.clock.moment();
+    if told.is_none_or(|told| now.ms_since(told) >= REMIND_MS) {
+        *told = Some(now);
+        say();
+    }
+}
+
+enum Failed {
+    Unreachable(io::Error),
+    Refused(String),
+}
+
+fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<TcpStream, Failed> {
+    let stream = open(address).map_err(Failed::Unreachable)?;
+    let mut nonce = [0; 32];
+    shared.env.random.fill(&mut nonce);
+    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), PATIENCE);
+    match handshake::connect(&mut bounded, &shared.identity, &shared.secret, to, nonce) {
+        Ok(_) => {}
+        Err(handshake::HandshakeError::Frame(frame::FrameError::Io(error))) => {
+            return Err(Failed::Unreachable(error));
+        }
+        Err(error) => {
+            shared.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Failed::Refused(error.to_string()));
+        }
+    }
+    stream.set_write_timeout(Some(PATIENCE)).map_err(Failed::Unreachable)?;
+    Ok(stream)
+}
+
+fn open(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                set_options(&stream)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Small messages go at once; a machine that is gone without a word is found out in seconds.
+pub(super) fn set_options(stream: &TcpStream) -> io::Result<()> {
+    const SECOND: Duration = Duration::from_secs(1);
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SECOND).with_interval(SECOND).with_retries(3))?;
+    socket.set_tcp_user_timeout(Some(3 * SECOND))
+}
+
+/// Sends until the connection ends.
+fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream) {
+    *link.stream.lock() = stream.try_clone().ok();
+    link.queue.open();
+    if shared.is_stopping() {
+        return;
+    }
+    (shared.hear)(PeerEvent::Connected(to));
+    tracing::debug!(%to, "connected");
+    let error = send_all(link, &mut stream);
+    link.stream.lock().take();
+    link.queue.close();
+    let _ = stream.shutdown(Shutdown::Both);
+    if link.queue.is_stopped() {
+        return;
+    }
+    match error {
+        Some(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            shared.counters.stuck.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%to, "the other member has taken nothing for {} ms", PATIENCE.as_millis());
+        }
+        Some(error) => tracing::debug!(%to, %error, "the connection has ended"),
+        None => tracing::debug!(%to, "the connection was given up"),
+    }
+    (shared.hear)(PeerEvent::Gone(to));
+}
+
+/// `None`: the queue was closed by another thread.
+fn send_all(link: &Link, stream: &mut TcpStream) -> Option<io::Error> {
+    let (mut messages, mut bytes) = (Vec::new(), BytesMut::new());
+    while link.queue.take(BATCH_BYTES, &mut messages).is_ok() {
+        bytes.clear();
+        for message in messages.drain(..) {
+            let start = frame::begin(&mut bytes);
+            codec::encode(&message, &mut bytes);
+            frame::seal(&mut bytes, start);
+        }
+        if let Err(error) = io::Write::write_all(stream, &bytes) {
+            return Some(error);
+        }
+        if bytes.capacity() > 4 * BATCH_BYTES {
+            bytes = BytesMut::new();
+        }
+    }
+    None
+}

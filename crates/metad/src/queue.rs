@@ -1,0 +1,86 @@
+//! What waits for the writer: the one thread that changes the namespace.
+
+use crate::{replica::Followed, turn::Turn};
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+
+/// A write waiting for its turn. It gets none when this member does not serve any more: whoever called must
+/// be sent elsewhere, and nothing has happened.
+pub type Attempt = Box<dyn FnOnce(Option<&mut Turn<'_>>) + Send>;
+
+pub enum Work {
+    /// Someone wants to change the namespace.
+    Attempt(Attempt),
+    /// The group has: entries to apply, and what became of this member.
+    Follow(Followed),
+    /// Runs between two turns, where tree and log agree.
+    Between(Box<dyn FnOnce() + Send>),
+}
+
+/// In the order of arrival.
+#[derive(Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Work>,
+    /// Of them, attempts.
+    attempts: usize,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Gives the work back when the queue is closed.
+    pub fn push(&self, work: Work) -> Result<(), Work> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(work);
+        }
+        state.attempts += usize::from(matches!(work, Work::Attempt(_)));
+        state.waiting.push_back(work);
+        let is_first = state.waiting.len() == 1;
+        drop(state);
+        if is_first {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    pub fn attempts_waiting(&self) -> usize {
+        self.state.lock().attempts
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    /// What was pushed before is still done; what comes later is given back.
+    pub fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.wake.notify_all();
+    }
+
+    /// Waits for work and takes all of it. False at the end: the queue is closed and empty.
+    pub fn take(&self, batch: &mut VecDeque<Work>) -> bool {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.is_closed {
+                return false;
+            }
+            self.wake.wait(&mut state);
+        }
+        state.attempts = 0;
+        std::mem::swap(&mut state.waiting, batch);
+        true
+    }
+
+    /// Takes what came meanwhile, behind what the batch has.
+    pub fn take_more(&self, batch: &mut VecDeque<Work>) {
+        let mut state = self.state.lock();
+        state.attempts = 0;
+        batch.extend(state.waiting.drain(..));
+    }
+}

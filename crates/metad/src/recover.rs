@@ -1,0 +1,274 @@
+//! From what is on the disk to a member that can take part: image, journal, block map.
+
+use crate::{
+    apply, checkpoint,
+    commit::CommitWatch,
+    config::{CoordinatorConfig, MetaConfig},
+    core::{Cluster, Core},
+    format::{self, ClusterError, Layout},
+    peers::Secret,
+    queue::Queue,
+    replica::{Parts, Replica},
+};
+use ::blocks::{BlockMap, BlockState};
+use base::{GroupView, MemberLife, MemberStore};
+use coord::{Coordinator, MemberRecord};
+use env::Env;
+use group::Restored;
+use journal::{MemberState, Recovery};
+use namespace::Namespace;
+use parking_lot::Mutex;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use thiserror::Error;
+
+/// Why a server could not come up from its directory.
+#[derive(Debug, Error)]
+pub enum RecoverError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error("the metadata store could not be opened")]
+    Open(#[from] journal::OpenError),
+    #[error("the metadata store could not be read back")]
+    Store(#[from] journal::RecoverError),
+    #[error("the store in {directory} belongs to cluster {found}, the directory to {expected}")]
+    AnotherCluster { directory: String, found: String, expected: String },
+    #[error(
+        "the store in {directory} is that of member {found}, this server is configured as member {expected}"
+    )]
+    AnotherMember { directory: String, found: base::MemberId, expected: base::MemberId },
+    #[error("the coordinator could not be opened")]
+    Coordinator(#[from] coord::OpenError),
+    #[error(transparent)]
+    Read(#[from] coord::ReadError),
+    #[error("the coordinator knows nothing of group {0}; format the metadata directory again or restore it")]
+    NoView(base::GroupId),
+    #[error("the timing of the group: {0}")]
+    Timing(String),
+    #[error("{path}: {what}")]
+    Secret { path: PathBuf, what: String },
+    #[error(
+        "the cluster has no secret, as it was made by an early version: name a file with one, the same on all \
+         members"
+    )]
+    NoSecret,
+}
+
+/// What stands before the member takes part.
+pub struct Recovered {
+    pub core: Arc<Core>,
+    pub life: MemberLife,
+    /// Members of the group.
+    pub member_count: usize,
+    /// What they say of themselves.
+    pub records: Vec<MemberRecord>,
+}
+
+/// Opens the coordinator that the configuration names.
+pub fn open_coordinator(
+    env: &Env,
+    config: &CoordinatorConfig,
+    layout: &Layout,
+) -> Result<Arc<dyn Coordinator>, coord::OpenError> {
+    Ok(match config {
+        CoordinatorConfig::Embedded => Arc::new(coord::Embedded::open(env, &layout.coordinator)?),
+        CoordinatorConfig::Shared(coordinator) => coordinator.clone(),
+        CoordinatorConfig::ZooKeeper(config) => coord::ZooKeeper::connect(config.clone())?,
+    })
+}
+
+/// Blocks while the image and the journal are read.
+pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> {
+    let began = env.clock.moment();
+    config.group.timing.check().map_err(RecoverError::Timing)?;
+    let cluster = format::read_cluster(&env, &config.name_directory)?;
+    let secret = secret_of(&config, &cluster)?;
+    let layout = Layout::of(&config.name_directory);
+    let coordinator = open_coordinator(&env, &config.group.coordinator, &layout)?;
+    let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
+        .ok_or(RecoverError::NoView(format::GROUP))?
+        .view;
+    let records = patiently("the members' records", || {
+        coord::wait(|done| coordinator.read_members(format::GROUP, done))
+    })?;
+
+    let mut recovery = open_store(&env, &layout.store, &config, &view, &records)?;
+    let state = recovery.state().clone();
+    check_identity(&state, &cluster, &config, &layout)?;
+
+    let seed = env.random.next_u64();
+    let image = recovery.load_image(|reader| {
+        let size = reader.file_bytes();
+        checkpoint::read(seed, reader, size)
+    })?;
+    let mut namespace = match image {
+        Some((at, namespace)) => {
+            tracing::info!(%at, files = namespace.counts().files, "image read");
+            namespace
+        }
+        None => {
+            let access = &config.limits.access;
+            // The root has the time of the cluster, so that every member starts from the same tree.
+            let created = base::Timestamp::from_ms(cluster.created_ms);
+            Namespace::new(seed, &access.superuser, &access.supergroup, created)
+        }
+    };
+    let (journal, recovered) = recovery.replay(|entry| apply::entry(&mut namespace, &entry).map(drop))?;
+    for finding in &recovered.findings {
+        tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
+    }
+
+    let me = MemberStore { member: state.identity.member, generation: journal.state().generation };
+    let boot = journal.state().boot;
+    let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
+    let tail = recovered.tail.len();
+    let replica = Replica::new(Parts {
+        env: env.clone(),
+        group: format::GROUP,
+        me,
+        settings: config.group.timing,
+        restored: Restored {
+            promised: journal.state().promised,
+            base: recovered.base,
+            tail: recovered.tail,
+            boot,
+            is_suspect: recovered.is_suspect,
+        },
+        journal,
+        coordinator,
+        commit: commit.clone(),
+        queue: Arc::new(Queue::default()),
+    });
+    let blocks = load_blocks(&env, &config, &namespace);
+    tracing::info!(
+        member = %me.member,
+        replayed = recovered.replayed,
+        tail,
+        files = namespace.counts().files,
+        took_ms = env.clock.moment().ms_since(began),
+        "namespace recovered"
+    );
+    let member_count = view.members.len();
+    let core = Arc::new(Core::new(env, config, cluster, secret, namespace, blocks, replica, commit));
+    Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
+}
+
+/// Asks again for a while: a coordinator may be starting as well.
+fn patiently<T>(
+    what: &str,
+    mut ask: impl FnMut() -> Result<T, coord::ReadError>,
+) -> Result<T, coord::ReadError> {
+    const TRIES: u32 = 60;
+    let mut tries = 0;
+    loop {
+        match ask() {
+            Err(error) if tries < TRIES => {
+                tries += 1;
+                tracing::warn!(%error, "{what} cannot be read yet");
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn secret_of(config: &MetaConfig, cluster: &Cluster) -> Result<Option<Secret>, RecoverError> {
+    let secret = format::secret(config.group.secret.as_deref(), cluster)
+        .map_err(|(path, what)| RecoverError::Secret { path, what })?;
+    match (&secret, config.group.peer_address) {
+        (None, Some(_)) => Err(RecoverError::NoSecret),
+        _ => Ok(secret),
+    }
+}
+
+/// Opens the store, and empties it first if it must not be believed: the coordinator knows a later life of it
+/// (then it is a copy that was restored), or its disk has failed and others have all that it had.
+fn open_store(
+    env: &Env,
+    directory: &Path,
+    config: &MetaConfig,
+    view: &GroupView,
+    records: &[MemberRecord],
+) -> Result<Recovery, RecoverError> {
+    let member = config.group.member;
+    let others_are_complete = view.in_sync.iter().chain(&view.exiles).any(|store| store.member != member);
+    let settings = journal::Settings::default();
+    let recovery = match journal::open(env, directory, settings) {
+        Err(journal::OpenError::Untrusted { note, .. }) if others_are_complete => {
+            journal::distrust(env, directory, &note)?;
+            journal::open(env, directory, settings)?
+        }
+        opened => opened?,
+    };
+    let state = recovery.state();
+    let Some(record) = records.iter().find(|record| record.life.store.member == state.identity.member) else {
+        return Ok(recovery);
+    };
+    let known = record.life;
+    if (known.store.generation, known.boot) <= (state.generation, state.boot) {
+        return Ok(recovery);
+    }
+    let mut generation = state.generation;
+    let reason = format!(
+        "the coordinator has seen start {} of generation {} of this store, which itself knows of start {} of \
+         generation {} only: it is a copy that was restored",
+        known.boot, known.store.generation, state.boot, state.generation
+    );
+    drop(recovery);
+    while generation <= known.store.generation {
+        generation = journal::distrust(env, directory, &reason)?;
+    }
+    Ok(journal::open(env, directory, settings)?)
+}
+
+fn check_identity(
+    state: &MemberState,
+    cluster: &Cluster,
+    config: &MetaConfig,
+    layout: &Layout,
+) -> Result<(), RecoverError> {
+    let directory = layout.store.display().to_string();
+    if state.identity.cluster_id != cluster.cluster_id {
+        return Err(RecoverError::AnotherCluster {
+            directory,
+            found: state.identity.cluster_id.clone(),
+            expected: cluster.cluster_id.clone(),
+        });
+    }
+    let (found, expected) = (state.identity.member, config.group.member);
+    if found != expected {
+        return Err(RecoverError::AnotherMember { directory, found, expected });
+    }
+    Ok(())
+}
+
+/// The block map, told of every block; where they are the data servers will say. It commands nobody before this
+/// member serves.
+fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mutex<BlockMap>> {
+    let now = env.clock.moment();
+    let mut settings = config.blocks.clone();
+    settings.racks.extend(config.racks.iter().cloned());
+    let mut blocks = BlockMap::new(settings, env.random.next_u64(), now);
+    blocks.reserve(namespace.counts().blocks as usize);
+    let (id, stamp) = namespace.last_allocated();
+    blocks.set_last_allocated(id, stamp);
+    namespace.for_each_block(&mut |block, inode, replication, committed| {
+        let state = if committed { BlockState::Complete } else { BlockState::UnderConstruction };
+        blocks.add_block(block, inode, replication, state, &[], now);
+    });
+    blocks.activate(now);
+    Arc::new(Mutex::new(blocks))
+}
+
+/// Reads a file of which only a little is of interest.
+pub fn read_small(env: &Env, path: &Path) -> io::Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 4096;
+    let file = env.disk.open(path, env::OpenMode::Read)?;
+    let mut bytes = vec![0; file.length()?.min(BYTES_MAX) as usize];
+    env::disk::read_exact_at(&*file, &mut bytes, 0)?;
+    Ok(bytes)
+}

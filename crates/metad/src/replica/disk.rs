@@ -1,0 +1,137 @@
+//! The way of a step's writes to the journal, in the order of the steps.
+//!
+//! Appends are quick, promises and cuts wait for the disk. The writer does what it has caused itself; for threads
+//! that must not wait there is one of its own.
+
+use super::{
+    inbox::{Event, Patience},
+    shared::Shared,
+};
+use crate::run::Ended;
+use group::Effects;
+use parking_lot::{Condvar, Mutex};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+pub enum Task {
+    Write(Box<Effects>),
+    TailIsSound,
+    Distrust(String),
+}
+
+#[derive(Default)]
+pub struct DiskQueue {
+    state: Mutex<State>,
+    wake: Condvar,
+    /// Held while tasks are carried out.
+    turn: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Task>,
+    is_stopped: bool,
+}
+
+/// How often the known commit is written, if it has moved.
+const PERSIST_PERIOD: Duration = Duration::from_millis(1_000);
+
+impl DiskQueue {
+    pub fn push(&self, task: Task) {
+        self.state.lock().waiting.push_back(task);
+    }
+
+    pub fn wake(&self) {
+        // Under the lock, or the one that is about to sleep would miss it.
+        let _state = self.state.lock();
+        self.wake.notify_one();
+    }
+
+    pub fn stop(&self) {
+        self.state.lock().is_stopped = true;
+        self.wake.notify_all();
+    }
+}
+
+impl Shared {
+    /// Carries out what waits, unless another thread is at it: that one looks again before it ends.
+    pub fn work_on_disk(self: &Arc<Self>) {
+        while !self.disk.state.lock().waiting.is_empty() {
+            let Some(turn) = self.disk.turn.try_lock() else { return };
+            loop {
+                let Some(task) = self.disk.state.lock().waiting.pop_front() else { break };
+                self.carry_out(task);
+            }
+            drop(turn);
+        }
+    }
+
+    /// Runs on a thread of its own.
+    pub fn run_disk(self: &Arc<Self>) {
+        let mut persisted = self.commit.committed();
+        loop {
+            {
+                let mut state = self.disk.state.lock();
+                if state.waiting.is_empty() && !state.is_stopped {
+                    self.disk.wake.wait_for(&mut state, PERSIST_PERIOD);
+                }
+                if state.is_stopped && state.waiting.is_empty() {
+                    return;
+                }
+            }
+            self.work_on_disk();
+            let committed = self.commit.committed();
+            if committed != persisted && self.persist_due() {
+                persisted = committed;
+                if let Err(error) = self.journal.persist_commit() {
+                    tracing::debug!(%error, "what has committed could not be noted");
+                }
+            }
+        }
+    }
+
+    fn carry_out(self: &Arc<Self>, task: Task) {
+        match task {
+            Task::Write(effects) => {
+                if let Err(reason) = self.write(effects) {
+                    self.push(Event::DiskFailed(reason), Patience::None);
+                }
+            }
+            Task::TailIsSound => {
+                if let Err(error) = self.journal.tail_is_sound() {
+                    tracing::warn!(%error, "the mark of a torn tail could not be removed");
+                }
+            }
+            Task::Distrust(reason) => match self.journal.distrust(&reason) {
+                Ok(()) => self.end(Ended::Restart(reason)),
+                Err(error) => {
+                    self.end(Ended::Failed(format!("{reason}; and that could not be noted: {error}")))
+                }
+            },
+        }
+    }
+
+    fn write(self: &Arc<Self>, mut effects: Box<Effects>) -> Result<(), String> {
+        let mut durable = None;
+        if let Some(epoch) = effects.promise() {
+            durable = Some(self.journal.promise(epoch).map_err(|error| error.to_string())?);
+        }
+        if let Some(after) = effects.cut() {
+            durable = Some(self.journal.cut(after).map_err(|error| error.to_string())?);
+        }
+        let entries = effects.take_entries();
+        if entries.is_empty() {
+            let durable = durable.expect("a step that needs the disk writes something");
+            self.push(Event::Durable(effects, durable), Patience::None);
+            return Ok(());
+        }
+        let shared = self.clone();
+        let done = Box::new(move |result: Result<_, Arc<journal::Fault>>| {
+            let event = match result {
+                Ok(durable) => Event::Durable(effects, durable),
+                Err(fault) => Event::DiskFailed(fault.to_string()),
+            };
+            shared.push(event, Patience::None);
+        });
+        self.journal.append(entries, done).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,72 @@
+//! Where inputs from all threads meet the one member.
+//!
+//! Nobody waits for the member's lock to hand something in: it goes into the inbox, and whoever holds the lock
+//! takes it from there before letting go. The lock is held for the time of a few steps, never across a disk, a
+//! socket or the namespace.
+
+use super::{driver::After, shared::Shared};
+use base::Durable;
+use group::{Effects, Input, Member};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc};
+
+/// One thing for the member.
+pub enum Event {
+    Input(Input),
+    /// The writes of this step are durable.
+    Durable(Box<Effects>, Durable),
+    DiskFailed(String),
+}
+
+/// Whether a thread may wait for a disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It must not: it ticks, reads a connection, or runs the journal's callbacks.
+    None,
+    Disk,
+}
+
+#[derive(Default)]
+pub struct Inbox {
+    waiting: Mutex<VecDeque<Event>>,
+}
+
+/// Events in the inbox beyond which a thread that brings more waits for the member: what others send must not
+/// fill the memory.
+const WAITING_MAX: usize = 4_096;
+
+impl Shared {
+    /// Hands one thing in, and sees to it that somebody deals with it.
+    pub fn push(self: &Arc<Self>, event: Event, patience: Patience) {
+        let is_full = {
+            let mut waiting = self.inbox.waiting.lock();
+            waiting.push_back(event);
+            waiting.len() > WAITING_MAX
+        };
+        if is_full {
+            drop(self.member.lock());
+        }
+        self.pump(patience);
+    }
+
+    /// Deals with what waits, unless another thread is at it: that one looks again before it ends.
+    pub fn pump(self: &Arc<Self>, patience: Patience) {
+        while !self.inbox.waiting.lock().is_empty() {
+            let Some(mut member) = self.member.try_lock() else { return };
+            let mut after = After::default();
+            self.drain(&mut member, &mut after);
+            self.note_what_stands(&member, &mut after);
+            drop(member);
+            self.follow_up(after, patience);
+        }
+    }
+
+    /// Under the member's lock.
+    pub fn drain(self: &Arc<Self>, member: &mut Member, after: &mut After) {
+        // A bounded number, so that what follows the lock is not put off for ever.
+        for _ in 0..WAITING_MAX {
+            let Some(event) = self.inbox.waiting.lock().pop_front() else { return };
+            self.on_event(member, event, after);
+        }
+    }
+}

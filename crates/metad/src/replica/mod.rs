@@ -1,0 +1,320 @@
+//! Drives this server's membership in its group: steps the machine, carries out what it asks for.
+//!
+//! The member is stepped by whatever thread has an input for it, one at a time ([`inbox`]); [`driver`] carries
+//! out what a step asks for, [`disk`] what of it waits for the disk. [`timer`] is the thread that beacons come
+//! from; it waits for nothing else. [`world`] speaks with the coordinator, [`reader`] reads the log for others.
+//!
+//! What has committed elsewhere, and what this member becomes, goes to the namespace's writer as [`Followed`]:
+//! a role is published once everything before it has been applied.
+
+mod disk;
+mod driver;
+mod inbox;
+mod reader;
+mod room;
+mod shared;
+mod timer;
+mod world;
+
+use crate::{
+    commit::CommitWatch,
+    peers::{PeerCounters, PeerEvent, Peers},
+    queue::{Queue, Work},
+    run::Ended,
+};
+use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
+use bytes::Bytes;
+use coord::{Coordinator, MemberRecord};
+use env::Env;
+use group::{Input, Order, Proposal, Restored, Role, Status};
+use inbox::{Event, Patience};
+use journal::Journal;
+use parking_lot::Mutex;
+use shared::Shared;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak, atomic::Ordering},
+    thread::JoinHandle,
+};
+use tokio::sync::watch;
+
+/// What this member is at the moment, for those who act on a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// As published: whatever committed before the role changed has been applied.
+    pub role: Role,
+    /// The highest epoch seen.
+    pub epoch: Epoch,
+    /// Who leads, as far as is known here.
+    pub active: Option<MemberId>,
+}
+
+impl Standing {
+    pub fn is_serving(&self) -> bool {
+        matches!(self.role, Role::Serving { .. })
+    }
+}
+
+/// What the group has decided, on its way to the namespace.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Committed, and not applied yet.
+    pub apply: Vec<Entry>,
+    pub committed: Option<Sn>,
+    /// What this member has become.
+    pub role: Option<Role>,
+}
+
+/// Called once with the answer to an order, on any thread.
+pub type OrderDone = Box<dyn FnOnce(Result<String, String>) + Send>;
+
+/// What a replica is made of.
+pub struct Parts {
+    pub env: Env,
+    pub group: GroupId,
+    pub me: MemberStore,
+    pub settings: group::Settings,
+    pub restored: Restored,
+    pub journal: Journal,
+    pub coordinator: Arc<dyn Coordinator>,
+    pub commit: Arc<CommitWatch>,
+    pub queue: Arc<Queue>,
+}
+
+/// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
+/// ask.
+#[derive(Clone)]
+pub struct Replica {
+    shared: Arc<Shared>,
+    threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Replica {
+    pub fn new(parts: Parts) -> Self {
+        Self { shared: Arc::new(Shared::new(parts)), threads: Arc::default() }
+    }
+
+    /// Where events of other members go.
+    pub fn hear(&self) -> Arc<dyn Fn(PeerEvent) + Send + Sync> {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move |event| {
+            let Some(shared) = shared.upgrade() else { return };
+            let input = match event {
+                PeerEvent::Connected(member) => Input::PeerConnected(member),
+                PeerEvent::Gone(member) => Input::PeerGone(member),
+                PeerEvent::Said { from, boot, message } => Input::Message { from, boot, message },
+            };
+            shared.push(Event::Input(input), Patience::None);
+        })
+    }
+
+    /// Begins to take part: with `peers`, if there are others.
+    pub fn start(&self, peers: Option<Peers>, records: Vec<MemberRecord>) {
+        if let Some(peers) = peers {
+            let _ = self.shared.peers.set(peers);
+        }
+        self.shared.on_members(records);
+        let thread = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")
+        };
+        let (disk, reader) = (self.shared.clone(), self.shared.clone());
+        let timer: Weak<Shared> = Arc::downgrade(&self.shared);
+        self.threads.lock().extend([
+            thread("group-disk", Box::new(move || disk.run_disk())),
+            thread("group-reader", Box::new(move || reader.run_reader())),
+            thread("group-timer", Box::new(move || timer::run(&timer))),
+        ]);
+        self.shared.watch_coordinator();
+        self.shared.read_view();
+    }
+
+    /// The epoch in which this member last was active.
+    pub fn epoch(&self) -> Epoch {
+        Epoch(self.shared.epoch.load(Ordering::Acquire))
+    }
+
+    pub fn end(&self) -> LogPoint {
+        self.shared.member.lock().end()
+    }
+
+    /// The member's role at this moment; [`Replica::standing`] has the one that may be acted on.
+    pub fn role(&self) -> Role {
+        self.shared.member.lock().role().clone()
+    }
+
+    pub fn status(&self) -> Status {
+        let now = self.shared.env.clock.moment();
+        self.shared.member.lock().status(now)
+    }
+
+    pub fn me(&self) -> MemberStore {
+        self.shared.me
+    }
+
+    /// Role and active as published.
+    pub fn standing(&self) -> Standing {
+        self.shared.standing.borrow().clone()
+    }
+
+    /// Sees every change of the standing, or at least the last one.
+    pub fn subscribe(&self) -> watch::Receiver<Standing> {
+        self.shared.standing.subscribe()
+    }
+
+    /// Whether this member takes operations. Leave to answer is more: [`Replica::may_answer`].
+    pub fn is_serving(&self) -> bool {
+        self.shared.is_serving.load(Ordering::Acquire)
+    }
+
+    /// Who leads, as far as is known here, and where it is reached.
+    pub fn active(&self) -> Option<(MemberId, MemberRecord)> {
+        let active = self.shared.standing.borrow().active?;
+        let record = self.shared.records.lock().get(&active)?.clone();
+        Some((active, record))
+    }
+
+    /// What the members say of themselves.
+    pub fn records(&self) -> BTreeMap<MemberId, MemberRecord> {
+        self.shared.records.lock().clone()
+    }
+
+    /// Whether an answer that was evaluated before this call may be sent: nobody else can have been elected
+    /// yet. Where this is false while the member serves, [`Replica::confirm`] may still prove it.
+    pub fn may_answer(&self) -> bool {
+        self.is_serving()
+            && self.shared.lease_end_ns.load(Ordering::Acquire) > self.shared.env.clock.moment().ns
+    }
+
+    /// Asks the coordinator whether the view is still the one in which this member is active: what was
+    /// evaluated before this call may be answered if so.
+    pub fn confirm(&self, done: impl FnOnce(Result<(), String>) + Send + 'static) {
+        self.shared.confirm(Box::new(done));
+    }
+
+    /// An operator's order; `done` hears what became of it. It is given between two turns of the writer, so
+    /// that no operation is cut in half by a hand-over.
+    pub fn order(&self, order: Order, done: OrderDone) {
+        self.shared.order(order, done);
+    }
+
+    /// Lets another member lead, if there is one; for a server on its way out.
+    pub fn step_down(&self) {
+        self.shared.between(Input::StepDown);
+    }
+
+    /// True once the entries that are missing here are gone elsewhere: an image is to be fetched.
+    pub fn needs_image(&self) -> watch::Receiver<bool> {
+        self.shared.needs_image.subscribe()
+    }
+
+    /// Asks the active to append this.
+    pub fn suggest(&self, proposal: Proposal) {
+        let standing = self.shared.standing.borrow().clone();
+        if let Some(active) = standing.active {
+            let epoch = standing.epoch;
+            self.shared.send(active, group::Message::Suggest { epoch, proposal });
+        }
+    }
+
+    /// Why this server cannot go on, once it cannot.
+    pub fn ended(&self) -> watch::Receiver<Option<Ended>> {
+        self.shared.ended.subscribe()
+    }
+
+    /// This server is to be started again in its process: what is on the disk has been changed under it.
+    pub fn restart(&self, reason: &str) {
+        self.shared.end(Ended::Restart(reason.to_owned()));
+    }
+
+    pub fn journal(&self) -> &Journal {
+        &self.shared.journal
+    }
+
+    pub fn coordinator(&self) -> &Arc<dyn Coordinator> {
+        &self.shared.coordinator
+    }
+
+    /// What the members' port has refused; `None` in a group of one.
+    pub fn peer_counters(&self) -> Option<&PeerCounters> {
+        self.shared.peers.get().map(Peers::counters)
+    }
+
+    pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
+        self.shared.peers.get().map(Peers::local_addr)
+    }
+
+    /// Blocks while the disk or a member in sync is far behind.
+    pub fn wait_for_room(&self) {
+        let bytes_max = 2 * self.shared.settings.window_bytes;
+        self.shared.room.wait(bytes_max, || self.is_serving());
+        self.shared.journal.wait_for_room();
+    }
+
+    /// Appends entries; the commit watch hears of them. Called by the writer alone, so that the order of the
+    /// log is the order in which the edits were applied. Returns without waiting for the disk: the end of the
+    /// log behind them, or `None` when they were not taken. Then the server is about to start again.
+    pub fn propose(&self, entries: Vec<(EntryKind, Bytes)>) -> Option<LogPoint> {
+        if entries.is_empty() {
+            return Some(self.end());
+        }
+        let proposals = entries.into_iter().map(|(kind, payload)| Proposal { kind, payload }).collect();
+        self.shared.propose(proposals)
+    }
+
+    /// The writer has applied what came before this role.
+    pub fn publish(&self, role: Role) {
+        self.shared.publish(role);
+    }
+
+    /// The writer has applied everything up to here.
+    pub fn committed(&self, sn: Sn) {
+        self.shared.committed(sn);
+    }
+
+    /// Ends the conversation with the others.
+    pub fn stop(&self) {
+        self.shared.timer.stop();
+        if let Some(peers) = self.shared.peers.get() {
+            peers.stop();
+        }
+        self.shared.coordinator.release_lock(self.shared.group);
+    }
+
+    /// Waits for what is under way and closes the journal.
+    pub fn close(&self) -> Result<(), journal::StateError> {
+        self.stop();
+        self.shared.reader.stop();
+        let result = self.shared.journal.close();
+        self.shared.disk.stop();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+        result
+    }
+
+    /// What a writer that has nothing to do leaves to others.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.shared.queue
+    }
+}
+
+impl Shared {
+    fn order(self: &Arc<Self>, order: Order, done: OrderDone) {
+        let ticket = self.ticket_count.fetch_add(1, Ordering::Relaxed);
+        self.tickets.lock().insert(ticket, done);
+        self.between(Input::Operator { ticket, order });
+    }
+
+    fn between(self: &Arc<Self>, input: Input) {
+        let shared = self.clone();
+        let work = Work::Between(Box::new(move || shared.push(Event::Input(input), Patience::None)));
+        // The server is stopping: whoever waits for an answer hears that its ticket is gone.
+        if self.queue.push(work).is_err() {
+            for (_, done) in std::mem::take(&mut *self.tickets.lock()) {
+                done(Err("this server is stopping".into()));
+            }
+        }
+    }
+}

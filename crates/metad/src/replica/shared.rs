@@ -1,0 +1,117 @@
+//! What the threads of a replica share.
+
+use super::{
+    OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
+};
+use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended};
+use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
+use coord::{Coordinator, MemberRecord};
+use env::Env;
+use group::{Member, Message, Role};
+use journal::Journal;
+use parking_lot::Mutex;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64},
+    },
+};
+use tokio::sync::watch;
+
+pub struct Shared {
+    pub env: Env,
+    pub group: GroupId,
+    pub me: MemberStore,
+    pub settings: group::Settings,
+    pub member: Mutex<Member>,
+    pub inbox: Inbox,
+    pub disk: DiskQueue,
+    pub timer: Timer,
+    pub reader: Reader,
+    pub room: Room,
+    pub journal: Journal,
+    pub coordinator: Arc<dyn Coordinator>,
+    pub commit: Arc<CommitWatch>,
+    pub queue: Arc<Queue>,
+    /// Not there in a group of one.
+    pub peers: OnceLock<Peers>,
+    /// What the members say of themselves, as last read.
+    pub records: Mutex<BTreeMap<MemberId, MemberRecord>>,
+    pub standing: watch::Sender<Standing>,
+    /// What of it the member itself says; changed under its lock.
+    pub leader: Mutex<(Epoch, Option<MemberId>)>,
+    /// Published as serving and not deposed since.
+    pub is_serving: AtomicBool,
+    /// Until when others have promised to make no claim; 0 when this member does not serve.
+    pub lease_end_ns: AtomicU64,
+    pub epoch: AtomicU64,
+    /// Set before `ended` is: commits are not told any more.
+    pub is_ending: AtomicBool,
+    pub ended: watch::Sender<Option<Ended>>,
+    pub needs_image: watch::Sender<bool>,
+    pub tickets: Mutex<BTreeMap<u64, OrderDone>>,
+    pub ticket_count: AtomicU64,
+    pub view_reads: AtomicU64,
+    /// When the known commit was last written.
+    pub persisted_at: Mutex<Moment>,
+    /// Whether the coordinator's lock is held, as far as this side knows.
+    pub holds_lock: Mutex<bool>,
+}
+
+impl Shared {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { env, group, me, settings, restored, journal, coordinator, commit, queue } = parts;
+        let promised = restored.promised;
+        let now = env.clock.moment();
+        let member = Member::new(settings, me, restored, now, env.random.next_u64());
+        Self {
+            group,
+            me,
+            settings,
+            member: Mutex::new(member),
+            inbox: Inbox::default(),
+            disk: DiskQueue::default(),
+            timer: Timer::default(),
+            reader: Reader::default(),
+            room: Room::default(),
+            journal,
+            coordinator,
+            commit,
+            queue,
+            peers: OnceLock::new(),
+            records: Mutex::new(BTreeMap::new()),
+            standing: watch::Sender::new(Standing { role: Role::Following, epoch: promised, active: None }),
+            leader: Mutex::new((promised, None)),
+            is_serving: AtomicBool::new(false),
+            lease_end_ns: AtomicU64::new(0),
+            epoch: AtomicU64::new(promised.0),
+            is_ending: AtomicBool::new(false),
+            ended: watch::Sender::new(None),
+            needs_image: watch::Sender::new(false),
+            tickets: Mutex::new(BTreeMap::new()),
+            ticket_count: AtomicU64::new(1),
+            view_reads: AtomicU64::new(0),
+            persisted_at: Mutex::new(now),
+            holds_lock: Mutex::new(false),
+            env,
+        }
+    }
+
+    pub fn send(&self, to: MemberId, message: Message) {
+        if let Some(peers) = self.peers.get() {
+            peers.send(to, message);
+        }
+    }
+
+    /// About once a second.
+    pub fn persist_due(&self) -> bool {
+        let now = self.env.clock.moment();
+        let mut at = self.persisted_at.lock();
+        let is_due = now.ms_since(*at) >= 1_000;
+        if is_due {
+            *at = now;
+        }
+        is_due
+    }
+}

@@ -1,0 +1,74 @@
+//! Calls the member when its deadline has come, on a thread that never waits for anything else.
+
+use super::{
+    inbox::{Event, Patience},
+    shared::Shared,
+};
+use base::Moment;
+use group::Input;
+use parking_lot::{Condvar, Mutex};
+use std::{
+    sync::{Weak, atomic::Ordering},
+    time::Duration,
+};
+
+#[derive(Default)]
+pub struct Timer {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    deadline: Option<Moment>,
+    is_stopped: bool,
+}
+
+/// The longest sleep: then the coordinator is looked at, should a hint have got lost.
+const SLEEP_MS_MAX: u64 = 1_000;
+
+impl Timer {
+    pub fn set(&self, deadline: Option<Moment>) {
+        let mut state = self.state.lock();
+        let is_earlier = deadline.is_some_and(|new| state.deadline.is_none_or(|old| new < old));
+        state.deadline = deadline;
+        if is_earlier {
+            self.wake.notify_one();
+        }
+    }
+
+    pub fn stop(&self) {
+        self.state.lock().is_stopped = true;
+        self.wake.notify_all();
+    }
+}
+
+/// Runs until the timer is stopped or the replica is gone.
+pub fn run(shared: &Weak<Shared>) {
+    let mut looked = None::<Moment>;
+    while let Some(shared) = shared.upgrade() {
+        let now = shared.env.clock.moment();
+        let is_due = {
+            let mut state = shared.timer.state.lock();
+            if state.is_stopped {
+                return;
+            }
+            let sleep_ns = state.deadline.map_or(u64::MAX, |deadline| deadline.ns.saturating_sub(now.ns));
+            if sleep_ns > 0 {
+                let sleep = Duration::from_nanos(sleep_ns).min(Duration::from_millis(SLEEP_MS_MAX));
+                shared.timer.wake.wait_for(&mut state, sleep);
+            }
+            let now = shared.env.clock.moment();
+            state.deadline.is_some_and(|deadline| deadline <= now)
+        };
+        if is_due {
+            shared.push(Event::Input(Input::Tick), Patience::None);
+        }
+        if !shared.is_serving.load(Ordering::Acquire)
+            && looked.is_none_or(|looked| now.ms_since(looked) >= SLEEP_MS_MAX)
+        {
+            looked = Some(now);
+            shared.look_again();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the coordinator says, and what it is told.
+
+use super::{
+    inbox::{Event, Patience},
+    shared::Shared,
+};
+use base::{GroupId, MemberId};
+use coord::{ChangeError, MemberRecord, Version};
+use group::{ChangeFailed, Input, ViewChange};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
+
+impl Shared {
+    pub fn change_view(self: &Arc<Self>, change: ViewChange) {
+        let shared = self.clone();
+        let done = Box::new(move |answer: Result<Version, ChangeError>| {
+            let group = shared.group;
+            let answer = match answer {
+                Ok(version) => Ok(version.0),
+                Err(ChangeError::BadVersion) => Err(ChangeFailed::BadVersion),
+                Err(error @ (ChangeError::MemberChanged(_) | ChangeError::Refused { .. })) => {
+                    tracing::warn!(%group, %error, "a change of the view was not made");
+                    Err(ChangeFailed::NotMade)
+                }
+                Err(ChangeError::Unknown { reason }) => {
+                    tracing::warn!(%group, reason, "whether a change of the view was made is unknown");
+                    Err(ChangeFailed::Unknown)
+                }
+            };
+            shared.push(Event::Input(Input::Changed(answer)), Patience::None);
+        });
+        let expected = Version(change.expected_version);
+        self.coordinator.change(self.group, expected, change.view, &change.requires, done);
+    }
+
+    /// Reads the view for the member.
+    pub fn read_view(self: &Arc<Self>) {
+        // A read that was begun before somebody asked may miss what he knows of: each asker begins its own,
+        // and only a crowd is told to wait for the next look.
+        const UNDER_WAY_MAX: u64 = 8;
+        if self.view_reads.fetch_add(1, Ordering::AcqRel) >= UNDER_WAY_MAX {
+            self.view_reads.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        let shared = self.clone();
+        let done = Box::new(move |answer: Result<Option<coord::Versioned>, coord::ReadError>| {
+            shared.view_reads.fetch_sub(1, Ordering::AcqRel);
+            match answer {
+                Ok(Some(known)) => {
+                    let input = Input::View { view: known.view, version: known.version.0 };
+                    shared.push(Event::Input(input), Patience::None);
+                }
+                Ok(None) => {
+                    tracing::error!(group = %shared.group, "the coordinator knows nothing of this group")
+                }
+                // The next look tries again.
+                Err(error) => tracing::warn!(group = %shared.group, %error, "the view could not be read"),
+            }
+        });
+        self.coordinator.read(self.group, done);
+    }
+
+    pub fn read_members(self: &Arc<Self>) {
+        let shared = self.clone();
+        self.coordinator.read_members(
+            self.group,
+            Box::new(move |answer| match answer {
+                Ok(records) => shared.on_members(records),
+                Err(error) => tracing::debug!(%error, "the members' records could not be read"),
+            }),
+        );
+    }
+
+    pub fn on_members(&self, records: Vec<MemberRecord>) {
+        let records: BTreeMap<MemberId, MemberRecord> =
+            records.into_iter().map(|record| (record.life.store.member, record)).collect();
+        if let Some(peers) = self.peers.get() {
+            let addresses = records
+                .iter()
+                .filter(|(_, record)| !record.peer_address.is_empty())
+                .map(|(member, record)| (*member, record.peer_address.clone()))
+                .collect();
+            peers.set_members(&addresses);
+        }
+        if let Some(mine) = records.get(&self.me.member)
+            && mine.life.store.generation > self.me.generation
+        {
+            let reason = format!(
+                "another server has become member {} with a newer generation of its store ({})",
+                self.me.member, mine.life.store.generation
+            );
+            self.end(crate::run::Ended::Failed(reason));
+        }
+        *self.records.lock() = records;
+    }
+
+    /// Looks at the coordinator from time to time: a hint may have got lost.
+    pub fn look_again(self: &Arc<Self>) {
+        self.read_view();
+        self.read_members();
+    }
+
+    pub fn watch_coordinator(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        self.coordinator.watch(
+            self.group,
+            Arc::new(move |_: GroupId, event| {
+                let Some(shared) = weak.upgrade() else { return };
+                match event {
+                    coord::Event::View => shared.read_view(),
+                    coord::Event::Members => shared.read_members(),
+                    coord::Event::LockGone => shared.push(Event::Input(Input::LockGone), Patience::None),
+                    coord::Event::Disconnected => {
+                        tracing::warn!(group = %shared.group, "the coordinator is out of reach");
+                    }
+                    coord::Event::Connected | coord::Event::Expired => shared.look_again(),
+                }
+            }),
+        );
+    }
+
+    /// The lock is a hint for others and for people: held while this member serves.
+    pub fn keep_lock(&self) {
+        let mut holds = self.holds_lock.lock();
+        let wanted = self.is_serving.load(Ordering::Acquire);
+        if wanted && !*holds {
+            let epoch = base::Epoch(self.epoch.load(Ordering::Acquire));
+            self.coordinator.hold_lock(self.group, self.me.member, epoch);
+        } else if !wanted && *holds {
+            self.coordinator.release_lock(self.group);
+        }
+        *holds = wanted;
+    }
+
+    pub fn confirm(self: &Arc<Self>, done: Box<dyn FnOnce(Result<(), String>) + Send>) {
+        if !self.is_serving.load(Ordering::Acquire) {
+            return done(Err("this member is not active".into()));
+        }
+        let version = self.member.lock().view_version();
+        let Some(version) = version else {
+            return done(Err("this member has not seen the view yet".into()));
+        };
+        let shared = self.clone();
+        self.coordinator.confirm(
+            self.group,
+            Version(version),
+            self.me.member,
+            Box::new(move |answer| {
+                if answer == Err(ChangeError::BadVersion) {
+                    shared.read_view();
+                }
+                done(answer.map_err(|error| error.to_string()));
+            }),
+        );
+    }
+}
