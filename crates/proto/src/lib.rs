@@ -52,4 +52,8 @@ pub mod clover {
     pub mod forward {
         include!(concat!(env!("OUT_DIR"), "/clover.forward.rs"));
     }
+    /// Images handed from member to member.
+    pub mod pool {
+        include!(concat!(env!("OUT_DIR"), "/clover.pool.rs"));
+    }
 }

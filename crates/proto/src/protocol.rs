@@ -30,6 +30,7 @@ pub const HEDGING_FAILOVER: &str = "org.apache.hadoop.hdfs.server.namenode.ha.Re
 /// Clover's own: operators and members speak them.
 pub const ADMIN: &str = "org.clover.AdminProtocol";
 pub const FORWARD: &str = "org.clover.ForwardProtocol";
+pub const POOL: &str = "org.clover.PoolProtocol";
 
 /// Which methods a protocol's name means.
 const METHODS_OF: &[(&str, &[&str])] = &[
@@ -53,6 +54,7 @@ const METHODS_OF: &[(&str, &[&str])] = &[
     (GET_USER_MAPPINGS, methods_of_service("hadoop.common.GetUserMappingsProtocolService")),
     (ADMIN, methods_of_service("clover.admin.AdminProtocolService")),
     (FORWARD, methods_of_service("clover.forward.ForwardProtocolService")),
+    (POOL, methods_of_service("clover.pool.PoolProtocolService")),
 ];
 
 /// Finds a service of the definitions, while compiling: a name that is none does not compile.
