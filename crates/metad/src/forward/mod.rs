@@ -23,6 +23,8 @@ mod forwarder;
 mod hold;
 mod links;
 mod service;
+#[cfg(test)]
+mod tests;
 
 pub use envelope::Seal;
 pub use forwarder::{Fate, Forwarder};
