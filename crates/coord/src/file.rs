@@ -1,7 +1,10 @@
 //! The embedded coordinator's file: one line of JSON, one line with its checksum.
 
-use crate::{MemberRecord, Version, Versioned, text::GroupText, text::MemberText};
-use base::{GroupId, MemberId};
+use crate::{
+    MemberRecord, Version, Versioned,
+    text::{self, GroupText, MemberText},
+};
+use base::{GroupId, GroupView, MemberId};
 use env::{Disk, OpenMode};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -55,6 +58,11 @@ struct FileText {
     cluster: Option<String>,
 }
 
+#[derive(Deserialize)]
+struct OnlyFormat {
+    format: u32,
+}
+
 /// A view with the version that ZooKeeper would keep beside it.
 #[derive(Serialize, Deserialize)]
 struct Held {
@@ -84,13 +92,32 @@ pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     if checksum != format!("crc32c {found:08x}").as_bytes() {
         return Err(damaged(format!("the checksum of its first line is {found:08x}, another is written")));
     }
-    let text: FileText = serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
-    if !(1..=FORMAT).contains(&text.format) {
-        return Err(OpenError::Version { file: path, found: text.format });
+    decode(json).map_err(|undecodable| match undecodable {
+        Undecodable::Damaged(what) => damaged(what),
+        Undecodable::Version(found) => OpenError::Version { file: path.clone(), found },
+    })
+}
+
+/// Why the first line could not be read.
+#[derive(Debug)]
+pub enum Undecodable {
+    Damaged(String),
+    Version(u32),
+}
+
+/// Reads the first line, whose checksum was right.
+pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
+    let damaged = |error: serde_json::Error| Undecodable::Damaged(error.to_string());
+    let OnlyFormat { format } = serde_json::from_slice(json).map_err(damaged)?;
+    if !(1..=FORMAT).contains(&format) {
+        return Err(Undecodable::Version(format));
     }
+    let text: FileText = serde_json::from_slice(json).map_err(damaged)?;
     let mut kept = Kept { cluster: text.cluster, ..Kept::default() };
     for (group, Held { version, view }) in text.groups {
-        kept.views.insert(GroupId(group), Versioned { version: Version(version), view: view.into() });
+        let view = GroupView::from(view);
+        text::check(&view).map_err(|what| Undecodable::Damaged(format!("group {group}: {what}")))?;
+        kept.views.insert(GroupId(group), Versioned { version: Version(version), view });
     }
     for (group, members) in text.members {
         for record in members.into_iter().map(MemberRecord::from) {
@@ -106,8 +133,8 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// Replaces the file: temporary file, sync, rename, sync of the directory.
-pub fn store(disk: &dyn Disk, directory: &Path, kept: &Kept) -> io::Result<()> {
+/// The first line.
+pub fn encode(kept: &Kept) -> Vec<u8> {
     let mut text = FileText {
         format: FORMAT,
         groups: BTreeMap::new(),
@@ -120,7 +147,12 @@ pub fn store(disk: &dyn Disk, directory: &Path, kept: &Kept) -> io::Result<()> {
     for ((group, _), record) in &kept.members {
         text.members.entry(group.0).or_default().push(record.into());
     }
-    let mut bytes = serde_json::to_vec(&text)?;
+    serde_json::to_vec(&text).expect("numbers and strings are JSON")
+}
+
+/// Replaces the file: temporary file, sync, rename, sync of the directory.
+pub fn store(disk: &dyn Disk, directory: &Path, kept: &Kept) -> io::Result<()> {
+    let mut bytes = encode(kept);
     let checksum = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(format!("\ncrc32c {checksum:08x}\n").as_bytes());
     let temporary = directory.join(format!("{NAME}.tmp"));

@@ -183,6 +183,25 @@ impl ZooKeeper {
         });
     }
 
+    /// A task for as long as the coordinator lives: begun again should it break on an answer that cannot be.
+    fn spawn_lasting<F>(&self, task: impl Fn() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn(async move {
+            loop {
+                // Dropped with this task, the set ends what it holds.
+                let mut running = tokio::task::JoinSet::new();
+                running.spawn(task());
+                if let Some(Ok(())) = running.join_next().await {
+                    return;
+                }
+                tracing::error!("what looks after a ZooKeeper node has broken off; it begins again");
+                time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+
     /// Answers `done` with what `call` says, or with `lost` if that takes too long.
     fn ask<T, F>(&self, done: Done<T>, lost: fn(String) -> T, call: impl FnOnce(Arc<Session>) -> F)
     where
@@ -265,7 +284,10 @@ impl Coordinator for ZooKeeper {
         let (sender, wanted) = watch::channel(Some(text));
         locks.insert(group, sender);
         let session = self.session.clone();
-        self.spawn(async move { lock::keep(&session, &session.nodes.lock(group), wanted).await });
+        self.spawn_lasting(move || {
+            let (session, wanted) = (session.clone(), wanted.clone());
+            async move { lock::keep(&session, &session.nodes.lock(group), wanted).await }
+        });
     }
 
     fn release_lock(&self, group: GroupId) {

@@ -8,7 +8,7 @@ use zookeeper_client::{
     Acl, Acls, AuthId, Client, CreateMode, CreateOptions, Error, Permission, SessionState,
 };
 
-/// Between attempts when the ensemble refuses at once; the client itself waits longer and longer.
+/// Between attempts to open a session.
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long a session that is given up may take to say so to the ensemble.
 const CLOSE: Duration = Duration::from_millis(500);
@@ -127,7 +127,14 @@ impl<T: Fn(Event)> Keeper<T> {
 
     fn connector(&self) -> zookeeper_client::Connector {
         let session = Duration::from_millis(self.config.session_ms);
-        let connector = Client::connector().with_session_timeout(session);
+        // A server that is silent for so long is left for another: early enough that a claim of the group that
+        // waits for it still makes sense, late enough for a pause of its garbage collector.
+        let silence = (session / 4).max(Duration::from_millis(250)).min(session * 2 / 5);
+        // The first connection is tried again by `run`, at an even pace.
+        let connector = Client::connector()
+            .with_session_timeout(session)
+            .with_connection_timeout(silence)
+            .with_fail_eagerly();
         match &self.config.auth {
             Some((user, password)) => connector.with_auth("digest", format!("{user}:{password}").as_bytes()),
             None => connector,

@@ -54,3 +54,57 @@ fn without_an_ensemble_every_answer_comes_and_is_unknown() {
     });
     assert!(matches!(answer, Err(ChangeError::Unknown { .. })), "{answer:?}");
 }
+
+/// A server that makes a session and then answers every request with nothing where a value should be.
+fn speak_nonsense(mut stream: std::net::TcpStream) -> std::io::Result<()> {
+    use std::io::{Read, Write};
+    let mut is_greeted = false;
+    loop {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length)?;
+        let mut request = vec![0; u32::from_be_bytes(length) as usize];
+        stream.read_exact(&mut request)?;
+        let mut reply = Vec::new();
+        if is_greeted {
+            // The request's number, a transaction, no error; and no body.
+            reply.extend_from_slice(&request[..4]);
+            reply.extend_from_slice(&1u64.to_be_bytes());
+            reply.extend_from_slice(&0u32.to_be_bytes());
+        } else {
+            // Protocol, session's time and number, a password of 16 bytes, not read-only.
+            reply.extend_from_slice(&0u32.to_be_bytes());
+            reply.extend_from_slice(&1000u32.to_be_bytes());
+            reply.extend_from_slice(&77u64.to_be_bytes());
+            reply.extend_from_slice(&16u32.to_be_bytes());
+            reply.extend_from_slice(&[0; 17]);
+            is_greeted = true;
+        }
+        stream.write_all(&(reply.len() as u32).to_be_bytes())?;
+        stream.write_all(&reply)?;
+    }
+}
+
+#[test]
+fn a_server_that_speaks_nonsense_gets_every_question_answered_with_unknown() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let servers = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || speak_nonsense(stream));
+        }
+    });
+    let coordinator = ZooKeeper::connect(ZooKeeperConfig { servers, session_ms: 1000, ..config() }).unwrap();
+    let group = GroupId(1);
+    coordinator.watch(group, Arc::new(|_, _| {}));
+    coordinator.hold_lock(group, MemberId(1), Epoch(1));
+    for _ in 0..3 {
+        assert!(crate::wait(|done| coordinator.read(group, done)).is_err());
+        assert!(crate::wait(|done| coordinator.read_members(group, done)).is_err());
+        assert!(crate::wait(|done| coordinator.read_cluster(done)).is_err());
+        let view = crate::conformance::sample();
+        let changed = crate::wait(|done| coordinator.change(group, Version(1), view, &[], done));
+        assert!(matches!(changed, Err(ChangeError::Unknown { .. })), "{changed:?}");
+        let confirmed = crate::wait(|done| coordinator.confirm(group, Version(1), MemberId(1), done));
+        assert!(matches!(confirmed, Err(ChangeError::Unknown { .. })), "{confirmed:?}");
+    }
+}
