@@ -1,5 +1,21 @@
-//! The checkers, one a file. Each panics with a sentence when the world is not as it should be.
+//! The checkers, one a file, named as sentences. Those of a lone server panic; those of a group say which rule
+//! is broken, so that a model check can show how it came to that.
 
+pub mod acknowledged_calls_have_their_effect;
 pub mod acknowledged_edits_survive;
 pub mod answers_are_remembered;
+pub mod commits_agree;
+pub mod committed_never_cut;
+pub mod each_call_has_one_effect;
+pub mod eligible_is_complete;
+pub mod enough_copies;
 pub mod equal_state_at_equal_sn;
+pub mod ids_are_never_used_again;
+pub mod leases_have_one_holder;
+pub mod logs_match;
+pub mod members_equal_at_equal_sn;
+pub mod one_active_an_epoch;
+pub mod one_appender_an_epoch;
+pub mod promise_never_falls;
+pub mod reads_see_what_committed_before;
+pub mod serving_is_current;

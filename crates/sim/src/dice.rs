@@ -1,8 +1,5 @@
 //! Seeded randomness: the same seed gives the same numbers on every machine, for ever.
 
-use env::Random;
-use parking_lot::Mutex;
-
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
@@ -36,24 +33,5 @@ impl Dice {
     /// Dice of their own for a part of the world, so that one part's rolls do not shift another's.
     pub fn split(&mut self) -> Dice {
         Dice(self.roll())
-    }
-}
-
-/// Dice behind the face that services know.
-pub struct SimRandom(Mutex<Dice>);
-
-impl SimRandom {
-    pub fn new(dice: Dice) -> Self {
-        Self(Mutex::new(dice))
-    }
-}
-
-impl Random for SimRandom {
-    fn fill(&self, bytes: &mut [u8]) {
-        let mut dice = self.0.lock();
-        for chunk in bytes.chunks_mut(8) {
-            let number = dice.roll().to_le_bytes();
-            chunk.copy_from_slice(&number[..chunk.len()]);
-        }
     }
 }

@@ -9,13 +9,19 @@
 
 pub mod check;
 pub mod clock;
+pub mod cluster;
 pub mod dice;
 pub mod disk;
 pub mod history;
+pub mod host;
+pub mod model;
+pub mod random;
 pub mod scenario;
 pub mod server;
+pub mod truth;
 pub mod workload;
 
 pub use clock::SimClock;
-pub use dice::{Dice, SimRandom};
+pub use dice::Dice;
 pub use disk::{Fault, Loss, SimDisk};
+pub use random::SimRandom;

@@ -1,3 +1,4 @@
 //! Worlds and what happens in them.
 
+pub mod cluster;
 pub mod lone_server;

@@ -1,0 +1,14 @@
+//! Whoever has applied the same entries has the same state.
+
+use crate::truth::Broken;
+use base::LogPoint;
+use std::collections::BTreeMap;
+
+/// Somebody has applied everything up to `at` and come to `digest`.
+pub fn check(digests: &mut BTreeMap<LogPoint, u64>, at: LogPoint, digest: u64) -> Result<(), Broken> {
+    let known = *digests.entry(at).or_insert(digest);
+    if known != digest {
+        return Err(format!("members are equal at equal sn: after {} there are two states", at.id));
+    }
+    Ok(())
+}

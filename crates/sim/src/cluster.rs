@@ -1,0 +1,22 @@
+//! A whole cluster in one thread on virtual time: members with their logs and namespaces, clients, a network, a
+//! coordinator, and clocks that drift.
+//!
+//! Everything follows from one seed: the same seed gives the same bytes. [`World`] is the clockwork; what is
+//! done to it is a scenario ([`crate::scenario::cluster`]); [`observer::Observer`] sees all and holds it against
+//! the rules of [`crate::check`] after every step.
+
+pub mod client;
+pub mod clock;
+pub mod faults;
+pub mod happening;
+pub mod keeper;
+pub mod network;
+pub mod observer;
+pub mod renewing;
+pub mod request;
+pub mod server;
+pub mod serving;
+pub mod world;
+
+pub use happening::{Fault, Whom};
+pub use world::{Shape, World};

@@ -1,0 +1,34 @@
+//! Clients, one call at a time each, repeated under the same name until it is answered.
+
+use super::request::Request;
+use base::Sn;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallKey {
+    pub client: u32,
+    pub call: u32,
+}
+
+#[derive(Debug)]
+pub struct Client {
+    pub calls: u32,
+    pub current: Option<Pending>,
+    /// Whom it asks first.
+    pub favourite: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub key: CallKey,
+    pub request: Request,
+    pub begun_ns: u64,
+    pub tries: u32,
+    /// The newest entry that any answered call rested on when this one began.
+    pub floor: Sn,
+}
+
+impl Client {
+    pub fn new(favourite: usize) -> Self {
+        Self { calls: 0, current: None, favourite }
+    }
+}

@@ -1,0 +1,160 @@
+//! All that is under way in a simulated cluster.
+
+use super::server::Image;
+use super::{
+    client::CallKey,
+    request::{Answer, Request},
+};
+use base::{GroupView, LogPoint, MemberId, MemberLife, Sn};
+use group::{ChangeFailed, Message, Order, ReadLog, ViewChange};
+
+/// Seats are counted from 0; member 1 sits on seat 0.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// For one process; void when that has ended.
+    Arrival {
+        seat: usize,
+        life: u64,
+        what: Arrival,
+    },
+    /// A change of the view reaches the coordinator.
+    Change {
+        seat: usize,
+        life: u64,
+        change: ViewChange,
+        is_heard: bool,
+    },
+    /// A read of the view reaches the coordinator.
+    ReadView {
+        seat: usize,
+        life: u64,
+    },
+    /// The coordinator gives up on a process's session.
+    SessionEnds {
+        seat: usize,
+        life: u64,
+        since_ns: u64,
+    },
+    /// A read is to be confirmed.
+    Confirm {
+        seat: usize,
+        life: u64,
+        key: CallKey,
+        version: u64,
+    },
+    Start {
+        seat: usize,
+    },
+    /// A client asks for something.
+    Think {
+        client: usize,
+    },
+    /// A client's patience is at its end.
+    Timeout {
+        client: usize,
+        key: CallKey,
+        tries: u32,
+    },
+    Replied {
+        client: usize,
+        key: CallKey,
+        reply: ClientReply,
+    },
+    /// A piece of an image arrives at a member that is being renewed.
+    Chunk {
+        seat: usize,
+        life: u64,
+        from: usize,
+        done: u64,
+    },
+    Fault(Fault),
+}
+
+#[derive(Clone, Debug)]
+pub enum Arrival {
+    Packet { from: MemberLife, message: Message },
+    PeerGone(MemberId),
+    PeerConnected(MemberId),
+    LockGone,
+    Changed(Result<u64, ChangeFailed>),
+    View { view: GroupView, version: u64 },
+    LogRead(ReadLog),
+    Synced { up_to: Sn, cuts: u64 },
+    Tick,
+    Call { key: CallKey, request: Request },
+    Confirmed { key: CallKey, is_current: bool },
+    Order(Order),
+    Image(ImageArrived),
+}
+
+#[derive(Clone)]
+pub struct ImageArrived(pub Image);
+
+impl std::fmt::Debug for ImageArrived {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "image of {}", self.0.at.id)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum ClientReply {
+    /// `rests_on`: everything that the answer rests on; `sn` counts in the order of the group.
+    Done { answer: Answer, rests_on: LogPoint, is_read: bool },
+    /// Somebody else leads, or nobody: try another member.
+    NotActive,
+}
+
+/// What a scenario does to a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A process is killed; what it had written stays or not, by the dice.
+    Kill(Whom),
+    /// It is killed in the middle of its so many-th step from now.
+    KillAtStep(Whom, u64),
+    /// Every process that is down comes back.
+    StartAll,
+    /// Power goes everywhere: nothing that was not synced is left.
+    PowerLoss,
+    /// Both directions between this one and all others.
+    Isolate(Whom),
+    /// One direction between two members.
+    CutOneWay(usize, usize),
+    CutLink(usize, usize),
+    CutFromCoordinator(Whom),
+    CoordinatorDown,
+    /// All cuts and losses are over; the coordinator is back.
+    Heal,
+    Lossy {
+        loss_percent: u64,
+        copy_percent: u64,
+        delay_us_max: u64,
+    },
+    Pause(Whom),
+    ResumeAll,
+    /// An fsync fails.
+    SyncFails(Whom),
+    /// Syncs take so long from now on, in microseconds.
+    SlowDisk(Whom, u64),
+    QuickDisks,
+    /// The wall clock is set.
+    JumpWall(Whom, i64),
+    HandOver(Whom),
+    /// An image is taken and the log before it purged.
+    Purge(Whom),
+    /// A disk is replaced by an empty one; its process is down.
+    Wipe(Whom),
+    /// False: "the lock is gone".
+    LockAlarm,
+    Reconfigure {
+        in_sync_min: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    Seat(usize),
+    /// Whoever serves, or begins to.
+    Active,
+    /// One who does not.
+    Standby(usize),
+}

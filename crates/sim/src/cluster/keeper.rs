@@ -1,0 +1,56 @@
+//! The coordinator: one value changed by compare-and-set, the members' own records, and who can reach it.
+
+use base::{GroupView, MemberId, MemberLife};
+use group::{ChangeFailed, ViewChange};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub struct Keeper {
+    pub view: GroupView,
+    pub version: u64,
+    pub records: BTreeMap<MemberId, MemberLife>,
+    /// Members that cannot reach it, and since when.
+    pub unreachable: BTreeMap<MemberId, u64>,
+    /// Nobody can.
+    pub is_down: bool,
+    /// Members whose sessions have ended.
+    pub expired: BTreeSet<MemberId>,
+}
+
+impl Keeper {
+    pub fn new(view: GroupView) -> Self {
+        Self {
+            view,
+            version: 1,
+            records: BTreeMap::new(),
+            unreachable: BTreeMap::new(),
+            is_down: false,
+            expired: BTreeSet::new(),
+        }
+    }
+
+    pub fn is_reachable(&self, member: MemberId) -> bool {
+        !self.is_down && !self.unreachable.contains_key(&member)
+    }
+
+    pub fn change(&mut self, change: &ViewChange) -> Result<u64, ChangeFailed> {
+        if self.version != change.expected_version {
+            return Err(ChangeFailed::BadVersion);
+        }
+        if !change.requires.iter().all(|life| self.records.get(&life.store.member) == Some(life)) {
+            return Err(ChangeFailed::NotMade);
+        }
+        assert!(
+            change.view.exiles.is_empty() || (change.view.in_sync.len() as u32) < change.view.in_sync_min,
+            "there are exiles only below the minimum: {:?}",
+            change.view
+        );
+        assert!(
+            change.view.commit_hint >= self.view.commit_hint,
+            "the hint of what has committed never falls"
+        );
+        assert!(change.view.epoch >= self.view.epoch, "epochs never fall");
+        self.version += 1;
+        self.view = change.view.clone();
+        Ok(self.version)
+    }
+}

@@ -1,0 +1,102 @@
+//! What somebody outside sees of the cluster and its clients, held against the rules.
+
+use super::{
+    client::{CallKey, Pending},
+    request::Answer,
+    server::Waiting,
+};
+use crate::{
+    check,
+    host::{Happened, Host},
+    truth::{Broken, Truth},
+};
+use base::{GroupView, LogPoint, Sn};
+use namespace::Reply;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+pub struct Observer {
+    pub truth: Truth,
+    /// One line an event, with the time.
+    pub transcript: Vec<String>,
+    /// The digest of the namespace after each entry, whoever applied it.
+    pub digests: BTreeMap<LogPoint, u64>,
+    /// Whose call an entry is.
+    pub calls: BTreeMap<LogPoint, CallKey>,
+    /// Where each call has committed.
+    pub effects: BTreeMap<CallKey, Sn>,
+    /// Entries of `truth` that were looked at.
+    seen: u64,
+    /// The inodes made for each call, in whatever tail.
+    pub inodes: BTreeMap<u64, CallKey>,
+    /// The newest entry that any answered call rested on.
+    pub answered: Sn,
+    pub answers: u64,
+    pub writes_answered: u64,
+    /// The longest that a call took, and the longest time without any answer.
+    pub slowest_ms: u64,
+    pub last_answer_ns: u64,
+    pub longest_gap_ms: u64,
+    /// Disks were wiped: copies may be fewer than the rules demand until members are renewed.
+    pub disks_lost: bool,
+}
+
+impl Observer {
+    pub fn note(&mut self, now_ns: u64, line: String) {
+        self.transcript.push(format!("{:>10.3} ms  {line}", now_ns as f64 / 1e6));
+    }
+
+    pub fn observe(&mut self, host: &Host, happened: &Happened) -> Result<(), Broken> {
+        self.truth.observe(host, happened)?;
+        while self.seen < self.truth.last().0 {
+            self.seen += 1;
+            let point = self.truth.point(Sn(self.seen)).expect("within what has committed");
+            if let Some(key) = self.calls.get(&point) {
+                check::each_call_has_one_effect::check(&mut self.effects, *key, point.id.sn)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn planned(&mut self, key: CallKey, waiting: &Waiting, digest: u64) -> Result<(), Broken> {
+        self.calls.insert(waiting.observed, key);
+        if let Answer::Reply(Reply::Created(inode)) = &waiting.answer {
+            check::ids_are_never_used_again::check(&mut self.inodes, inode.0, key)?;
+        }
+        self.applied(waiting.observed, digest)
+    }
+
+    pub fn applied(&mut self, at: LogPoint, digest: u64) -> Result<(), Broken> {
+        check::members_equal_at_equal_sn::check(&mut self.digests, at, digest)
+    }
+
+    pub fn answered(
+        &mut self,
+        now_ns: u64,
+        call: &Pending,
+        answer: &Answer,
+        rests_on: LogPoint,
+        is_read: bool,
+    ) -> Result<(), Broken> {
+        check::reads_see_what_committed_before::check(&self.truth, call, rests_on)?;
+        if !is_read {
+            check::acknowledged_calls_have_their_effect::check(&self.effects, call, answer)?;
+            self.writes_answered += 1;
+        }
+        self.answered = self.answered.max(rests_on.id.sn);
+        self.answers += 1;
+        self.slowest_ms = self.slowest_ms.max((now_ns - call.begun_ns) / 1_000_000);
+        self.longest_gap_ms = self.longest_gap_ms.max((now_ns - self.last_answer_ns) / 1_000_000);
+        self.last_answer_ns = now_ns;
+        Ok(())
+    }
+
+    pub fn check(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
+        check::logs_match::check(hosts)?;
+        check::eligible_is_complete::check(&self.truth, hosts, view)?;
+        if self.disks_lost {
+            return Ok(());
+        }
+        check::enough_copies::check(&self.truth, hosts, view)
+    }
+}

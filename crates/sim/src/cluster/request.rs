@@ -1,0 +1,101 @@
+//! What clients ask for.
+
+use crate::dice::Dice;
+use base::{CallOrigin, Caller, Moment, Timestamp};
+use namespace::{Context, Edit, Limits, Namespace, Planned, Reply, fingerprint, ops, reads};
+
+/// Few names, so that clients meet.
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Mkdirs(String),
+    Create(String),
+    Rename(String, String),
+    Delete(String),
+    Read(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Reply(Reply),
+    /// The inode at the path, if there is one.
+    Found(Option<u64>),
+    Refused(String),
+}
+
+pub enum Outcome {
+    Edit(Edit),
+    /// Nothing changes: a read, as far as the group is concerned.
+    Answer(Answer),
+}
+
+impl Request {
+    pub fn random(dice: &mut Dice) -> Self {
+        let mut path = || {
+            let depth = 1 + dice.below(3);
+            (0..depth).map(|_| format!("/{}", NAMES[dice.below(5) as usize])).collect::<String>()
+        };
+        let (one, other) = (path(), path());
+        match dice.below(100) {
+            0..20 => Request::Mkdirs(one),
+            20..50 => Request::Create(one),
+            50..62 => Request::Rename(one, other),
+            62..72 => Request::Delete(one),
+            _ => Request::Read(one),
+        }
+    }
+
+    pub fn fingerprint(&self) -> u64 {
+        fingerprint("sim", format!("{self:?}").as_bytes())
+    }
+
+    pub fn plan(&self, ns: &Namespace, origin: CallOrigin, now: Timestamp, moment: Moment) -> Outcome {
+        let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
+        let ctx = Context {
+            caller: &caller,
+            origin: Some(origin),
+            fingerprint: self.fingerprint(),
+            now,
+            moment,
+            limits: &limits,
+            renewals: None,
+        };
+        let planned = match self {
+            Request::Mkdirs(path) => {
+                let request = ops::mkdirs::Request { path, permission: 0o755, create_parent: true };
+                ops::mkdirs::plan(ns, &ctx, &request)
+            }
+            Request::Create(path) => {
+                let request = ops::create::Request {
+                    path,
+                    permission: 0o644,
+                    holder: "DFSClient_sim_1",
+                    client_machine: "127.0.0.1",
+                    flags: 3,
+                    create_parent: true,
+                    replication: 3,
+                    block_size: 1 << 20,
+                };
+                ops::create::plan(ns, &ctx, &request)
+            }
+            Request::Rename(source, destination) => {
+                ops::rename::plan(ns, &ctx, &ops::rename::Request { source, destination })
+            }
+            Request::Delete(path) => {
+                ops::delete::plan(ns, &ctx, &ops::delete::Request { path, recursive: true })
+            }
+            Request::Read(path) => {
+                return Outcome::Answer(match reads::get_file_info::get(ns, &ctx, path) {
+                    Ok(found) => Answer::Found(found.map(|status| status.id.0)),
+                    Err(refused) => Answer::Refused(refused.to_string()),
+                });
+            }
+        };
+        match planned {
+            Ok(Planned::Edit(edit)) => Outcome::Edit(edit),
+            Ok(Planned::NoChange(reply)) => Outcome::Answer(Answer::Reply(reply)),
+            Err(refused) => Outcome::Answer(Answer::Refused(refused.to_string())),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One metadata server of a simulated cluster: its member and log, its namespace, and the calls that wait.
+
+use super::{
+    client::CallKey,
+    clock::Clock,
+    request::{Answer, Outcome, Request},
+};
+use crate::{dice::Dice, host::Host};
+use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, Sn, Timestamp, TxId};
+use bytes::Bytes;
+use group::{EpochStart, Proposal, Role};
+use namespace::{Edit, Namespace, Reply, RetryLookup};
+
+/// A call whose answer is known and may not go out yet.
+#[derive(Debug)]
+pub struct Waiting {
+    pub key: CallKey,
+    pub answer: Answer,
+    /// Everything that the answer rests on.
+    pub observed: LogPoint,
+    /// Nothing of it will ever be in the log: who answers must still lead.
+    pub is_read: bool,
+    /// The coordinator is being asked whether the view is still the one that this member knows.
+    pub is_confirming: bool,
+}
+
+/// How a disk behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskMood {
+    pub sync_us_min: u64,
+    pub sync_us_max: u64,
+    /// The next sync fails.
+    pub fails: bool,
+}
+
+impl Default for DiskMood {
+    fn default() -> Self {
+        Self { sync_us_min: 200, sync_us_max: 2_500, fails: false }
+    }
+}
+
+pub struct Server {
+    pub host: Host,
+    pub clock: Clock,
+    pub disk: DiskMood,
+    pub is_syncing: bool,
+    pub is_downloading: bool,
+    /// How often the log was cut: a sync under way then says nothing about what was written since.
+    pub cuts: u64,
+    /// Rises with each process: what was meant for an earlier one is void.
+    pub life: u64,
+    /// A process is there, though its member may still wait for the view.
+    pub is_running: bool,
+    pub is_paused: bool,
+    pub namespace: Namespace,
+    pub waiting: Vec<Waiting>,
+    /// The process is killed in the middle of its so many-th step from now.
+    pub kill_after_steps: Option<u64>,
+    /// When the next tick is under way to it.
+    pub tick_at: Option<u64>,
+    pub image: Option<Image>,
+}
+
+/// A state of the namespace, as bytes.
+#[derive(Clone)]
+pub struct Image {
+    pub at: LogPoint,
+    pub bytes: Bytes,
+}
+
+fn new_namespace(dice: &mut Dice) -> Namespace {
+    Namespace::new(dice.roll(), "hdfs", "supergroup", Timestamp::from_ms(1))
+}
+
+impl Server {
+    pub fn new(host: Host, clock: Clock, dice: &mut Dice) -> Self {
+        Self {
+            host,
+            clock,
+            disk: DiskMood::default(),
+            is_syncing: false,
+            is_downloading: false,
+            cuts: 0,
+            life: 0,
+            is_running: false,
+            is_paused: false,
+            namespace: new_namespace(dice),
+            waiting: Vec::new(),
+            kill_after_steps: None,
+            tick_at: None,
+            image: None,
+        }
+    }
+
+    pub fn role(&self) -> Option<&Role> {
+        self.host.member.as_ref().map(|member| member.role())
+    }
+
+    pub fn is_serving(&self) -> bool {
+        matches!(self.role(), Some(Role::Serving { .. }))
+    }
+
+    pub fn holds_lease(&self, now_ns: u64) -> bool {
+        self.is_serving() && self.host.member().lease_end().is_none_or(|end| self.clock.moment(now_ns) < end)
+    }
+
+    /// What a process does before it joins: the state as it was when its log's known part ended.
+    pub fn recover(&mut self, dice: &mut Dice) -> Result<(), String> {
+        let base = self.host.applied;
+        self.namespace = match &self.image {
+            Some(image) if image.at.id.sn <= base.id.sn => {
+                let size = image.bytes.len() as u64;
+                Namespace::read_image(dice.roll(), &mut &image.bytes[..], size)
+                    .map_err(|error| format!("an image cannot be read: {error}"))?
+            }
+            _ => new_namespace(dice),
+        };
+        let from = self.namespace.applied().sn.0 + 1;
+        for sn in from..=base.id.sn.0 {
+            let index = (sn - self.host.disk.start.id.sn.0 - 1) as usize;
+            let entry = self.host.disk.entries[index].clone();
+            self.apply(&entry)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an image of everything applied, and lets go of the log up to `keep` entries before it.
+    pub fn take_image(&mut self, keep: u64) {
+        let member = self.host.member();
+        if self.namespace.applied().sn != member.committed()
+            || self.namespace.applied() != self.host.applied.id
+        {
+            return; // An active ahead of its commits: another time.
+        }
+        let mut bytes = Vec::new();
+        let written = self.namespace.snapshot().write(&mut |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        });
+        written.expect("memory takes it");
+        self.image = Some(Image { at: self.host.applied, bytes: bytes.into() });
+        // A start goes on from the image at least.
+        self.host.disk.known_commit = self.host.disk.known_commit.max(self.host.applied.id.sn);
+        let until = self.host.applied.id.sn.0.saturating_sub(keep);
+        let count = until.saturating_sub(self.host.disk.start.id.sn.0) as usize;
+        if count > 0 && count <= self.host.disk.durable {
+            let start = self.host.disk.entries[count - 1].point();
+            self.host.forget_before(count, start);
+        }
+    }
+
+    /// As every member applies an entry.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
+        let expected = self.namespace.applied().sn.0 + 1;
+        if entry.id.sn.0 != expected {
+            return Err(format!(
+                "entries are applied in their order: member {} applies {} instead of {expected}",
+                self.host.store.member, entry.id
+            ));
+        }
+        match entry.kind {
+            EntryKind::Operation => {
+                let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
+                self.namespace.apply(entry.id, &edit);
+            }
+            EntryKind::EpochStart => {
+                let start = EpochStart::decode(&entry.payload).ok_or("not the first entry of an epoch")?;
+                let steps = start.id_steps;
+                self.namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
+            }
+            EntryKind::Checkpoint => self.namespace.skip_to(entry.id),
+        }
+        Ok(())
+    }
+
+    /// Plans a call. What is to be appended is applied already; the answer waits.
+    pub fn take_call(&mut self, key: CallKey, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
+        let origin = CallOrigin {
+            client_id: ClientId([key.client as u8; 16]),
+            call_id: CallId(key.call as i32),
+            retry_count: 0,
+            address: None,
+        };
+        let end = self.host.disk.end();
+        let waiting =
+            |answer, observed, is_read| Waiting { key, answer, observed, is_read, is_confirming: false };
+        if let RetryLookup::Hit(reply) = self.namespace.retry_lookup(&origin, request.fingerprint()) {
+            return (waiting(Answer::Reply(reply), end, false), None);
+        }
+        let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
+        match request.plan(&self.namespace, origin, wall, moment) {
+            Outcome::Answer(answer) => (waiting(answer, end, true), None),
+            Outcome::Edit(edit) => {
+                let Some(Role::Serving { epoch }) = self.role().cloned() else {
+                    unreachable!("only an active plans");
+                };
+                let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
+                let reply: Reply = self.namespace.apply(id, &edit).reply;
+                let mut payload = Vec::new();
+                edit.encode(&mut payload);
+                let proposal = Proposal { kind: EntryKind::Operation, payload: payload.into() };
+                let entry = Entry::after(end, epoch, proposal.kind, proposal.payload.clone());
+                (waiting(Answer::Reply(reply), entry.point(), false), Some(proposal))
+            }
+        }
+    }
+}

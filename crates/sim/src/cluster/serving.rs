@@ -1,0 +1,117 @@
+//! Calls at a member: taken by the one that serves, answered when that is allowed.
+
+use super::{
+    client::CallKey,
+    happening::{ClientReply, Happening},
+    request::Request,
+    server::Waiting,
+    world::World,
+};
+use crate::truth::Broken;
+use base::Sn;
+use group::Input;
+
+impl World {
+    pub(super) fn call(&mut self, seat: usize, key: CallKey, request: &Request) -> Result<(), Broken> {
+        let now_ns = self.now_ns;
+        let server = &mut self.servers[seat];
+        if !server.is_serving() {
+            self.reply(key, ClientReply::NotActive);
+            return Ok(());
+        }
+        if server.waiting.iter().any(|waiting| waiting.key == key) {
+            return Ok(()); // The first one is under way; its answer serves both.
+        }
+        if server.namespace.applied() != server.host.disk.end().id {
+            return Err(format!(
+                "who serves has applied its whole log: member {} has applied {} of {}",
+                server.host.store.member,
+                server.namespace.applied(),
+                server.host.disk.end().id
+            ));
+        }
+        let (waiting, proposal) = server.take_call(key, request, now_ns);
+        if proposal.is_some() {
+            let digest = server.namespace.digest();
+            self.observer.planned(key, &waiting, digest)?;
+        }
+        self.servers[seat].waiting.push(waiting);
+        match proposal {
+            Some(proposal) => self.step(seat, Input::Propose(vec![proposal])),
+            None => self.answer_waiting(seat),
+        }
+    }
+
+    /// Lets go out what may.
+    pub(super) fn answer_waiting(&mut self, seat: usize) -> Result<(), Broken> {
+        let now_ns = self.now_ns;
+        let server = &mut self.servers[seat];
+        let is_serving = server.is_serving();
+        let holds_lease = server.holds_lease(now_ns);
+        let (committed, version) = {
+            let member = server.host.member();
+            (member.committed(), member.view_version())
+        };
+        let life = server.life;
+        let mut replies = Vec::new();
+        let mut asks = Vec::new();
+        server.waiting.retain_mut(|waiting| {
+            let is_committed = waiting.observed.id.sn <= committed;
+            if is_committed && !waiting.is_read {
+                replies.push((waiting.key, done(waiting)));
+                return false;
+            }
+            if !is_serving {
+                // What has become of it, the next active knows.
+                replies.push((waiting.key, ClientReply::NotActive));
+                return false;
+            }
+            if is_committed && holds_lease {
+                replies.push((waiting.key, done(waiting)));
+                return false;
+            }
+            if is_committed && !waiting.is_confirming {
+                waiting.is_confirming = true;
+                asks.push(waiting.key);
+            }
+            true
+        });
+        for (key, reply) in replies {
+            self.reply(key, reply);
+        }
+        if let Some(version) = version {
+            for key in asks {
+                self.soon(Happening::Confirm { seat, life, key, version });
+            }
+        }
+        Ok(())
+    }
+
+    /// The coordinator has said whether the view was the same when it was asked.
+    pub(super) fn confirmed(&mut self, seat: usize, key: CallKey, is_current: bool) -> Result<(), Broken> {
+        let server = &mut self.servers[seat];
+        let is_serving = server.is_serving();
+        if let Some(index) = server.waiting.iter().position(|waiting| waiting.key == key) {
+            let waiting = server.waiting.remove(index);
+            let reply = if is_current && is_serving { done(&waiting) } else { ClientReply::NotActive };
+            self.reply(key, reply);
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, key: CallKey, reply: ClientReply) {
+        // Some replies get lost, and the client asks again.
+        if !self.dice.chance(1) {
+            self.soon(Happening::Replied { client: key.client as usize, key, reply });
+        }
+    }
+
+    /// The last entry that all members agree has committed.
+    pub fn committed(&self) -> Sn {
+        self.observer.truth.last()
+    }
+}
+
+fn done(waiting: &Waiting) -> ClientReply {
+    ClientReply::Done { answer: waiting.answer.clone(), rests_on: waiting.observed, is_read: waiting.is_read }
+}

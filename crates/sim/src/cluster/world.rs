@@ -1,0 +1,684 @@
+//! A whole cluster in one thread: what happens when, and what follows from it.
+
+use super::{
+    client::{Client, Pending},
+    clock::Clock,
+    happening::{Arrival, ClientReply, Happening, Whom},
+    keeper::Keeper,
+    network::Network,
+    observer::Observer,
+    request::Request,
+    server::Server,
+};
+use crate::{
+    dice::Dice,
+    host::{Happened, Host},
+    truth::Broken,
+};
+use base::{GroupView, MemberId, MemberStore, Sn};
+use group::{Input, Role, Settings};
+use std::collections::BTreeMap;
+
+const SESSION_MS: u64 = 2_000;
+const PATIENCE_MS: u64 = 1_500;
+
+/// What kind of cluster.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub members: usize,
+    /// Of these, so many start empty and not in sync.
+    pub juniors: usize,
+    pub clients: usize,
+    pub in_sync_min: u32,
+    pub settings: Settings,
+    /// Clocks go wrong by so many millionths.
+    pub drift_ppm: u64,
+    /// How long clients wait between two calls, at most.
+    pub think_ms: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            members: 4,
+            juniors: 0,
+            clients: 3,
+            in_sync_min: 2,
+            settings: Settings::default(),
+            drift_ppm: 1_000,
+            think_ms: 30,
+        }
+    }
+}
+
+pub struct World {
+    pub dice: Dice,
+    pub now_ns: u64,
+    agenda: BTreeMap<(u64, u64), Happening>,
+    order: u64,
+    pub servers: Vec<Server>,
+    pub clients: Vec<Client>,
+    pub keeper: Keeper,
+    pub network: Network,
+    pub observer: Observer,
+    settings: Settings,
+    think_ms: u64,
+    /// Clients begin nothing new.
+    pub is_closing: bool,
+    /// Arrivals of those who are stopped.
+    inboxes: Vec<Vec<(u64, Arrival)>>,
+    /// Who holds the lock, in which life.
+    lock: Option<(usize, u64)>,
+}
+
+pub fn member(seat: usize) -> MemberId {
+    MemberId(seat as u32 + 1)
+}
+
+pub fn seat_of(member: MemberId) -> usize {
+    member.0 as usize - 1
+}
+
+impl World {
+    pub fn new(seed: u64, shape: &Shape) -> Self {
+        let mut dice = Dice::new(seed);
+        let stores: Vec<_> =
+            (0..shape.members).map(|seat| MemberStore { member: member(seat), generation: 0 }).collect();
+        let mut view = GroupView::new(&stores, shape.in_sync_min);
+        view.in_sync.truncate(shape.members - shape.juniors);
+        let servers = stores
+            .iter()
+            .map(|store| {
+                let rate = 1_000_000 - shape.drift_ppm + dice.below(2 * shape.drift_ppm + 1);
+                let clock = Clock::new(dice.below(1 << 40), rate);
+                Server::new(Host::new(*store), clock, &mut dice)
+            })
+            .collect();
+        let clients = (0..shape.clients).map(|client| Client::new(client % shape.members)).collect();
+        let network = Network::new(dice.split());
+        let mut world = Self {
+            now_ns: 0,
+            agenda: BTreeMap::new(),
+            order: 0,
+            servers,
+            clients,
+            keeper: Keeper::new(view),
+            network,
+            observer: Observer::default(),
+            settings: shape.settings,
+            think_ms: shape.think_ms,
+            is_closing: false,
+            inboxes: vec![Vec::new(); shape.members],
+            lock: None,
+            dice,
+        };
+        for seat in 0..shape.members {
+            let after_ms = world.dice.below(20);
+            world.after_ms(after_ms, Happening::Start { seat });
+        }
+        for client in 0..shape.clients {
+            world.after_ms(600, Happening::Think { client });
+        }
+        world
+    }
+
+    pub fn at_ms(&mut self, ms: u64, happening: Happening) {
+        self.order += 1;
+        self.agenda.insert((ms * 1_000_000, self.order), happening);
+    }
+
+    fn after_ns(&mut self, ns: u64, happening: Happening) {
+        self.order += 1;
+        self.agenda.insert((self.now_ns + ns, self.order), happening);
+    }
+
+    pub(super) fn after_ms(&mut self, ms: u64, happening: Happening) {
+        self.after_ns(ms * 1_000_000, happening);
+    }
+
+    /// A short way within a machine room.
+    pub(super) fn soon(&mut self, happening: Happening) {
+        let ns = 100_000 + self.dice.below(1_500_000);
+        self.after_ns(ns, happening);
+    }
+
+    fn soon_for(&mut self, seat: usize, what: Arrival) {
+        let life = self.servers[seat].life;
+        self.soon(Happening::Arrival { seat, life, what });
+    }
+
+    /// Lets everything happen until then.
+    pub fn run_until_ms(&mut self, ms: u64) -> Result<(), Broken> {
+        while let Some(entry) = self.agenda.first_entry()
+            && entry.key().0 <= ms * 1_000_000
+        {
+            let ((at, _), happening) = entry.remove_entry();
+            self.now_ns = at;
+            self.happen(happening)?;
+        }
+        self.now_ns = ms * 1_000_000;
+        Ok(())
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), Broken> {
+        match happening {
+            Happening::Arrival { seat, life, what } => {
+                if self.servers[seat].life != life || !self.servers[seat].is_running {
+                    return Ok(());
+                }
+                if self.servers[seat].is_paused {
+                    self.inboxes[seat].push((life, what));
+                    return Ok(());
+                }
+                self.arrive(seat, what)
+            }
+            Happening::Change { seat, life, change, is_heard } => {
+                if !self.keeper.is_reachable(member(seat)) && is_heard {
+                    self.soon_for(seat, Arrival::Changed(Err(group::ChangeFailed::Unknown)));
+                    return Ok(());
+                }
+                let answer = self.keeper.change(&change);
+                if answer.is_ok() {
+                    let view = &change.view;
+                    let note = format!(
+                        "coordinator: version {}, epoch {}, active {:?}, in sync {:?}, exiles {:?}",
+                        self.keeper.version,
+                        view.epoch,
+                        view.active.map(|one| one.0),
+                        view.in_sync.iter().map(|store| store.member.0).collect::<Vec<_>>(),
+                        view.exiles.iter().map(|store| store.member.0).collect::<Vec<_>>()
+                    );
+                    self.note(note);
+                    self.watchers(seat);
+                }
+                if is_heard {
+                    let what = Arrival::Changed(answer);
+                    self.soon(Happening::Arrival { seat, life, what });
+                }
+                self.check()
+            }
+            Happening::ReadView { seat, life } => {
+                if self.servers[seat].life == life {
+                    if self.keeper.is_reachable(member(seat)) {
+                        let (view, version) = (self.keeper.view.clone(), self.keeper.version);
+                        self.soon_for(seat, Arrival::View { view, version });
+                    } else {
+                        let again_ms = 100 + self.dice.below(200);
+                        self.after_ms(again_ms, Happening::ReadView { seat, life });
+                    }
+                }
+                Ok(())
+            }
+            Happening::SessionEnds { seat, life, since_ns } => {
+                let is_gone = self.servers[seat].life != life
+                    || !self.servers[seat].is_running
+                    || self.keeper.unreachable.get(&member(seat)) == Some(&since_ns);
+                if is_gone && self.lock == Some((seat, life)) {
+                    self.lock = None;
+                    self.tell_lock_gone(seat);
+                }
+                Ok(())
+            }
+            Happening::Confirm { seat, life, key, version } => {
+                if self.keeper.is_reachable(member(seat)) {
+                    let is_current = self.keeper.version == version;
+                    let what = Arrival::Confirmed { key, is_current };
+                    self.soon(Happening::Arrival { seat, life, what });
+                }
+                Ok(())
+            }
+            Happening::Start { seat } => {
+                self.start(seat);
+                Ok(())
+            }
+            Happening::Think { client } => {
+                self.begin_call(client);
+                Ok(())
+            }
+            Happening::Timeout { client, key, tries } => {
+                self.timed_out(client, key, tries);
+                Ok(())
+            }
+            Happening::Replied { client, key, reply } => self.replied(client, key, reply),
+            Happening::Chunk { seat, life, from, done } => {
+                self.chunk(seat, life, from, done);
+                Ok(())
+            }
+            Happening::Fault(fault) => {
+                self.note(format!("fault: {fault:?}"));
+                self.fault(fault)
+            }
+        }
+    }
+
+    pub fn note(&mut self, line: String) {
+        self.observer.note(self.now_ns, line);
+    }
+
+    fn watchers(&mut self, author: usize) {
+        for seat in 0..self.servers.len() {
+            if seat != author && self.servers[seat].is_running && self.dice.chance(95) {
+                let life = self.servers[seat].life;
+                let late_ms = if self.dice.chance(10) { self.dice.below(500) } else { self.dice.below(10) };
+                self.after_ms(late_ms, Happening::ReadView { seat, life });
+            }
+        }
+    }
+
+    pub(super) fn tell_lock_gone(&mut self, but: usize) {
+        for seat in 0..self.servers.len() {
+            if seat != but && self.keeper.is_reachable(member(seat)) {
+                self.soon_for(seat, Arrival::LockGone);
+            }
+        }
+    }
+
+    /// A process begins; its member joins when it has read the view.
+    pub(super) fn start(&mut self, seat: usize) {
+        let server = &mut self.servers[seat];
+        if server.is_running {
+            return;
+        }
+        server.life += 1;
+        server.is_running = true;
+        server.is_paused = false;
+        server.is_downloading = false;
+        server.is_syncing = false;
+        server.tick_at = None;
+        let life = server.life;
+        self.note(format!("member {} starts", member(seat)));
+        self.soon(Happening::ReadView { seat, life });
+    }
+
+    fn join(&mut self, seat: usize) -> Result<(), Broken> {
+        let settings = self.settings;
+        let seed = self.dice.roll();
+        let server = &mut self.servers[seat];
+        let now = server.clock.moment(self.now_ns);
+        server.host.start(settings, now, seed);
+        let mut dice = self.dice.split();
+        server.recover(&mut dice)?;
+        let life = server.host.life();
+        self.keeper.records.insert(life.store.member, life);
+        for other in 0..self.servers.len() {
+            if other != seat && self.servers[other].host.is_up() {
+                self.connect(seat, other);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn connect(&mut self, one: usize, other: usize) {
+        let (a, b) = (member(one), member(other));
+        if !self.network.is_cut(a, b) && !self.network.is_cut(b, a) {
+            self.soon_for(one, Arrival::PeerConnected(b));
+            self.soon_for(other, Arrival::PeerConnected(a));
+        }
+    }
+
+    /// The process ends. `keep`: how much of what was not synced is there afterwards, in percent.
+    pub(super) fn end(&mut self, seat: usize, keep_percent: u64) {
+        let server = &mut self.servers[seat];
+        if !server.is_running {
+            return;
+        }
+        let unsynced = server.host.unsynced() as u64;
+        let keep = (unsynced * keep_percent / 100) as usize;
+        // A tail that was torn cannot be told from one that rotted.
+        let is_torn = (keep as u64) < unsynced && self.dice.chance(30);
+        server.host.crash(keep);
+        server.host.disk.is_suspect |= is_torn;
+        server.is_running = false;
+        server.waiting.clear();
+        server.kill_after_steps = None;
+        let life = server.life;
+        self.inboxes[seat].clear();
+        self.note(format!("member {} ends", member(seat)));
+        self.after_ms(SESSION_MS, Happening::SessionEnds { seat, life, since_ns: 0 });
+        for other in 0..self.servers.len() {
+            if other != seat && !self.network.is_cut(member(seat), member(other)) {
+                self.soon_for(other, Arrival::PeerGone(member(seat)));
+            }
+        }
+    }
+
+    pub(super) fn session_may_end(&mut self, seat: usize) {
+        let (life, since_ns) = (self.servers[seat].life, self.now_ns);
+        self.after_ms(SESSION_MS, Happening::SessionEnds { seat, life, since_ns });
+    }
+
+    pub(super) fn resume(&mut self, seat: usize) -> Result<(), Broken> {
+        if !std::mem::replace(&mut self.servers[seat].is_paused, false) {
+            return Ok(());
+        }
+        let mut arrivals = std::mem::take(&mut self.inboxes[seat]);
+        // Sockets are drained before the process judges by its clock.
+        arrivals.sort_by_key(|(_, what)| matches!(what, Arrival::Tick));
+        for (life, what) in arrivals {
+            if self.servers[seat].life == life && self.servers[seat].is_running {
+                self.arrive(seat, what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, seat: usize, what: Arrival) -> Result<(), Broken> {
+        if !self.servers[seat].host.is_up() {
+            return match what {
+                Arrival::View { view, version } => {
+                    self.join(seat)?;
+                    self.step(seat, Input::View { view, version })
+                }
+                _ => Ok(()),
+            };
+        }
+        match what {
+            Arrival::Packet { from, message } => {
+                self.step(seat, Input::Message { from: from.store, boot: from.boot, message })
+            }
+            Arrival::PeerGone(peer) => self.step(seat, Input::PeerGone(peer)),
+            Arrival::PeerConnected(peer) => self.step(seat, Input::PeerConnected(peer)),
+            Arrival::LockGone => self.step(seat, Input::LockGone),
+            Arrival::Changed(answer) => self.step(seat, Input::Changed(answer)),
+            Arrival::View { view, version } => self.step(seat, Input::View { view, version }),
+            Arrival::Order(order) => self.step(seat, Input::Operator { ticket: 1, order }),
+            Arrival::LogRead(asked) => {
+                let answer = self.servers[seat].host.read_log(asked);
+                self.step(seat, answer)
+            }
+            Arrival::Tick => {
+                self.servers[seat].tick_at = None;
+                self.step(seat, Input::Tick)
+            }
+            Arrival::Synced { up_to, cuts } => self.synced(seat, up_to, cuts),
+            Arrival::Call { key, request } => self.call(seat, key, &request),
+            Arrival::Confirmed { key, is_current } => self.confirmed(seat, key, is_current),
+            Arrival::Image(image) => {
+                self.install(seat, image.0);
+                Ok(())
+            }
+        }
+    }
+
+    fn synced(&mut self, seat: usize, up_to: Sn, cuts: u64) -> Result<(), Broken> {
+        if self.servers[seat].cuts != cuts {
+            return Ok(()); // What it synced is not what is there now; another is under way.
+        }
+        self.servers[seat].is_syncing = false;
+        if std::mem::replace(&mut self.servers[seat].disk.fails, false) {
+            self.note(format!("member {}'s fsync fails", member(seat)));
+            self.step(seat, Input::DiskFailed)?;
+            // The process ends with its reason; the store is not trusted any more.
+            self.end(seat, 0);
+            self.servers[seat].host.begin_anew();
+            self.servers[seat].image = None;
+            let after_ms = 200 + self.dice.below(2_000);
+            self.after_ms(after_ms, Happening::Start { seat });
+            return Ok(());
+        }
+        let now = self.servers[seat].clock.moment(self.now_ns);
+        let mut happened = Happened::default();
+        let host = &mut self.servers[seat].host;
+        let count = up_to.0.saturating_sub(host.disk.durable_end().id.sn.0) as usize;
+        host.sync(now, count, &mut happened);
+        self.follow(seat, happened)
+    }
+
+    pub(super) fn step(&mut self, seat: usize, input: Input) -> Result<(), Broken> {
+        let server = &mut self.servers[seat];
+        if !server.host.is_up() {
+            return Ok(());
+        }
+        let now = server.clock.moment(self.now_ns);
+        let mut happened = Happened::default();
+        server.host.step(now, input, &mut happened);
+        self.follow(seat, happened)
+    }
+
+    /// Everything that one step has led to.
+    fn follow(&mut self, seat: usize, happened: Happened) -> Result<(), Broken> {
+        self.observer.observe(&self.servers[seat].host, &happened)?;
+        if !happened.cut.is_empty() {
+            self.servers[seat].cuts += 1;
+            self.servers[seat].is_syncing = false;
+        }
+        let is_killed = match &mut self.servers[seat].kill_after_steps {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        let (sends, asks) =
+            if is_killed { (self.dice.chance(50), self.dice.chance(50)) } else { (true, true) };
+        let life = self.servers[seat].life;
+        if asks {
+            for change in happened.changes {
+                self.ask_for_change(seat, life, change);
+            }
+        }
+        if sends {
+            let from = self.servers[seat].host.life();
+            for (to, message) in happened.messages {
+                for ns in self.network.send(from.store.member, to) {
+                    let to = seat_of(to);
+                    let to_life = self.servers[to].life;
+                    let what = Arrival::Packet { from, message: message.clone() };
+                    self.after_ns(ns, Happening::Arrival { seat: to, life: to_life, what });
+                }
+            }
+        }
+        let mut restarts = None;
+        let mut is_quiet = false;
+        for outgoing in happened.outgoing {
+            for entry in &outgoing.apply {
+                self.servers[seat].apply(entry)?;
+                let server = &self.servers[seat];
+                self.observer.applied(entry.point(), server.namespace.digest())?;
+            }
+            if let Some(sn) = outgoing.committed {
+                // Written down now and then.
+                if self.dice.chance(5) {
+                    self.servers[seat].host.disk.known_commit = sn;
+                }
+            }
+            if let Some(role) = outgoing.role {
+                self.note(format!("member {} is {role:?}", member(seat)));
+                match role {
+                    Role::Serving { .. } => self.lock = Some((seat, life)),
+                    // No writer's turn is open in between.
+                    Role::HandingOver { .. } => is_quiet = true,
+                    Role::Stopped { reason } => restarts = Some((reason, false)),
+                    _ => {}
+                }
+            }
+            if outgoing.tail_is_sound {
+                self.servers[seat].host.disk.is_suspect = false;
+            }
+            if outgoing.read_view {
+                self.soon(Happening::ReadView { seat, life });
+            }
+            for asked in outgoing.read_log {
+                self.soon_for(seat, Arrival::LogRead(asked));
+            }
+            if outgoing.needs_image {
+                self.begin_download(seat);
+            }
+            if let Some(takeover) = outgoing.takeover {
+                self.note(format!("{takeover:?}"));
+            }
+            if !outgoing.refused.is_empty() {
+                restarts = Some(("proposals were refused".into(), false));
+            }
+            if let Some(reason) = outgoing.rebuild {
+                restarts = Some((reason, false));
+            }
+            if let Some(reason) = outgoing.distrust {
+                restarts = Some((reason, true));
+            }
+        }
+        if is_killed {
+            let keep = self.dice.below(101);
+            self.end(seat, keep);
+            let after_ms = 300 + self.dice.below(3_000);
+            self.after_ms(after_ms, Happening::Start { seat });
+        } else if let Some((reason, is_distrusted)) = restarts {
+            self.note(format!("member {} starts anew: {reason}", member(seat)));
+            self.end(seat, 100);
+            if is_distrusted {
+                self.servers[seat].host.begin_anew();
+                self.servers[seat].image = None;
+            }
+            let after_ms = 10 + self.dice.below(100);
+            self.after_ms(after_ms, Happening::Start { seat });
+        } else if is_quiet {
+            self.step(seat, Input::Quiet)?;
+        } else {
+            self.after_step(seat)?;
+        }
+        self.check()
+    }
+
+    fn after_step(&mut self, seat: usize) -> Result<(), Broken> {
+        self.answer_waiting(seat)?;
+        let now_ns = self.now_ns;
+        let server = &mut self.servers[seat];
+        let life = server.life;
+        if let Some(deadline) = server.host.member().deadline() {
+            // Timers are late by a little.
+            let at = server.clock.true_ns(deadline).max(now_ns) + self.dice.below(1_000_000);
+            if server.tick_at.is_none_or(|earlier| at < earlier) {
+                server.tick_at = Some(at);
+                self.after_ns(at - now_ns, Happening::Arrival { seat, life, what: Arrival::Tick });
+            }
+        }
+        let server = &mut self.servers[seat];
+        if server.host.unsynced() > 0 && !server.is_syncing {
+            server.is_syncing = true;
+            let (up_to, cuts) = (server.host.disk.end().id.sn, server.cuts);
+            let spread = server.disk.sync_us_max - server.disk.sync_us_min + 1;
+            let us = server.disk.sync_us_min + self.dice.below(spread);
+            self.after_ns(
+                us * 1_000,
+                Happening::Arrival { seat, life, what: Arrival::Synced { up_to, cuts } },
+            );
+        }
+        Ok(())
+    }
+
+    fn ask_for_change(&mut self, seat: usize, life: u64, change: group::ViewChange) {
+        let unknown = Arrival::Changed(Err(group::ChangeFailed::Unknown));
+        if !self.keeper.is_reachable(member(seat)) {
+            return self.after_ms(200, Happening::Arrival { seat, life, what: unknown });
+        }
+        match self.dice.below(100) {
+            // Kept under way for long; the author hears nothing.
+            0..3 => {
+                let late_ms = self.dice.below(3_000);
+                self.after_ms(late_ms, Happening::Change { seat, life, change, is_heard: false });
+                self.after_ms(250, Happening::Arrival { seat, life, what: unknown });
+            }
+            // Carried out, and the answer gets lost.
+            3..6 => {
+                self.soon(Happening::Change { seat, life, change, is_heard: false });
+                self.after_ms(250, Happening::Arrival { seat, life, what: unknown });
+            }
+            _ => self.soon(Happening::Change { seat, life, change, is_heard: true }),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Broken> {
+        let hosts: Vec<&Host> = self.servers.iter().map(|server| &server.host).collect();
+        self.observer.check(&hosts, &self.keeper.view)?;
+        let holders: Vec<MemberId> = (0..self.servers.len())
+            .filter(|seat| self.servers[*seat].holds_lease(self.now_ns))
+            .map(member)
+            .collect();
+        crate::check::leases_have_one_holder::check(&holders)
+    }
+
+    // Clients.
+
+    fn begin_call(&mut self, client: usize) {
+        if self.is_closing || self.clients[client].current.is_some() {
+            return;
+        }
+        let request = Request::random(&mut self.dice);
+        let one = &mut self.clients[client];
+        one.calls += 1;
+        let key = super::client::CallKey { client: client as u32, call: one.calls };
+        let floor = self.observer.answered;
+        one.current = Some(Pending { key, request, begun_ns: self.now_ns, tries: 0, floor });
+        self.send_call(client);
+    }
+
+    fn send_call(&mut self, client: usize) {
+        let seat = self.clients[client].favourite;
+        let Some(current) = &mut self.clients[client].current else { return };
+        current.tries += 1;
+        let (key, request, tries) = (current.key, current.request.clone(), current.tries);
+        if self.servers[seat].is_running {
+            self.soon_for(seat, Arrival::Call { key, request });
+            self.after_ms(PATIENCE_MS, Happening::Timeout { client, key, tries });
+        } else {
+            self.soon(Happening::Replied { client, key, reply: ClientReply::NotActive });
+        }
+    }
+
+    fn timed_out(&mut self, client: usize, key: super::client::CallKey, tries: u32) {
+        let is_current = self.clients[client]
+            .current
+            .as_ref()
+            .is_some_and(|current| current.key == key && current.tries == tries);
+        if is_current {
+            self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
+            self.send_call(client);
+        }
+    }
+
+    fn replied(
+        &mut self,
+        client: usize,
+        key: super::client::CallKey,
+        reply: ClientReply,
+    ) -> Result<(), Broken> {
+        let Some(current) = self.clients[client].current.clone().filter(|current| current.key == key) else {
+            return Ok(());
+        };
+        match reply {
+            ClientReply::NotActive => {
+                self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
+                // A repetition: the same call, a little later.
+                let (tries, wait_ms) = (current.tries, 5 + self.dice.below(50));
+                self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
+                Ok(())
+            }
+            ClientReply::Done { answer, rests_on, is_read } => {
+                self.clients[client].current = None;
+                self.observer.answered(self.now_ns, &current, &answer, rests_on, is_read)?;
+                let wait_ms = self.dice.below(self.think_ms.max(1));
+                self.after_ms(wait_ms, Happening::Think { client });
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn whom(&mut self, whom: Whom) -> Option<usize> {
+        let active = (0..self.servers.len())
+            .rev()
+            .filter(|seat| {
+                matches!(self.servers[*seat].role(), Some(Role::Serving { .. } | Role::Starting { .. }))
+            })
+            .max_by_key(|seat| self.servers[*seat].host.disk.promised);
+        match whom {
+            Whom::Seat(seat) => Some(seat % self.servers.len()),
+            Whom::Active => active,
+            Whom::Standby(number) => {
+                let others: Vec<usize> =
+                    (0..self.servers.len()).filter(|seat| Some(*seat) != active).collect();
+                Some(others[number % others.len()])
+            }
+        }
+    }
+}

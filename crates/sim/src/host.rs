@@ -1,0 +1,303 @@
+//! One member of a group with its log, carried out to the letter and without time: what the model check and
+//! the simulated cluster share.
+//!
+//! The log is a plain one: what was appended is in the page cache until somebody says that it is durable, and
+//! a crash loses what is not. Promises and cuts reach the disk at once, as the driver of a server makes them
+//! do. Everything that the world beyond the disk must do is left in [`Happened`].
+
+use base::{Durable, Entry, Epoch, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
+use group::{
+    Effects, Input, LogReadFailed, Member, Message, Outgoing, ReadLog, Restored, Settings, ViewChange,
+};
+use std::collections::VecDeque;
+
+/// What one member's disk holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LogDisk {
+    pub promised: Epoch,
+    /// What the entries follow: the empty log, or an image.
+    pub start: LogPoint,
+    /// Written, in order. The first `durable` of them survive a crash.
+    pub entries: Vec<Entry>,
+    pub durable: usize,
+    /// Written lazily: at most what has committed.
+    pub known_commit: Sn,
+    pub is_suspect: bool,
+}
+
+impl LogDisk {
+    pub fn end(&self) -> LogPoint {
+        self.entries.last().map_or(self.start, Entry::point)
+    }
+
+    pub fn durable_end(&self) -> LogPoint {
+        self.durable.checked_sub(1).map_or(self.start, |last| self.entries[last].point())
+    }
+
+    /// The entry's point, if it is there.
+    pub fn point(&self, sn: Sn) -> Option<LogPoint> {
+        if sn == self.start.id.sn {
+            return Some(self.start);
+        }
+        self.index(sn).map(|index| self.entries[index].point())
+    }
+
+    pub fn holds_durably(&self, point: LogPoint) -> bool {
+        match self.index(point.id.sn) {
+            Some(index) => index < self.durable && self.entries[index].point() == point,
+            // An image stands for all that is before it.
+            None => point.id.sn <= self.start.id.sn,
+        }
+    }
+
+    fn index(&self, sn: Sn) -> Option<usize> {
+        let index = sn.0.checked_sub(self.start.id.sn.0 + 1)? as usize;
+        (index < self.entries.len()).then_some(index)
+    }
+
+    fn cut(&mut self, after: LogPoint) -> Vec<Entry> {
+        let keep = (after.id.sn.0 - self.start.id.sn.0) as usize;
+        assert_eq!(self.point(after.id.sn), Some(after), "a log is cut after an entry that it holds");
+        self.durable = self.durable.min(keep);
+        self.entries.split_off(keep)
+    }
+
+    /// Where the state machine of a restarted server stands, and what follows.
+    fn recovered(&self) -> (LogPoint, Vec<Entry>) {
+        let base = self.known_commit.0.clamp(self.start.id.sn.0, self.end().id.sn.0);
+        let split = (base - self.start.id.sn.0) as usize;
+        (self.point(Sn(base)).expect("clamped to the log"), self.entries[split..].to_vec())
+    }
+
+    fn read(&self, asked: &ReadLog) -> Result<(LogPoint, Vec<Entry>), LogReadFailed> {
+        let previous = self.point(asked.after).ok_or(LogReadFailed::Gone)?;
+        let from = (asked.after.0 - self.start.id.sn.0) as usize;
+        let to = (asked.up_to.0.saturating_sub(self.start.id.sn.0) as usize).min(self.entries.len());
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for entry in &self.entries[from..to.max(from)] {
+            bytes += entry.payload.len();
+            if bytes > asked.bytes_max as usize && !entries.is_empty() {
+                break;
+            }
+            entries.push(entry.clone());
+        }
+        Ok((previous, entries))
+    }
+}
+
+/// What one input has led to, for the world beyond the member and its disk, in order.
+#[derive(Debug, Default)]
+pub struct Happened {
+    pub changes: Vec<ViewChange>,
+    pub messages: Vec<(MemberId, Message)>,
+    /// What may be delivered, in the order of the steps; messages and proofs are taken care of.
+    pub outgoing: Vec<Outgoing>,
+    pub promised: Vec<Epoch>,
+    pub appended: Vec<Entry>,
+    /// What was cut off, oldest first.
+    pub cut: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub struct Host {
+    pub store: MemberStore,
+    pub boot: u64,
+    pub disk: LogDisk,
+    /// `None`: the process is not there.
+    pub member: Option<Member>,
+    /// What waits for the disk: released when the log is durable up to this length (in entries, the cut ones
+    /// not counted).
+    waiting: VecDeque<(usize, Outgoing)>,
+    /// The last entry that the state machine has applied; an active's runs ahead of what has committed.
+    pub applied: LogPoint,
+    /// Plants a bug: promises are forgotten in a crash.
+    pub forgets_promises: bool,
+}
+
+impl Host {
+    pub fn new(store: MemberStore) -> Self {
+        Self {
+            store,
+            boot: 0,
+            disk: LogDisk::default(),
+            member: None,
+            waiting: VecDeque::new(),
+            applied: LogPoint::default(),
+            forgets_promises: false,
+        }
+    }
+
+    pub fn life(&self) -> MemberLife {
+        MemberLife { store: self.store, boot: self.boot }
+    }
+
+    pub fn member(&self) -> &Member {
+        self.member.as_ref().expect("the process is there")
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// A new process on this store.
+    pub fn start(&mut self, settings: Settings, now: Moment, seed: u64) {
+        assert!(self.member.is_none(), "one process a store");
+        self.boot += 1;
+        let (base, tail) = self.disk.recovered();
+        self.applied = base;
+        let restored = Restored {
+            promised: self.disk.promised,
+            base,
+            tail,
+            boot: self.boot,
+            is_suspect: self.disk.is_suspect,
+        };
+        self.member = Some(Member::new(settings, self.store, restored, now, seed));
+    }
+
+    /// The process ends. `keep`: how many of the entries that were not durable are there afterwards.
+    pub fn crash(&mut self, keep: usize) {
+        self.member = None;
+        self.waiting.clear();
+        let left = (self.disk.durable + keep).min(self.disk.entries.len());
+        self.disk.entries.truncate(left);
+        // Whatever is read at the next start is synced before it counts.
+        self.disk.durable = left;
+        if self.forgets_promises {
+            self.disk.promised = Epoch(0);
+        }
+    }
+
+    /// The store is worth nothing any more: an empty one in a new generation.
+    pub fn begin_anew(&mut self) {
+        assert!(self.member.is_none(), "the process has ended");
+        self.store.generation += 1;
+        self.disk = LogDisk { promised: self.disk.promised, ..LogDisk::default() };
+        self.applied = LogPoint::default();
+    }
+
+    pub fn step(&mut self, now: Moment, input: Input, happened: &mut Happened) {
+        let Some(member) = &mut self.member else { return };
+        // An active's state machine applies before it proposes.
+        let proposed = match &input {
+            Input::Propose(proposals) => proposals.len(),
+            _ => 0,
+        };
+        let effects = member.step(now, input);
+        member.is_consistent().unwrap_or_else(|broken| panic!("member {}: {broken}", self.store.member));
+        self.carry_out(now, effects, proposed > 0, happened);
+    }
+
+    /// Lets go of the oldest `count` entries, which an image stands for.
+    pub fn forget_before(&mut self, count: usize, start: LogPoint) {
+        assert!(count <= self.disk.durable, "only what is durable is purged");
+        self.disk.entries.drain(..count);
+        self.disk.durable -= count;
+        self.disk.start = start;
+        for (needed, _) in &mut self.waiting {
+            *needed = needed.saturating_sub(count);
+        }
+    }
+
+    /// An image of another member takes the place of everything here. The process has ended.
+    pub fn install(&mut self, at: LogPoint) {
+        assert!(self.member.is_none(), "the process has ended");
+        let promised = self.disk.promised;
+        self.disk = LogDisk { promised, start: at, known_commit: at.id.sn, ..LogDisk::default() };
+    }
+
+    /// Entries that the disk has still to sync.
+    pub fn unsynced(&self) -> usize {
+        self.disk.entries.len() - self.disk.durable
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The disk has synced the next `count` entries.
+    pub fn sync(&mut self, now: Moment, count: usize, happened: &mut Happened) {
+        self.disk.durable = (self.disk.durable + count).min(self.disk.entries.len());
+        self.release_durable(now, happened);
+    }
+
+    pub fn read_log(&self, asked: ReadLog) -> Input {
+        Input::LogRead { asked, result: self.disk.read(&asked) }
+    }
+
+    fn release_durable(&mut self, now: Moment, happened: &mut Happened) {
+        while let Some((length, _)) = self.waiting.front()
+            && *length <= self.disk.durable
+        {
+            let (_, outgoing) = self.waiting.pop_front().expect("seen above");
+            self.deliver(now, outgoing, happened);
+        }
+    }
+
+    fn carry_out(&mut self, now: Moment, mut effects: Effects, is_applied: bool, happened: &mut Happened) {
+        happened.changes.extend(effects.take_change());
+        happened.messages.extend(effects.take_messages());
+        let outgoing = effects.take_outgoing();
+        self.deliver(now, outgoing, happened);
+        if let Some(epoch) = effects.promise() {
+            assert!(epoch >= self.disk.promised, "a promise never falls");
+            self.disk.promised = epoch;
+            happened.promised.push(epoch);
+        }
+        if let Some(after) = effects.cut() {
+            happened.cut.extend(self.disk.cut(after));
+            let length = self.disk.entries.len();
+            for (needed, _) in &mut self.waiting {
+                *needed = (*needed).min(length);
+            }
+        }
+        let entries = effects.take_entries();
+        for entry in &entries {
+            assert_eq!(
+                (entry.previous_chain, entry.id.sn),
+                (self.disk.end().chain, Sn(self.disk.end().id.sn.0 + 1)),
+                "an entry follows the one before it"
+            );
+            self.disk.entries.push(entry.clone());
+            if is_applied {
+                self.applied = entry.point();
+            }
+        }
+        // A promise or a cut is made on the spot; only entries take their time.
+        let is_synced = entries.is_empty() && (effects.promise().is_some() || effects.cut().is_some());
+        happened.appended.extend(entries);
+        if !effects.needs_disk() {
+            let outgoing = effects.release_at_once();
+            return self.deliver(now, outgoing, happened);
+        }
+        let outgoing = effects.release(Durable::attest());
+        if is_synced {
+            self.deliver(now, outgoing, happened);
+        } else {
+            self.waiting.push_back((self.disk.entries.len(), outgoing));
+            self.release_durable(now, happened);
+        }
+    }
+
+    fn deliver(&mut self, now: Moment, mut outgoing: Outgoing, happened: &mut Happened) {
+        happened.messages.append(&mut outgoing.messages);
+        let proof = outgoing.proof.take();
+        for entry in &outgoing.apply {
+            assert_eq!(entry.id.sn.0, self.applied.id.sn.0 + 1, "entries are applied in their order");
+            self.applied = entry.point();
+        }
+        if let Some(committed) = outgoing.committed {
+            assert!(
+                committed <= self.applied.id.sn,
+                "what is called committed was given to the state machine"
+            );
+        }
+        if outgoing != Outgoing::default() {
+            happened.outgoing.push(outgoing);
+        }
+        if let Some(proof) = proof {
+            self.step(now, Input::Durable(proof), happened);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How far a check goes.
+
+use group::{Order, Settings};
+
+/// How often each thing may happen; the check sees every order of what is allowed.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    pub members: u32,
+    pub in_sync_min: u32,
+    /// Everyone is in sync and the first member serves at the outset; otherwise all have just been started for
+    /// the first time.
+    pub starts_served: bool,
+    /// Members left out of the in-sync set at the outset.
+    pub juniors: u32,
+    pub settings: Settings,
+    /// Operations proposed.
+    pub operations: u8,
+    pub crashes: u8,
+    /// Times that a member's clock jumps so far that everything that waits for time has waited long enough:
+    /// drift without bound, so no rule that this check shows rests on clocks.
+    pub wakes: u8,
+    /// Times that a member's next timer alone runs out.
+    pub beats: u8,
+    /// Connections that break, with what was under way on them.
+    pub resets: u8,
+    /// Messages that overtake another or arrive twice.
+    pub disorders: u8,
+    /// Changes of the view whose answer gets lost, each of which may be carried out at any later time.
+    pub unknowns: u8,
+    /// False alarms: a lock that is gone, a process that seems to be.
+    pub alarms: u8,
+    /// The disk is slow: entries become durable some time later, or never.
+    pub slow_disk: bool,
+    /// Members may read the coordinator's view late.
+    pub orders: Vec<Order>,
+    pub epochs: u64,
+    pub log: u64,
+    pub depth: usize,
+    pub states: usize,
+    /// Plants a bug in the disks: promises are forgotten.
+    pub forgets_promises: bool,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            members: 3,
+            in_sync_min: 2,
+            starts_served: true,
+            juniors: 0,
+            settings: Self::small_settings(),
+            operations: 1,
+            crashes: 1,
+            wakes: 2,
+            beats: 0,
+            resets: 0,
+            disorders: 0,
+            unknowns: 0,
+            alarms: 0,
+            slow_disk: false,
+            orders: Vec::new(),
+            epochs: 3,
+            log: 5,
+            depth: usize::MAX,
+            states: 1_000_000,
+            forgets_promises: false,
+        }
+    }
+}
+
+impl Bounds {
+    /// Times are small against the jump of a clock ([`super::WAKE_MS`]).
+    pub fn small_settings() -> Settings {
+        Settings {
+            beacon_ms: 5,
+            lease_ms: 20,
+            silence_ms: 15,
+            ack_silence_ms: 15,
+            rank_backoff_ms: 0,
+            idle_flush_ms: 1,
+            // Giving up for want of an answer is a wish of availability; it would hide what follows.
+            stall_ms: 1 << 40,
+            change_retry_ms: 1,
+            claim_answer_ms: 20,
+            reread_ms: 1,
+            ..Settings::default()
+        }
+    }
+}

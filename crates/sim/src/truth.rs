@@ -1,0 +1,90 @@
+//! What somebody who sees all members of a group at once knows of it.
+
+use crate::host::{Happened, Host};
+use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+use group::Role;
+use std::collections::BTreeMap;
+
+/// A rule that does not hold, as a sentence.
+pub type Broken = String;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Truth {
+    /// Every entry that any member has called committed, from sn 1 on.
+    pub committed: Vec<LogPoint>,
+    /// Who led in which epoch.
+    pub leaders: BTreeMap<Epoch, MemberId>,
+    /// Who made the entries of which epoch.
+    pub appenders: BTreeMap<Epoch, MemberId>,
+    /// The highest promise that each member's disk ever held.
+    pub promises: BTreeMap<MemberId, Epoch>,
+    /// An operator has accepted that committed entries may be lost.
+    pub is_unclean: bool,
+}
+
+impl Truth {
+    pub fn last(&self) -> Sn {
+        Sn(self.committed.len() as u64)
+    }
+
+    pub fn point(&self, sn: Sn) -> Option<LogPoint> {
+        self.committed.get(sn.0.checked_sub(1)? as usize).copied()
+    }
+
+    /// Takes in what one step of `host` has led to; says which rule it breaks.
+    pub fn observe(&mut self, host: &Host, happened: &Happened) -> Result<(), Broken> {
+        use crate::check;
+        let member = host.store.member;
+        check::promise_never_falls::check(self, host)?;
+        for entry in &happened.cut {
+            check::committed_never_cut::check(self, host, entry)?;
+        }
+        let leads = host.member.as_ref().map(|member| member.role().clone());
+        if let Some(Role::Starting { epoch } | Role::Serving { epoch }) = leads {
+            for entry in happened.appended.iter().filter(|entry| entry.id.epoch == epoch) {
+                check::one_appender_an_epoch::check(self, member, entry)?;
+            }
+        }
+        for outgoing in &happened.outgoing {
+            if let Some(Role::Starting { epoch } | Role::Serving { epoch }) = &outgoing.role {
+                let leader = *self.leaders.entry(*epoch).or_insert(member);
+                check::one_active_an_epoch::check(leader, member, *epoch)?;
+            }
+            for entry in &outgoing.apply {
+                check::commits_agree::check(self, member, entry.point())?;
+            }
+            if let Some(sn) = outgoing.committed {
+                self.commit(host, sn)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, host: &Host, sn: Sn) -> Result<(), Broken> {
+        let member = host.store.member;
+        let Some(point) = host.disk.point(sn) else {
+            return Err(format!("commits agree: member {member} calls {sn} committed and does not hold it"));
+        };
+        crate::check::commits_agree::check(self, member, point)?;
+        for next in self.last().0 + 1..=sn.0 {
+            match host.disk.point(Sn(next)) {
+                Some(point) => self.committed.push(point),
+                None => {
+                    return Err(format!("commits agree: member {member} commits {sn} without {next}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What holds of all members together, after every step.
+    pub fn holds(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
+        use crate::check;
+        check::logs_match::check(hosts)?;
+        if !self.is_unclean {
+            check::eligible_is_complete::check(self, hosts, view)?;
+            check::enough_copies::check(self, hosts, view)?;
+        }
+        Ok(())
+    }
+}
