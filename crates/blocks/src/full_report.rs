@@ -158,7 +158,6 @@ impl BlockMap {
     /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
     pub fn finish_report(&mut self, id: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
         let mut report = self.take_report(id)?;
-        self.note_reported(id.storage, &report);
         let storage = self.storages.get_mut(id.storage);
         let server = storage.server;
         report.done.needs_sweep = storage.blocks != report.seen.count();
@@ -166,6 +165,8 @@ impl BlockMap {
         if done.needs_sweep {
             report.sweep_until = Some(self.request_sweep());
             self.storages.get_mut(id.storage).full_report = Some(report);
+        } else {
+            self.note_reported(id.storage, &report);
         }
         self.counts.dropped_rows += done.duplicates + done.unknown;
         self.servers.face_mut(server).last_report = now;

@@ -124,7 +124,7 @@ impl BlockMap {
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
             self.last_promise_roll = now;
-            self.storages.iter_mut().for_each(crate::storage::Storage::roll_promises);
+            self.storages.iter_mut().for_each(|(_, storage)| storage.roll_promises());
         }
     }
 

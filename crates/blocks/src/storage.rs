@@ -139,8 +139,8 @@ impl Storages {
         (0..).zip(&self.slots)
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Storage> {
-        self.slots.iter_mut()
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Storage)> {
+        (0..).zip(&mut self.slots)
     }
 
     pub fn bytes_allocated(&self) -> usize {

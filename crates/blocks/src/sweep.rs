@@ -88,8 +88,13 @@ impl BlockMap {
             return;
         }
         self.storages.reclaim(at);
-        for storage in self.storages.iter_mut() {
-            storage.full_report.take_if(|report| report.swept_by(at));
+        let swept: Vec<_> = self
+            .storages
+            .iter_mut()
+            .filter_map(|(place, storage)| Some((place, storage.full_report.take_if(|it| it.swept_by(at))?)))
+            .collect();
+        for (place, report) in swept {
+            self.note_reported(place, &report);
         }
         self.sweep_is_awaited = !self.sweeper.is_idle();
     }

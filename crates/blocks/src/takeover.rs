@@ -69,7 +69,7 @@ impl BlockMap {
         self.forget_orders();
         let serial = self.next_serial();
         self.takeover = Some(Takeover { serial, grace_until: now.plus_ms(self.config.takeover_grace_ms) });
-        self.storages.iter_mut().for_each(|storage| storage.stale = true);
+        self.storages.iter_mut().for_each(|(_, storage)| storage.stale = true);
         for server in self.servers.iter_mut() {
             server.has_heard = false;
             server.lease = None;
@@ -114,7 +114,7 @@ impl BlockMap {
         self.servers.get(server).has_heard && (lease == 0 || lease > takeover.serial)
     }
 
-    /// A report has come in whole.
+    /// A report has come in whole, and what it did not name has been forgotten.
     pub(crate) fn note_reported(&mut self, place: u32, report: &Report) {
         let commanding = self.commanding;
         let storage = self.storages.get_mut(place);

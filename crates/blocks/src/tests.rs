@@ -6,5 +6,7 @@ mod hostile_reports;
 mod knowing;
 mod placing;
 mod random;
+mod standby;
 mod starting;
+mod takeover;
 mod writing;
