@@ -11,6 +11,7 @@
 //! [`Target::check`] takes plain bytes, so a coverage-guided engine can call it as well.
 
 pub mod config;
+pub mod coordinator;
 pub mod data_directory;
 pub mod data_transfer;
 pub mod messages;
@@ -42,6 +43,7 @@ pub fn targets() -> Vec<Target> {
     all.extend(data_transfer::targets());
     all.extend(data_directory::targets());
     all.extend(config::targets());
+    all.extend(coordinator::targets());
     all
 }
 
