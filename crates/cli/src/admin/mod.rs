@@ -1,7 +1,7 @@
 //! What an operator asks of the metadata servers, and orders them to do.
 
 mod group;
-mod servers;
+pub mod servers;
 
 use crate::{runtime, target::Target};
 use servers::Servers;

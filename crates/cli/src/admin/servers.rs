@@ -35,6 +35,11 @@ impl Servers {
         Ok(Self { uri: location.uri(), user, addresses: location.servers })
     }
 
+    /// Those of a group whose addresses are known.
+    pub fn of(user: String, addresses: Vec<String>) -> Self {
+        Self { uri: "the group".to_owned(), user, addresses }
+    }
+
     /// Calls one server.
     pub async fn ask<Q, A>(
         &self,

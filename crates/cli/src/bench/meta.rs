@@ -6,6 +6,7 @@
 //! process of its own, that answers without doing anything.
 
 mod cpu;
+mod group;
 mod lane;
 mod report;
 mod workload;
@@ -61,6 +62,8 @@ pub struct Args {
     /// One JSON object a line instead of text.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    group: group::GroupArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,6 +91,10 @@ impl Op {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime::block_on(async move {
+        if args.group.is_asked_for() {
+            let failed = group::run(&args).await?;
+            return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
         let mut failed = false;
         for op in &args.op {
             let report = measure(&args, *op).await.with_context(|| format!("measuring {}", op.name()))?;
@@ -187,6 +194,36 @@ impl Session {
             let (work, next) = (Arc::clone(work), Arc::clone(&next));
             lanes.spawn(async move {
                 lane::Lane::open(address, &user, number, in_flight, work).await?.run(&next, range.end).await
+            });
+        }
+        let mut outcome = lane::Outcome::default();
+        while let Some(lane) = lanes.join_next().await {
+            outcome.add(lane??);
+        }
+        Ok(outcome)
+    }
+
+    /// Runs operations from `first` on for some time: so many a second, or one after the other in each place.
+    async fn run_for(
+        &self,
+        work: &Arc<Workload>,
+        first: u64,
+        length: Duration,
+        rate: Option<f64>,
+    ) -> anyhow::Result<lane::Outcome> {
+        let next = Arc::new(AtomicU64::new(first));
+        let start = Instant::now();
+        let mut lanes = tokio::task::JoinSet::new();
+        for number in 0..self.connections {
+            let (address, user, in_flight) = (self.address, self.user.clone(), self.in_flight);
+            let (work, next) = (Arc::clone(work), Arc::clone(&next));
+            let pace = rate.map(|rate| lane::Pace {
+                start: start + Duration::from_secs_f64(f64::from(number) / rate),
+                interval: Duration::from_secs_f64(f64::from(self.connections) / rate),
+            });
+            lanes.spawn(async move {
+                let lane = lane::Lane::open(address, &user, number, in_flight, work).await?;
+                lane.run_until(&next, start + length, pace).await
             });
         }
         let mut outcome = lane::Outcome::default();

@@ -1,5 +1,6 @@
 //! Measures a cluster, or a part of this program. One file a bench.
 
+mod launch;
 mod memory;
 mod meta;
 mod null_server;

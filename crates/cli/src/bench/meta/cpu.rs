@@ -14,6 +14,12 @@ impl Process {
         Process { directory: PathBuf::from("/proc/self") }
     }
 
+    /// A process by its number, while it runs.
+    pub fn of(id: u32) -> Option<Process> {
+        let directory = PathBuf::from(format!("/proc/{id}"));
+        directory.exists().then_some(Process { directory })
+    }
+
     /// The process of this machine that listens on the port of `address`, if it may be seen.
     pub fn listening_on(address: SocketAddr) -> Option<Process> {
         if !address.ip().is_loopback() {

@@ -60,6 +60,13 @@ impl Outcome {
     }
 }
 
+/// When a lane begins its operations, however long they take: one each `interval` from `start` on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub start: Instant,
+    pub interval: Duration,
+}
+
 /// A place for one operation at a time. Its call ids are its own number modulo the number of places.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -134,6 +141,55 @@ impl Lane {
                 ready = self.stream.readable() => { ready?; self.read()?; }
                 ready = self.stream.writable(), if writing => ready?,
                 () = tokio::time::sleep(SILENCE_MAX) => bail!("no reply within {SILENCE_MAX:?}"),
+            }
+        }
+    }
+
+    /// Takes operations from `next` until a moment: at a pace, or whenever a place is free.
+    pub async fn run_until(
+        mut self,
+        next: &AtomicU64,
+        end: Instant,
+        pace: Option<Pace>,
+    ) -> anyhow::Result<Outcome> {
+        let mut due = pace.map_or_else(Instant::now, |pace| pace.start);
+        // What could not be sent when it was due counts from then on, not from when there was a place for it.
+        let mut was_late = false;
+        loop {
+            let now = Instant::now();
+            let mut wake = now + SILENCE_MAX;
+            while now < end {
+                if pace.is_some() && due > now {
+                    (wake, was_late) = (due, false);
+                    break;
+                }
+                let Some(index) = self.free.pop() else {
+                    was_late = true;
+                    break;
+                };
+                let slot = &mut self.slots[index];
+                (slot.operation, slot.step) = (next.fetch_add(1, Ordering::Relaxed), 0);
+                slot.begun = if pace.is_some() && was_late { due } else { now };
+                self.put_step(index);
+                if let Some(pace) = pace {
+                    due += pace.interval;
+                }
+            }
+            self.write()?;
+            let is_idle = self.free.len() == self.slots.len();
+            if is_idle && now >= end {
+                return Ok(self.outcome);
+            }
+            let writing = !self.outbox.is_empty();
+            tokio::select! {
+                biased;
+                ready = self.stream.readable() => { ready?; self.read()?; }
+                ready = self.stream.writable(), if writing => ready?,
+                () = tokio::time::sleep_until(wake.into()) => {
+                    if !is_idle && Instant::now() > now + SILENCE_MAX {
+                        bail!("no reply within {SILENCE_MAX:?}");
+                    }
+                }
             }
         }
     }

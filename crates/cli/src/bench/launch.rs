@@ -1,0 +1,237 @@
+//! Groups of metadata servers as processes of their own, with a real ZooKeeper, for benches that need them.
+
+use anyhow::{Context, bail};
+use proto::clover::admin::{GetGroupResponseProto, RoleProto};
+use std::{
+    fs::{self, File},
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::admin::servers::Servers;
+
+/// Where this repository keeps the script that starts ZooKeeper.
+const SCRIPT: &str = "scripts/zookeeper";
+/// A group of four on two busy cores takes seconds to be in sync.
+const SYNC_PATIENCE: Duration = Duration::from_secs(120);
+
+/// An ensemble: one that runs already, or one of our own that ends with this value.
+pub struct ZooKeeper {
+    pub servers: String,
+    own: Option<PathBuf>,
+}
+
+impl ZooKeeper {
+    /// Uses the one given, else starts one in `dir`.
+    pub fn take(given: Option<&str>, dir: &Path) -> anyhow::Result<Self> {
+        if let Some(servers) = given {
+            return Ok(Self { servers: servers.to_owned(), own: None });
+        }
+        if !Path::new(SCRIPT).exists() {
+            bail!(
+                "a group needs a ZooKeeper: name one with --zookeeper HOST:PORT, or run this in Clover's own directory, \
+                 where {SCRIPT} starts one"
+            );
+        }
+        let output = Command::new(SCRIPT)
+            .arg("start")
+            .arg(dir)
+            .arg(free_port()?.to_string())
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("running {SCRIPT}"))?;
+        if !output.status.success() {
+            bail!("{SCRIPT} could not start a server");
+        }
+        let servers = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(Self { servers, own: Some(dir.to_owned()) })
+    }
+}
+
+impl Drop for ZooKeeper {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.own {
+            let _ = Command::new(SCRIPT).arg("kill").arg(dir).stdout(Stdio::null()).status();
+        }
+    }
+}
+
+/// A group of processes; killed at the end.
+pub struct Group {
+    pub members: Vec<Member>,
+    user: String,
+}
+
+pub struct Member {
+    pub id: u32,
+    /// Where clients call.
+    pub rpc: String,
+    pub dir: PathBuf,
+    arguments: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Group {
+    /// Makes a cluster of `count` members in `dir` and waits until all are in sync. `name` is its place in
+    /// ZooKeeper.
+    pub async fn start(
+        dir: &Path,
+        count: u32,
+        zookeeper: &ZooKeeper,
+        name: &str,
+        settings: &[String],
+    ) -> anyhow::Result<Self> {
+        let members = (1..=count)
+            .map(|id| Member::new(dir, id, count, zookeeper, name, settings))
+            .collect::<anyhow::Result<_>>()?;
+        let mut group = Self { members, user: crate::user::of_this_process()? };
+        for member in &mut group.members {
+            let join: &[&str] = if member.id == 1 { &[] } else { &["--join"] };
+            member.format(join)?;
+        }
+        for member in &mut group.members {
+            member.start()?;
+        }
+        group.wait_until_in_sync().await?;
+        Ok(group)
+    }
+
+    pub fn addresses(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.rpc.clone()).collect()
+    }
+
+    pub fn servers(&self) -> Servers {
+        Servers::of(self.user.clone(), self.addresses())
+    }
+
+    /// All members are in sync, and one serves.
+    pub async fn wait_until_in_sync(&mut self) -> anyhow::Result<GetGroupResponseProto> {
+        let (servers, begun) = (self.servers(), Instant::now());
+        loop {
+            let state = servers.group().await;
+            if let Ok(group) = &state
+                && active(group).is_some()
+                && group.view.as_ref().is_some_and(|view| view.in_sync.len() == self.members.len())
+            {
+                return state;
+            }
+            for member in &mut self.members {
+                member.check_alive()?;
+            }
+            if begun.elapsed() > SYNC_PATIENCE {
+                let last = state.map_or_else(|error| error.to_string(), |group| format!("{:?}", group.view));
+                bail!("not all members are in sync after {} s: {last}", SYNC_PATIENCE.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The member that serves.
+    pub async fn active(&self) -> anyhow::Result<&Member> {
+        let group = self.servers().group().await?;
+        let id = active(&group).context("no member serves")?;
+        self.members.iter().find(|member| member.id == id).context("the active is no member")
+    }
+}
+
+fn active(group: &GetGroupResponseProto) -> Option<u32> {
+    group.members.iter().find(|member| member.role == RoleProto::Active as i32).map(|member| member.member)
+}
+
+impl Member {
+    fn new(
+        dir: &Path,
+        id: u32,
+        count: u32,
+        zookeeper: &ZooKeeper,
+        name: &str,
+        settings: &[String],
+    ) -> anyhow::Result<Self> {
+        let dir = dir.join(format!("member-{id}"));
+        fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
+        let rpc = format!("127.0.0.1:{}", free_port()?);
+        let members: Vec<String> = (1..=count).map(|id| id.to_string()).collect();
+        let mut assignments = vec![
+            format!("name_dir={}", dir.join("names").display()),
+            format!("member={id}"),
+            format!("members={}", members.join(",")),
+            format!("rpc_address={rpc}"),
+            "http_address=".to_owned(),
+            format!("peer_address=127.0.0.1:{}", free_port()?),
+            format!("coordinator=zookeeper://{}/{name}", zookeeper.servers),
+            // There are no data servers, and nothing to wait for.
+            "safe_mode_extension_ms=0".to_owned(),
+        ];
+        assignments.extend_from_slice(settings);
+        let arguments =
+            assignments.into_iter().flat_map(|assignment| ["--set".to_owned(), assignment]).collect();
+        Ok(Self { id, rpc, dir, arguments, child: None })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    fn format(&self, more: &[&str]) -> anyhow::Result<()> {
+        let output = self.command()?.args(["meta", "format"]).args(more).args(&self.arguments).output()?;
+        if !output.status.success() {
+            bail!("making member {}: {}", self.id, String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+
+    /// Starts the process. What it says is in its log.
+    pub fn start(&mut self) -> anyhow::Result<()> {
+        let log = File::options().create(true).append(true).open(self.log())?;
+        let child = self
+            .command()?
+            .arg("meta")
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting member {}", self.id))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    fn command(&self) -> anyhow::Result<Command> {
+        Ok(Command::new(std::env::current_exe().context("finding this program")?))
+    }
+
+    pub fn process_id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn check_alive(&mut self) -> anyhow::Result<()> {
+        if let Some(child) = &mut self.child
+            && let Some(status) = child.try_wait()?
+        {
+            let log = fs::read_to_string(self.log()).unwrap_or_default();
+            bail!("member {} has ended ({status}): {}", self.id, log.lines().last().unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port of loopback that is free at present.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
