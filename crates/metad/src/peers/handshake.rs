@@ -59,6 +59,25 @@ impl Secret {
         &self.0
     }
 
+    /// A proof, for these parts and this purpose, of knowing the secret.
+    pub fn sign(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; MAC_BYTES] {
+        self.mac(purpose, parts).finalize().into_bytes().into()
+    }
+
+    /// Whether `proof` is one, compared in constant time.
+    pub fn verifies(&self, purpose: &[u8], parts: &[&[u8]], proof: &[u8]) -> bool {
+        self.mac(purpose, parts).verify_slice(proof).is_ok()
+    }
+
+    fn mac(&self, purpose: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
+        for part in std::iter::once(&purpose).chain(parts) {
+            mac.update(&(part.len() as u64).to_le_bytes());
+            mac.update(part);
+        }
+        mac
+    }
+
     /// As it stands in the cluster's file.
     pub fn as_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
@@ -242,12 +261,7 @@ fn decode_challenge(mut rest: &[u8]) -> Result<Other, HandshakeError> {
 }
 
 fn mac(secret: &Secret, label: &[u8], hello: &[u8], challenge: &[u8]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).expect("a key of any length will do");
-    for part in [label, hello, challenge] {
-        mac.update(&(part.len() as u64).to_le_bytes());
-        mac.update(part);
-    }
-    mac
+    secret.mac(label, &[hello, challenge])
 }
 
 const _: () = assert!(MAC_BYTES + 1 < BODY_BYTES_MAX);

@@ -77,10 +77,12 @@ impl Shared {
         }
         if let Some(role) = &outgoing.role
             && !matches!(role, Role::Serving { .. })
-            && self.is_serving.swap(false, Ordering::AcqRel)
         {
-            // From now on nothing is answered that has not committed, and no turn begins.
-            after.lost = Some(format!("this member is no longer active ({})", name_of(role)));
+            // No turn begins from now on, and no read is answered. One that hands over still tells of commits.
+            self.is_serving.store(false, Ordering::Release);
+        }
+        if let Some(reason) = outgoing.stepped_down {
+            after.lost = Some(reason);
         }
         if !outgoing.apply.is_empty() || outgoing.role.is_some() || !self.is_serving.load(Ordering::Acquire) {
             if !outgoing.apply.is_empty() || outgoing.role.is_some() || outgoing.committed.is_some() {
@@ -237,7 +239,7 @@ impl Shared {
     }
 
     /// The writer has applied what came before: whoever acts on the role may.
-    pub fn publish(&self, role: Role) {
+    pub fn publish(self: &Arc<Self>, role: Role) {
         let epoch = match &role {
             Role::Serving { epoch } | Role::Starting { epoch } | Role::HandingOver { epoch } => Some(*epoch),
             _ => None,
@@ -257,19 +259,13 @@ impl Shared {
             }
         }
         tracing::info!(group = %self.group, member = %self.me.member, "{}", sentence_of(&role));
+        let is_handing_over = matches!(role, Role::HandingOver { .. });
         self.standing.send_modify(|standing: &mut Standing| standing.role = role);
         self.keep_lock();
-    }
-}
-
-fn name_of(role: &Role) -> &'static str {
-    match role {
-        Role::Following => "it follows",
-        Role::Claiming => "it claims",
-        Role::Starting { .. } => "it starts",
-        Role::Serving { .. } => "it serves",
-        Role::HandingOver { .. } => "it hands over",
-        Role::Stopped { .. } => "it has stopped",
+        if is_handing_over {
+            // This is the writer between two turns, and no further one begins.
+            self.push(Event::Input(Input::Quiet), Patience::None);
+        }
     }
 }
 

@@ -207,13 +207,9 @@ impl Replica {
         self.shared.needs_image.subscribe()
     }
 
-    /// Asks the active to append this.
+    /// Asks whoever is active to append this. It may be lost.
     pub fn suggest(&self, proposal: Proposal) {
-        let standing = self.shared.standing.borrow().clone();
-        if let Some(active) = standing.active {
-            let epoch = standing.epoch;
-            self.shared.send(active, group::Message::Suggest { epoch, proposal });
-        }
+        self.shared.push(Event::Input(Input::Suggest(proposal)), Patience::None);
     }
 
     /// Why this server cannot go on, once it cannot.
