@@ -152,6 +152,19 @@ fn a_change_and_a_confirmation_take_one_round_trip() {
             version = conformance::change_requiring(&*coordinator, GROUP, version, &[life]).unwrap();
         }),
     );
+
+    // For comparison, on a server that has warmed up.
+    let plain = server.plainly(async |client| {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            let begun = Instant::now();
+            client.set_data("/clover/test/g/1/m", b"", None).await.unwrap();
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        times[times.len() / 2]
+    });
+    println!("a plain client's set: median {plain:?}");
 }
 
 #[test]
