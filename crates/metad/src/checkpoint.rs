@@ -1,10 +1,17 @@
-//! Images of the namespace, written beside the running service.
+//! Images of the namespace, written beside the running service, and which member writes them.
 //!
-//! The writer's thread takes the snapshot between two turns, where the tree and the end of the log agree;
-//! this module's thread writes it, and has the entry that makes it usable appended and committed.
+//! A standby makes the group's images, so that the active is left alone: the in-sync member with the lowest number
+//! that does not lead. It suggests the entry that makes its image usable to the active; once that has committed,
+//! every other member fetches the image ([`crate::renew`]). The active makes one itself when nobody else is in
+//! sync, when an operator asks for it, and when the standby is far too late.
+//!
+//! On the active the writer's thread takes the snapshot between two turns, where the tree and the end of the log
+//! agree; on a standby any moment will do, since all that it has applied has committed.
 
 use crate::{core::Core, turn::Turn};
-use base::{LogPoint, Moment};
+use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
+use group::{Proposal, Status};
+use journal::Checkpoint;
 use namespace::Snapshot;
 use parking_lot::{Condvar, Mutex};
 use std::{io, sync::Arc, time::Duration};
@@ -48,10 +55,19 @@ impl Trigger {
 
 /// How often the thread looks whether an image is due.
 const LOOK_PERIOD: Duration = Duration::from_millis(1_000);
+/// A standby that is so many times later than it should be is not waited for.
+const PATIENCE: u64 = 2;
+/// How long the active has to append what was suggested, before it is suggested again.
+const SUGGEST_PERIOD_MS: u64 = 5_000;
+/// A suggestion that nobody has taken for so long is forgotten; the next image makes another.
+const SUGGESTIONS_MAX: u32 = 12;
+const RETRY_MS: u64 = 30_000;
+/// How often a disk that is nearly full is complained about, and the group handed over because of it.
+const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 
 /// Runs on a thread of its own until [`Trigger::close`].
 pub fn run(core: &Arc<Core>) {
-    let mut last = LastImage { at: core.moment(), edits: core.commit.committed().0 };
+    let mut maker = Maker::new(core);
     while let Some(requests) = core.checkpoint.wait(LOOK_PERIOD) {
         // Ready before the open segment is full, so that no writer waits for a new one to be made.
         if let Err(error) = core.replica.journal().prepare_segment()
@@ -59,43 +75,169 @@ pub fn run(core: &Arc<Core>) {
         {
             tracing::warn!(error = chain(&error), "the next segment could not be prepared");
         }
-        if requests.is_empty() && !last.is_due(core) {
+        maker.look_at_room(core);
+        maker.look(core, !requests.is_empty());
+        if requests.is_empty() {
             continue;
         }
-        let result = write(core);
-        match &result {
-            Ok(at) => {
-                last = LastImage { at: core.moment(), edits: at.id.sn.0 };
-                tracing::info!(%at, "image written");
-            }
+        let result = maker.on_request(core);
+        for written in requests {
+            written(result.clone());
+        }
+    }
+}
+
+/// Who is to make the next image: the in-sync member with the lowest number that does not lead, or the active
+/// where there is none.
+fn maker_of(status: &Status) -> Option<MemberId> {
+    let active = status.active?;
+    let Some((view, _)) = &status.view else { return Some(active) };
+    let standbys = view.in_sync.iter().map(|store| store.member).filter(|member| *member != active);
+    Some(standbys.min().unwrap_or(active))
+}
+
+/// What this member remembers of images between two looks.
+struct Maker {
+    /// The newest image that is usable here, and since when.
+    newest: Sn,
+    since: Moment,
+    /// An image of this standby that the active has not made usable yet.
+    suggested: Option<Suggested>,
+    /// After an image that could not be written.
+    not_before: Moment,
+    complained_at: Option<Moment>,
+}
+
+struct Suggested {
+    checkpoint: Checkpoint,
+    at: Moment,
+    count: u32,
+}
+
+impl Maker {
+    fn new(core: &Core) -> Self {
+        let now = core.moment();
+        Self { newest: newest_image(core), since: now, suggested: None, not_before: now, complained_at: None }
+    }
+
+    fn look(&mut self, core: &Arc<Core>, is_asked: bool) {
+        let newest = newest_image(core);
+        if newest != self.newest {
+            (self.newest, self.since) = (newest, core.moment());
+        }
+        self.suggest_again(core);
+        let status = core.replica.status();
+        let me = core.replica.me().member;
+        let is_active = core.replica.is_serving();
+        let patience = match maker_of(&status) {
+            Some(maker) if maker == me => 1,
+            _ if is_active => PATIENCE,
+            _ => return,
+        };
+        if is_asked
+            || core.moment() < self.not_before
+            || self.suggested.is_some()
+            || !self.is_due(core, patience)
+        {
+            return;
+        }
+        let result = if is_active { write_as_active(core) } else { self.write_as_standby(core) };
+        match result {
+            Ok(at) => tracing::info!(%at, "image written"),
             Err(reason) => {
-                // Service goes on from the journal; the next look tries again after a full period.
-                last.at = core.moment();
+                // Service goes on from the journal.
+                self.not_before = core.moment().plus_ms(RETRY_MS);
                 tracing::error!(reason, "the image could not be written");
             }
         }
-        for written in requests {
-            written(result.as_ref().map(|_| ()).map_err(String::clone));
+    }
+
+    fn is_due(&self, core: &Core, patience: u64) -> bool {
+        let edits = core.commit.committed().0.saturating_sub(self.newest.0);
+        let (edits_max, period_ms) = (core.config.edits_per_image, core.config.image_period_ms);
+        // The entries of the checkpoint itself and of a new epoch do not make another one due.
+        edits >= edits_max.saturating_mul(patience)
+            || (edits > 2 && core.moment().ms_since(self.since) >= period_ms.saturating_mul(patience))
+    }
+
+    /// An operator has asked the active.
+    fn on_request(&mut self, core: &Arc<Core>) -> Result<(), String> {
+        let result = write_as_active(core);
+        match &result {
+            Ok(at) => tracing::info!(%at, "image written"),
+            Err(reason) => tracing::error!(reason, "the image could not be written"),
+        }
+        result.map(drop)
+    }
+
+    fn write_as_standby(&mut self, core: &Arc<Core>) -> Result<LogPoint, String> {
+        let journal = core.replica.journal();
+        let (snapshot, applied) = {
+            let tree = core.tree();
+            (tree.namespace.snapshot(), tree.namespace.applied())
+        };
+        // The place of the log, from the log itself: its chain is what ties an image to one history.
+        let (at, _) = journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error))?;
+        if at.id != applied {
+            return Err(format!("the namespace stands at {applied}, the log has {at} there"));
+        }
+        if applied.sn > core.commit.committed() {
+            return Err("this member has begun to lead".into());
+        }
+        let checkpoint = journal
+            .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
+            .map_err(|error| chain(&error))?;
+        self.suggested = Some(Suggested { checkpoint, at: core.moment(), count: 0 });
+        suggest(core, &checkpoint);
+        Ok(at)
+    }
+
+    fn suggest_again(&mut self, core: &Arc<Core>) {
+        let Some(suggested) = &mut self.suggested else { return };
+        if self.newest >= suggested.checkpoint.at.id.sn || suggested.count >= SUGGESTIONS_MAX {
+            self.suggested = None;
+        } else if core.moment().ms_since(suggested.at) >= SUGGEST_PERIOD_MS {
+            suggested.at = core.moment();
+            suggested.count += 1;
+            suggest(core, &suggested.checkpoint);
+        }
+    }
+
+    /// A disk that is nearly full: an active gives the group to another member while it still can.
+    fn look_at_room(&mut self, core: &Arc<Core>) {
+        let is_time = self.complained_at.is_none_or(|at| core.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
+        let Ok(room) = core.replica.journal().room() else { return };
+        if !room.is_low || !is_time {
+            return;
+        }
+        self.complained_at = Some(core.moment());
+        tracing::error!(free_bytes = room.free_bytes, "the disk of the metadata store is nearly full");
+        let has_standby =
+            maker_of(&core.replica.status()).is_some_and(|maker| maker != core.replica.me().member);
+        if core.replica.is_serving() && has_standby {
+            core.replica.order(
+                group::Order::HandOver { to: None },
+                Box::new(|answer| tracing::warn!(?answer, "handed over because of a full disk")),
+            );
         }
     }
 }
 
-struct LastImage {
-    at: Moment,
-    /// The sn that it contains.
-    edits: u64,
+fn newest_image(core: &Core) -> Sn {
+    core.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }
 
-impl LastImage {
-    fn is_due(&self, core: &Core) -> bool {
-        let edits = core.commit.committed().0.saturating_sub(self.edits);
-        // The checkpoint's own entry does not make another one due.
-        edits >= core.config.edits_per_image
-            || (edits > 1 && core.moment().ms_since(self.at) >= core.config.image_period_ms)
+/// Has the entry appended that makes this image usable, by whoever leads.
+fn suggest(core: &Arc<Core>, checkpoint: &Checkpoint) {
+    let proposal = Proposal { kind: EntryKind::Checkpoint, payload: checkpoint.encode() };
+    if core.replica.is_serving() {
+        core.write(Box::new(move |turn: &mut Turn<'_>| turn.append_suggested(proposal)));
+    } else {
+        core.replica.suggest(proposal);
     }
 }
 
-fn write(core: &Arc<Core>) -> Result<LogPoint, String> {
+fn write_as_active(core: &Arc<Core>) -> Result<LogPoint, String> {
     let (snapshot, at) = take_snapshot(core)?;
     let journal = core.replica.journal();
     let checkpoint = journal

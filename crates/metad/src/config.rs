@@ -47,6 +47,9 @@ pub struct GroupConfig {
     /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
     /// was drawn when the cluster was made, which the coordinator keeps for those who join.
     pub secret: Option<PathBuf>,
+    /// How fast an image is fetched from another member, so that the fetching leaves the journals some of the
+    /// disks and the network. 0: as fast as it goes.
+    pub fetch_bytes_per_second: u64,
 }
 
 impl Default for GroupConfig {
@@ -61,6 +64,7 @@ impl Default for GroupConfig {
             timing: group::Settings::default(),
             hold_ms: 1_200,
             secret: None,
+            fetch_bytes_per_second: 128 << 20,
         }
     }
 }

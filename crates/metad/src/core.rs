@@ -58,8 +58,12 @@ pub struct Core {
     queue: Arc<Queue>,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: crate::checkpoint::Trigger,
-    /// The payload of the checkpoint that has committed last while another member led.
+    /// The payload of the checkpoint that has committed last of those that another member has made.
     pub checkpoints: watch::Sender<Option<Bytes>>,
+    /// Pieces of images that others read from here.
+    pub pool_reads: crate::pool::serve::Reads,
+    /// The image that is being fetched from others.
+    pub fetching: crate::pool::fetch::Progress,
 }
 
 /// What this cluster is called.
@@ -106,6 +110,8 @@ impl Core {
             replica,
             checkpoint: crate::checkpoint::Trigger::default(),
             checkpoints: watch::Sender::new(None),
+            pool_reads: crate::pool::serve::Reads::default(),
+            fetching: crate::pool::fetch::Progress::default(),
         }
     }
 

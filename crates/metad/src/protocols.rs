@@ -2,7 +2,7 @@
 
 use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
-    namenode_protocol,
+    namenode_protocol, pool,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};
@@ -23,6 +23,7 @@ const PROTOCOLS: &[(&str, u64)] = &[
     (protocol::REFRESH_USER_MAPPINGS, protocol::VERSION),
     (protocol::ZKFC, protocol::VERSION),
     (protocol::ADMIN, protocol::VERSION),
+    (protocol::POOL, protocol::VERSION),
     (protocol::FORWARD, protocol::VERSION),
 ];
 
@@ -35,6 +36,7 @@ impl Service for Protocols {
         match call.protocol {
             protocol::DATANODE | protocol::DATANODE_LIFELINE => self.datanodes.call(call, reply),
             protocol::FORWARD => forward::call(&self.core, call, reply),
+            protocol::POOL => pool::serve::call(&self.core, call, reply),
             _ => answer(&self.core, call, reply),
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     peers::{Identity, Peers},
     protocols::Protocols,
     recover::{self, RecoverError, Recovered},
+    renew,
     replica::Replica,
     run::Ended,
 };
@@ -78,6 +79,11 @@ impl MetaServer {
             spawn("meta-checkpoint", {
                 let core = core.clone();
                 move || checkpoint::run(&core)
+            }),
+            spawn("meta-pool", {
+                let (core, stop) = (core.clone(), stop.clone());
+                let runtime = tokio::runtime::Handle::current();
+                move || renew::run(&core, &stop, &runtime)
             }),
             spawn("meta-background", {
                 let (core, stop) = (core.clone(), stop.clone());

@@ -168,10 +168,20 @@ impl<'a> Turn<'a> {
 
     /// Appends what another member suggests.
     pub fn append_suggested(&mut self, proposal: Proposal) {
-        match proposal.kind {
-            EntryKind::Checkpoint => self.append_checkpoint(proposal.payload, |_| {}),
-            kind => tracing::error!(?kind, "only checkpoints may be suggested; this is dropped"),
+        let checkpoint = journal::Checkpoint::decode(&proposal.payload);
+        let Some(checkpoint) = checkpoint.filter(|_| proposal.kind == EntryKind::Checkpoint) else {
+            return tracing::error!(kind = ?proposal.kind, "only checkpoints may be suggested; this is dropped");
+        };
+        let (core, payload) = (self.core.clone(), proposal.payload.clone());
+        let committed = core.commit.committed();
+        if checkpoint.at.id.sn > committed {
+            return tracing::error!(at = %checkpoint.at, %committed, "an image of what has not committed is dropped");
         }
+        self.append_checkpoint(proposal.payload, move |result| {
+            if result.is_ok() {
+                core.checkpoints.send_replace(Some(payload));
+            }
+        });
     }
 
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.

@@ -1,7 +1,7 @@
 //! The keys that make a metadata server a member of a group, and what must hold between them.
 
 use super::{
-    key::{Key, Kind::*},
+    key::{HadoopUnit::Same, Key, Kind::*},
     place::Place,
     settings::Settings,
 };
@@ -57,6 +57,8 @@ pub const KEYS: &[Key] = &[
         help: "How much later the second-best successor stands for active than the best." },
     Key { name: "group_stall_ms", hadoop: None, kind: Milliseconds { min: 100, max: 60_000 }, default: "1s",
         help: "An active that can commit nothing for so long, and cannot say why, steps down." },
+    Key { name: "fetch_bytes_per_second", hadoop: Some(("dfs.image.transfer.bandwidthPerSec", Same)), kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "128m",
+        help: "How fast an image is fetched from another server of the group; 0 for as fast as it goes." },
 ];
 
 /// What must hold at every start.
@@ -133,6 +135,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
         timing,
         hold_ms: settings.number("hold_ms"),
         secret: text("secret_file").map(PathBuf::from),
+        fetch_bytes_per_second: settings.number("fetch_bytes_per_second"),
     })
 }
 

@@ -1,0 +1,112 @@
+//! Downloads an image into the journal's staging directory.
+
+use super::{PIECE_BYTES, source::Source};
+use journal::{Checkpoint, Staged, StagedImage, StagingError};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+use tokio::runtime::Handle;
+
+/// How far a download is, for those who ask; all zero when there is none.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// Bytes that are here, and bytes in all.
+    pub fn get(&self) -> Option<(u64, u64)> {
+        let total = self.total.load(Ordering::Acquire);
+        (total > 0).then(|| (self.done.load(Ordering::Acquire), total))
+    }
+
+    fn set(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Release);
+        self.total.store(total, Ordering::Release);
+    }
+}
+
+/// What a download has to do with.
+pub struct Means<'a> {
+    pub runtime: &'a Handle,
+    pub progress: &'a Progress,
+    /// 0: as fast as it goes.
+    pub bytes_per_second: u64,
+    /// Looked at between two pieces.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// How long to wait when no source has the next piece.
+const PAUSE: Duration = Duration::from_millis(500);
+/// So many times all sources are asked in vain before the download is given up; what is here stays.
+const ROUNDS_MAX: usize = 6;
+const TELL_PERIOD: Duration = Duration::from_secs(5);
+
+/// Fetches what is missing of a staged image, from the first source as long as it answers, then from the next.
+/// Blocks.
+pub fn fetch(means: &Means<'_>, sources: &[Source], mut staged: Staged) -> Result<StagedImage, String> {
+    let checkpoint = *staged.checkpoint();
+    let result = fetch_pieces(means, sources, &mut staged, &checkpoint);
+    means.progress.set(0, 0);
+    result?;
+    staged.finish().map_err(|error| match &error {
+        StagingError::Verify { .. } => format!("{error}; it is thrown away"),
+        _ => error.to_string(),
+    })
+}
+
+fn fetch_pieces(
+    means: &Means<'_>,
+    sources: &[Source],
+    staged: &mut Staged,
+    checkpoint: &Checkpoint,
+) -> Result<(), String> {
+    let Means { runtime, progress, bytes_per_second, is_stopped } = means;
+    let (total, first) = (checkpoint.file_bytes, staged.have());
+    let (began, mut told) = (Instant::now(), Instant::now());
+    let (mut current, mut failures) = (0, 0);
+    tracing::info!(at = %checkpoint.at, have = first, total, "an image is being fetched");
+    while !staged.is_complete() {
+        if is_stopped() {
+            return Err("the server is stopping".into());
+        }
+        let have = staged.have();
+        progress.set(have, total);
+        let Some(source) = sources.get(current % sources.len().max(1)) else {
+            return Err("there is no other member to fetch it from".into());
+        };
+        let length = u64::from(PIECE_BYTES).min(total - have) as u32;
+        match runtime.block_on(source.read(checkpoint, have, length)) {
+            Ok(data) => {
+                staged.write_chunk(have, &data).map_err(|error| error.to_string())?;
+                failures = 0;
+            }
+            Err(error) => {
+                tracing::warn!(from = %source.member, at = have, error, "the image is sought elsewhere");
+                failures += 1;
+                current += 1;
+                if failures >= ROUNDS_MAX * sources.len() {
+                    return Err(format!("no member has it whole: {error}"));
+                }
+                if failures % sources.len() == 0 {
+                    std::thread::sleep(PAUSE);
+                }
+                continue;
+            }
+        }
+        if told.elapsed() >= TELL_PERIOD {
+            told = Instant::now();
+            let percent = staged.have() * 100 / total;
+            tracing::info!(have = staged.have(), total, percent, from = %source.member, "fetching an image");
+        }
+        if *bytes_per_second > 0 {
+            let due = Duration::from_secs_f64((staged.have() - first) as f64 / *bytes_per_second as f64);
+            std::thread::sleep(due.saturating_sub(began.elapsed()).min(TELL_PERIOD));
+        }
+    }
+    let took_ms = began.elapsed().as_millis() as u64;
+    tracing::info!(at = %checkpoint.at, bytes = total - first, took_ms, "the image is here");
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! The members' disks as one pool: each serves the images that it has to the others, in pieces.
+//!
+//! - [`serve`]: the answering end, on the RPC port. Only members may ask: each request carries a proof that its
+//!   sender knows the cluster's secret.
+//! - [`source`]: another member, as one that may have an image.
+//! - [`fetch`]: an image from whoever has it, piece by piece; a source that fails is replaced by the next, which
+//!   goes on at the same place.
+
+pub mod fetch;
+pub mod serve;
+pub mod source;
+
+/// What one answer carries: large enough to stream, small enough to be in memory a few times.
+const PIECE_BYTES: u32 = 1 << 20;
+/// The most that is answered at once.
+const PIECE_BYTES_MAX: u32 = 4 << 20;
+
+/// What the proofs are for.
+mod purpose {
+    pub const LIST: &[u8] = b"pool listImages";
+    pub const READ: &[u8] = b"pool readImage";
+}

@@ -1,0 +1,143 @@
+//! Images of other members, fetched for one of two reasons.
+//!
+//! - A checkpoint has committed whose image another member has made: it is fetched and kept beside the log, which
+//!   may then be purged behind it. A member that cannot get it keeps its log.
+//! - This member is so far behind that nobody has the entries any more that it lacks: the newest image takes the
+//!   place of its log. The server goes on meanwhile; once the image is here it starts again, in its process, from
+//!   the image.
+//!
+//! One at a time, on one thread: both use the store's staging directory.
+
+use crate::{
+    core::Core,
+    pool::{
+        fetch::{self, Means},
+        source::{self, Source},
+    },
+};
+use base::Sn;
+use journal::{Checkpoint, StagedImage};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::runtime::Handle;
+
+/// How late something to fetch may be noticed.
+const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// After a fetch that has failed.
+const RETRY_MS: u64 = 5_000;
+
+/// Runs on a thread of its own until `stop`.
+pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
+    let needs_image = core.replica.needs_image();
+    let mut checkpoints = core.checkpoints.subscribe();
+    // Nothing is fetched before this; and a checkpoint that could not be had is not tried again before it.
+    let mut not_before = core.moment();
+    let mut wanted: Option<Checkpoint> = None;
+    while !stop.load(Ordering::Acquire) {
+        std::thread::sleep(LOOK_PERIOD);
+        if checkpoints.has_changed().unwrap_or(false) {
+            let payload = checkpoints.borrow_and_update().clone();
+            wanted = payload.and_then(|payload| Checkpoint::decode(&payload));
+            not_before = core.moment();
+        }
+        if core.moment() < not_before || core.replica.ended().borrow().is_some() {
+            continue;
+        }
+        let is_stopped = || stop.load(Ordering::Acquire);
+        let fetching = Fetching { core, runtime, is_stopped: &is_stopped };
+        let result = if *needs_image.borrow() && !core.replica.status().is_in_sync {
+            fetching.renew()
+        } else if let Some(checkpoint) = wanted {
+            fetching.adopt(&checkpoint).map(|()| wanted = None)
+        } else {
+            continue;
+        };
+        if let Err(reason) = result {
+            if !is_stopped() {
+                tracing::warn!(reason, "an image could not be fetched; it is tried again");
+            }
+            not_before = core.moment().plus_ms(RETRY_MS);
+        }
+    }
+}
+
+struct Fetching<'a> {
+    core: &'a Arc<Core>,
+    runtime: &'a Handle,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Fetching<'_> {
+    /// Makes a committed checkpoint usable here.
+    fn adopt(&self, checkpoint: &Checkpoint) -> Result<(), String> {
+        let journal = self.core.replica.journal();
+        if journal.images().last().is_some_and(|image| image.at.id.sn >= checkpoint.at.id.sn) {
+            return Ok(());
+        }
+        if journal.open_image(checkpoint).is_err() {
+            let image = self.fetch(&source::sources(self.core), checkpoint)?;
+            journal.keep_image(image).map_err(|error| error.to_string())?;
+        }
+        journal.checkpoint_committed(checkpoint).map_err(|error| error.to_string())?;
+        tracing::info!(at = %checkpoint.at, "the image of the checkpoint is here");
+        Ok(())
+    }
+
+    /// Fetches the newest image that anybody has and ends this server, to start again from it.
+    fn renew(&self) -> Result<(), String> {
+        let core = self.core;
+        let committed = core.commit.committed();
+        let (checkpoint, holders) = self.newest(committed)?;
+        tracing::warn!(
+            at = %checkpoint.at, %committed, bytes = checkpoint.file_bytes,
+            "this member is too far behind for the log; an image is to take its place"
+        );
+        let image = self.fetch(&holders, &checkpoint)?;
+        if core.replica.status().is_in_sync || core.commit.committed() >= checkpoint.at.id.sn {
+            return Err("this member has caught up meanwhile".into());
+        }
+        // First the end: what still arrives finds a server on its way out, and not a failed journal. The store
+        // is let go of only when this thread has ended.
+        core.replica.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
+        core.replica.journal().install(image).map_err(|error| error.to_string())
+    }
+
+    /// The newest image, and who has it.
+    fn newest(&self, committed: Sn) -> Result<(Checkpoint, Vec<Source>), String> {
+        let sources = source::sources(self.core);
+        let mut found: Vec<(Source, Vec<Checkpoint>)> = Vec::new();
+        let mut errors = String::new();
+        for source in sources {
+            match self.runtime.block_on(source.images()) {
+                Ok(images) => found.push((source, images)),
+                Err(error) => errors += &format!(" Member {}: {error}.", source.member),
+            }
+        }
+        let images = found.iter().flat_map(|(_, images)| images);
+        let newest = images
+            .filter(|image| image.at.id.sn > committed)
+            .max_by_key(|image| image.at.id)
+            .copied()
+            .ok_or_else(|| format!("No other member has an image of more than {committed}.{errors}"))?;
+        let holders =
+            found.into_iter().filter(|(_, images)| images.contains(&newest)).map(|(source, _)| source);
+        Ok((newest, holders.collect()))
+    }
+
+    fn fetch(&self, sources: &[Source], checkpoint: &Checkpoint) -> Result<StagedImage, String> {
+        let journal = self.core.replica.journal();
+        let staged = journal.stage(*checkpoint).map_err(|error| error.to_string())?;
+        let means = Means {
+            runtime: self.runtime,
+            progress: &self.core.fetching,
+            bytes_per_second: self.core.config.group.fetch_bytes_per_second,
+            is_stopped: self.is_stopped,
+        };
+        fetch::fetch(&means, sources, staged)
+    }
+}
