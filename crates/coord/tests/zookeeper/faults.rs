@@ -181,7 +181,7 @@ fn a_change_whose_answer_was_lost_is_found_made() {
 
 #[test]
 #[ignore = "needs ZooKeeper's jars: run `make test-zookeeper`"]
-fn an_ensemble_that_is_rolled_loses_no_change() {
+fn an_ensemble_that_is_rolled_and_loses_its_leader_loses_no_change() {
     let ensemble = Server::ensemble();
     let coordinator = connect(ZooKeeperConfig { session_ms: 6000, ..config(ensemble.address()) });
     let first = conformance::create(&*coordinator, GROUP, &named(0)).unwrap();
@@ -190,8 +190,10 @@ fn an_ensemble_that_is_rolled_loses_no_change() {
     std::thread::scope(|scope| {
         let roller = scope.spawn(|| {
             for id in 1..=3 {
-                ensemble.roll(id);
+                ensemble.roll(id, "stop");
             }
+            let leader = (1..=3).find(|id| ensemble.mode(*id) == "leader").expect("one leads");
+            ensemble.roll(leader, "kill");
             is_rolled.store(true, std::sync::atomic::Ordering::SeqCst);
         });
         let (mut version, mut round, mut longest) = (first, 0, Duration::ZERO);
@@ -206,7 +208,9 @@ fn an_ensemble_that_is_rolled_loses_no_change() {
             std::thread::sleep(Duration::from_millis(5));
         }
         roller.join().unwrap();
-        println!("{round} changes while three servers were rolled; the slowest took {longest:?}");
+        println!(
+            "{round} changes while three servers were rolled and the leader was killed; the slowest took {longest:?}"
+        );
         assert!(round > 50, "{round}");
     });
     assert!(!told.rest().contains(&Event::Expired));

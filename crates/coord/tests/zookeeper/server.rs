@@ -48,10 +48,10 @@ impl Server {
         script(&["start", path(self.directory.path())]);
     }
 
-    /// One of an ensemble, counted from 1.
-    pub fn roll(&self, id: usize) {
+    /// Ends one of an ensemble, counted from 1, by `stop` or `kill`, and starts it again.
+    pub fn roll(&self, id: usize, how: &str) {
         let directory = self.one(id);
-        script(&["stop", path(&directory)]);
+        script(&[how, path(&directory)]);
         script(&["start", path(&directory)]);
     }
 
