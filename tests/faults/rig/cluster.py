@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import time
@@ -15,6 +16,12 @@ from .process import Process
 from .zookeeper import ZooKeeper
 
 READY_S = 90
+# Lines of a member's log that tell of a change of its role.
+SERVES = re.compile(rb"is active in epoch (\d+) and serves")
+ENDS = re.compile(
+    rb"follows: another member leads|asks the coordinator for the next epoch|has been given epoch|hands over at the end"
+    rb"|has stopped: "
+)
 HEARTBEAT_MS = 500
 
 
@@ -32,6 +39,8 @@ class Member:
         self.log = cluster.directory / f"meta-{number}.log"
         self.settings = cluster.directory / f"meta-{number}.toml"
         self.process = None
+        self.serving = None
+        self.read_up_to = 0
         # Whether its end is part of the story.
         self.may_end = False
 
@@ -72,6 +81,8 @@ class Member:
 
     def start(self):
         command = [*self.inside, self.cluster.clover, "meta", "--config", self.settings]
+        self.serving, self.read_up_to = None, self.log.stat().st_size if self.log.exists() else 0
+        self.log.touch()
         self.process = Process(self.name, command, self.log)
 
     def health(self, timeout=0.5):
@@ -85,16 +96,23 @@ class Member:
         finally:
             connection.close()
 
-    def role(self, timeout=0.5):
-        """active, standby, junior, …; `off` without a process, `silent` without an answer."""
-        if self.process is None or not self.process.is_running:
-            return "off"
-        if self.process.is_frozen:
-            return "frozen"
-        health = self.health(timeout)
-        if health is None:
-            return "silent"
-        return health.get("group_role") or health.get("state", "silent")
+    def said_role(self):
+        """The epoch in which it says that it serves, by the last change of role in its log; None where it does not."""
+        with open(self.log, "rb") as log:
+            log.seek(self.read_up_to)
+            for line in log:
+                if not line.endswith(b"\n"):
+                    break
+                self.read_up_to += len(line)
+                if found := SERVES.search(line):
+                    self.serving = int(found[1])
+                elif ENDS.search(line):
+                    self.serving = None
+        return self.serving
+
+    @property
+    def is_awake(self):
+        return self.process is not None and self.process.is_running and not self.process.is_frozen
 
 
 class Cluster:
@@ -115,9 +133,8 @@ class Cluster:
         return self.zookeeper and f"zookeeper://{self.zookeeper.servers}/clover/faults"
 
     @property
-    def root(self):
-        """The ZooKeeper node under which the group's records are."""
-        return "/clover/faults"
+    def view_path(self):
+        return "/clover/faults/g/1/state"
 
     def start(self):
         """Formats everything, starts everything, and returns when a block can be written."""
@@ -155,12 +172,35 @@ class Cluster:
         command = [self.clover, "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 
+    def view(self):
+        """The global view, as the group keeps it in ZooKeeper; None while that cannot be asked."""
+        try:
+            value, _ = self.zookeeper.get(self.view_path)
+        except (OSError, EOFError, AttributeError):
+            return None
+        record = json.loads(value)
+        return record.get("view", record)
+
     def roles(self):
-        return {number: member.role() for number, member in self.members.items()}
+        """What each member is: active where it serves, standby where the view has it in sync, else junior; off or frozen
+        where it cannot be any."""
+        view, active = self.view(), self.active()
+        in_sync = {pair[0] for pair in view["in_sync"]} if view else set()
+        roles = {}
+        for number, member in self.members.items():
+            if not member.is_awake:
+                roles[number] = "frozen" if member.process and member.process.is_running else "off"
+            elif number == active:
+                roles[number] = "active"
+            else:
+                roles[number] = "standby" if number in in_sync else "junior"
+        return roles
 
     def active(self):
-        """The number of the member that serves, or None."""
-        return next((number for number, role in self.roles().items() if role == "active"), None)
+        """The number of the member that serves, or None: by its log, which is there at once. Of two that both believe it,
+        one is cut off, and the later epoch counts."""
+        serving = [(member.said_role(), number) for number, member in self.members.items() if member.is_awake]
+        return max(((epoch, number) for epoch, number in serving if epoch is not None), default=(0, None))[1]
 
     def wait_active(self, seconds=60, other_than=None):
         deadline = time.monotonic() + seconds
@@ -171,7 +211,7 @@ class Cluster:
             self.check_running()
             if time.monotonic() > deadline:
                 raise Failure(f"no member became active within {seconds} s: {self.roles()}\n{self.tails()}")
-            time.sleep(0.01)
+            time.sleep(0.005)
 
     def wait_roles(self, wanted, seconds=90):
         """Until each member named has the role that it is to have; `*` is any."""
@@ -191,8 +231,7 @@ class Cluster:
             roles = self.roles()
             running = [role for role in roles.values() if role not in ("off", "frozen")]
             if sorted(set(running)) in (["active"], ["active", "standby"]) and running.count("active") == 1:
-                active = next(self.members[number] for number, role in roles.items() if role == "active")
-                health = active.health() or {}
+                health = self.members[self.active()].health() or {} if self.active() else {}
                 if int(health.get("live_data_servers", 0)) >= len(self.data):
                     return
             self.check_running()
@@ -226,6 +265,7 @@ class Cluster:
         return done.stdout
 
     def group(self):
+        """What the group says of itself, as `clover admin group --json` tells it."""
         return json.loads(self.admin("group", "--json"))
 
     def processes(self):

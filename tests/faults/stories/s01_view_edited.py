@@ -23,11 +23,9 @@ def run(scene_of):
 
 
 def depose(scene):
-    path = f"{scene.cluster.root}/g/0/state"
-    zookeeper = scene.cluster.zookeeper
-    said = zookeeper.shell("get", path)
-    line = next(line for line in said.splitlines() if line.startswith("{"))
-    view = json.loads(line)
-    state = view.get("view", view)
-    state |= {"epoch": state["epoch"] + 1, "active": None, "change_id": scene.chance.randrange(1, 1 << 60)}
-    zookeeper.shell("set", path, json.dumps(view, separators=(",", ":")))
+    zookeeper, path = scene.cluster.zookeeper, scene.cluster.view_path
+    value, version = zookeeper.get(path)
+    record = json.loads(value)
+    view = record.get("view", record)
+    view |= {"epoch": view["epoch"] + 1, "active": None, "change_id": scene.chance.randrange(1, 1 << 60)}
+    zookeeper.set(path, json.dumps(record, separators=(",", ":")).encode(), version)

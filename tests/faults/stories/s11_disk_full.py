@@ -47,7 +47,7 @@ def told(scene, disks):
             scene.rest(4, 6)
             scene.wait_progress()
             filler.unlink()
-            scene.say(f"there is space again; m{number} is {member.role()}")
+            scene.say(f"there is space again; m{number} is {cluster.roles()[number]}")
             if not member.process.is_running:
                 member.start()
             cluster.wait_settled()
