@@ -97,6 +97,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_key_stands_in_the_manual_as_it_is_here() {
+        let manual = include_str!("../../../../docs/operating/configuration.md");
+        for key in in_order(&[META, DATA].concat()) {
+            let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { format!("`{text}`") };
+            let hadoop = quoted(key.hadoop.map(|(name, _)| name).unwrap_or_default());
+            let row = format!("| `{}` | {hadoop} | {} | {} |", key.name, quoted(key.default), key.help);
+            assert!(manual.contains(&row), "docs/operating/configuration.md lacks: {row}");
+        }
+    }
+
+    #[test]
     fn what_is_printed_can_be_read_back() {
         for tables in [META, DATA] {
             let text: String = in_order(tables).map(as_toml).collect();
