@@ -55,6 +55,9 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
                 break;
             }
         }
+        // Stamps given out without a block, and what an epoch has raised.
+        let (id, stamp) = tree.namespace.last_allocated();
+        core.blocks.lock().set_last_allocated(id, stamp);
     }
     for entry in &followed.apply {
         if entry.kind == EntryKind::Checkpoint {

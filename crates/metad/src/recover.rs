@@ -196,7 +196,7 @@ fn open_store(
 ) -> Result<Recovery, RecoverError> {
     let member = config.group.member;
     let others_are_complete = view.in_sync.iter().chain(&view.exiles).any(|store| store.member != member);
-    let settings = journal::Settings::default();
+    let settings = config.group.journal;
     let recovery = match journal::open(env, directory, settings) {
         Err(journal::OpenError::Untrusted { note, .. }) if others_are_complete => {
             journal::distrust(env, directory, &note)?;
@@ -252,7 +252,12 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
     let now = env.clock.moment();
     let mut settings = config.blocks.clone();
     settings.racks.extend(config.racks.iter().cloned());
+    if config.group.peer_address.is_none() {
+        // Nobody else can have commanded, and nobody was late because of a switch.
+        settings.takeover_grace_ms = 0;
+    }
     let mut blocks = BlockMap::new(settings, env.random.next_u64(), now);
+    blocks.become_listening(now);
     blocks.reserve(namespace.counts().blocks as usize);
     let (id, stamp) = namespace.last_allocated();
     blocks.set_last_allocated(id, stamp);
