@@ -25,7 +25,8 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(TICK);
         tick += 1;
-        if !core.forwarder.is_serving() {
+        core.chronicle.look(core);
+        if !core.replica.is_serving() {
             core.parked.hand_over(core);
             continue;
         }
@@ -73,9 +74,6 @@ fn release_files(core: &Arc<Core>, files: Vec<InodeId>) {
             return;
         }
         core.write(Box::new(move |turn| {
-            if !turn.core().forwarder.is_serving() {
-                return;
-            }
             let plan = turn
                 .plan_own(|namespace, context, facts| release_lease::plan(namespace, context, inode, facts));
             release(turn, plan);

@@ -5,6 +5,7 @@
 
 use crate::{
     apply,
+    chronicle::Chronicle,
     client_protocol::Leading,
     commit::CommitWatch,
     config::MetaConfig,
@@ -52,6 +53,8 @@ pub struct Core {
     pub forwarder: Forwarder,
     /// Answers that wait for the lease.
     pub leading: Leading,
+    /// What is remembered for operators.
+    pub chronicle: Chronicle,
     started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
@@ -90,6 +93,10 @@ impl Core {
         commit: Arc<CommitWatch>,
     ) -> Self {
         let now = env.clock.moment();
+        let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
+            tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
+            Chronicle::default()
+        });
         let (forwarder, leading) =
             forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
         Self {
@@ -104,6 +111,7 @@ impl Core {
             groups: Arc::default(),
             forwarder,
             leading,
+            chronicle,
             started: now,
             parked: crate::client_protocol::Parked::default(),
             queue: replica.queue().clone(),

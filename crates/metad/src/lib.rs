@@ -10,6 +10,7 @@ mod admin_protocol;
 mod apply;
 mod background;
 mod checkpoint;
+mod chronicle;
 mod client_protocol;
 mod commit;
 pub mod config;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What balancers and secondary servers ask.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.forwarder.is_serving() {
+    if !core.replica.is_serving() {
         return hand_over(core, call, reply);
     }
     match call.method {
@@ -46,7 +46,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// `hdfs groups`.
 pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.forwarder.is_serving() {
+    if !core.replica.is_serving() {
         // The active's view of groups is the one that counts.
         return hand_over(core, call, reply);
     }

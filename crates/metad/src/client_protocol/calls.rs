@@ -74,7 +74,36 @@ pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
 
 /// A call of which nothing was begun, by a member that does not serve (any more).
 pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
+    if core.forwarder.is_alone() {
+        let error = match core.commit.failure() {
+            Some(reason) => commit_failed(&reason),
+            None => FsError::Retry("This metadata server is not ready yet.".into()),
+        };
+        return reply.fs_error(&error);
+    }
     take(core, call, reply, Fate::NotBegun);
+}
+
+/// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
+pub fn admit(core: &Core) -> FsResult<()> {
+    core.admit()?;
+    if core.replica.is_writable() {
+        return Ok(());
+    }
+    let view = core.replica.status().view.map(|(view, _)| view);
+    let (in_sync, needed) = view.map_or((0, 0), |view| (view.in_sync.len(), view.in_sync_min));
+    Err(FsError::Retry(format!(
+        "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
+         member is back."
+    )))
+}
+
+/// A write that was not admitted: for good, or because another member is the one to ask.
+pub fn refuse(core: &Arc<Core>, call: Call, reply: Replier, error: &FsError) {
+    match error {
+        FsError::NotActive(_) => hand_over(core, call, reply),
+        _ => reply.fs_error(error),
+    }
 }
 
 fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
@@ -133,13 +162,12 @@ pub fn turn<M: Message + Send + 'static>(
     reply: Replier,
     operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<M> + Send + 'static,
 ) {
-    if let Err(error) = core.admit() {
-        return reply.fs_error(&error);
+    if let Err(error) = admit(core) {
+        return refuse(core, call, reply, &error);
     }
-    core.write(Box::new(move |turn| {
-        if !turn.core().forwarder.is_serving() {
-            return hand_over(turn.core(), call, reply);
-        }
+    let core = core.clone();
+    core.clone().attempt(Box::new(move |turn| {
+        let Some(turn) = turn else { return hand_over(&core, call, reply) };
         let before = turn.applied();
         let answer = operate(turn, &call);
         let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };

@@ -79,16 +79,17 @@ pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 fn queue(core: &Arc<Core>, waiter: Waiter) {
-    if let Err(error) = core.admit() {
-        return waiter.reply.fs_error(&error);
+    if let Err(error) = calls::admit(core) {
+        return calls::refuse(core, waiter.call, waiter.reply, &error);
     }
-    core.write(Box::new(move |turn| run(turn, waiter)));
+    let core = core.clone();
+    core.clone().attempt(Box::new(move |turn| match turn {
+        Some(turn) => run(turn, waiter),
+        None => calls::hand_over(&core, waiter.call, waiter.reply),
+    }));
 }
 
 fn run(turn: &mut Turn<'_>, waiter: Waiter) {
-    if !turn.core().forwarder.is_serving() {
-        return calls::hand_over(turn.core(), waiter.call, waiter.reply);
-    }
     let before = turn.applied();
     let answer = match close(turn, &waiter) {
         Ok(Closing::Waiting(block)) => return wait(turn, block, waiter),

@@ -169,9 +169,6 @@ pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
         return;
     }
     core.write(Box::new(move |turn| {
-        if !turn.core().forwarder.is_serving() {
-            return;
-        }
         let planned =
             turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {

@@ -29,7 +29,7 @@ const OWN_STATE: &str = "getHAServiceState";
 
 /// Answers one call, or hands it to the member that can.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.forwarder.is_serving() && call.method != OWN_STATE {
+    if !core.replica.is_serving() && call.method != OWN_STATE {
         return hand_over(core, call, reply);
     }
     match call.method {

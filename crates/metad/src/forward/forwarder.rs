@@ -37,6 +37,8 @@ pub struct Parts {
     pub seal: Option<Seal>,
     pub limits: HoldLimits,
     pub standing: watch::Receiver<Standing>,
+    /// Whether calls are answered here at this very moment: it ends before the standing says so.
+    pub is_serving: Arc<dyn Fn() -> bool + Send + Sync>,
     pub locate: Locate,
     pub runtime: Handle,
 }
@@ -123,8 +125,8 @@ impl Forwarder {
     }
 
     /// Whether calls are answered here at the moment.
-    pub fn is_serving(&self) -> bool {
-        self.inner.as_ref().is_none_or(|inner| inner.parts.standing.borrow().is_serving())
+    pub(super) fn is_serving(&self) -> bool {
+        self.inner.as_ref().is_none_or(|inner| (inner.parts.is_serving)())
     }
 
     /// Takes over a call that this member does not, or could not, answer. Returns at once.
@@ -172,9 +174,10 @@ impl Forwarder {
         let mut standing = inner.parts.standing.clone();
         let serves = async {
             loop {
-                let now = standing.borrow_and_update().clone();
-                if now.is_serving() || !is_taking_over(&now) {
-                    return now.is_serving();
+                let takes_over = is_taking_over(&standing.borrow_and_update());
+                let serves = (inner.parts.is_serving)();
+                if serves || !takes_over {
+                    return serves;
                 }
                 if standing.changed().await.is_err() {
                     return false;
@@ -189,7 +192,7 @@ impl Forwarder {
         Some((parts.seal.as_ref()?, &*parts.cluster_id))
     }
 
-    pub(super) fn runtime(&self) -> Option<&Handle> {
+    pub fn runtime(&self) -> Option<&Handle> {
         self.inner.as_ref().map(|inner| &inner.parts.runtime)
     }
 
@@ -251,7 +254,8 @@ impl Inner {
                 // Another copy of the call may be on its way from the client, and other calls behind that.
                 return self.count(|counts| &counts.dropped);
             }
-            if standing.borrow_and_update().is_serving() {
+            standing.mark_unchanged();
+            if (self.parts.is_serving)() {
                 self.count(|counts| &counts.released);
                 call.origin.retry_count = envelope::raised(call.origin.retry_count, repeats);
                 drop(ticket);
@@ -357,7 +361,7 @@ impl Inner {
 }
 
 /// Gives the client what the active has answered.
-pub(crate) fn pass_on(answer: ForwardResponseProto, mut reply: Replier) {
+pub fn pass_on(answer: ForwardResponseProto, mut reply: Replier) {
     if let Some(state_id) = answer.state_id {
         reply.set_state_id(state_id);
     }

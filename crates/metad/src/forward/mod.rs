@@ -27,7 +27,7 @@ mod service;
 mod tests;
 
 pub use envelope::Seal;
-pub use forwarder::{Fate, Forwarder};
+pub use forwarder::{Fate, Forwarder, pass_on};
 
 use crate::{
     client_protocol::Leading,
@@ -56,13 +56,14 @@ pub fn of(
     }
     let runtime = Handle::current();
     let leading = Leading::in_group(runtime.clone());
-    let located = replica.clone();
+    let (located, serving) = (replica.clone(), replica.clone());
     let forwarder = Forwarder::new(Parts {
         me: replica.me().member,
         cluster_id: cluster.cluster_id.clone(),
         seal: secret.map(Seal::new),
         limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
         standing: replica.subscribe(),
+        is_serving: Arc::new(move || serving.is_serving()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
         runtime,
     });

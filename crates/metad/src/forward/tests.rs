@@ -109,12 +109,14 @@ impl Member {
         let first = Standing { role: Role::Following, epoch: Epoch(1), active: None };
         let (standing, seen) = watch::channel(first);
         let located = (addresses.clone(), seen.clone());
+        let serving = seen.clone();
         let forwarder = Forwarder::new(Parts {
             me: id,
             cluster_id: CLUSTER.into(),
             seal: Some(Seal::new(SECRET)),
             limits,
             standing: seen,
+            is_serving: Arc::new(move || serving.borrow().is_serving()),
             locate: Arc::new(move || {
                 let active = located.1.borrow().active?;
                 Some((active, located.0.lock().get(&active)?.clone()))

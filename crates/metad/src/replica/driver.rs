@@ -140,6 +140,7 @@ impl Shared {
             _ => 0,
         };
         self.lease_end_ns.store(lease_end, Ordering::Release);
+        self.is_writable.store(member.is_writable(), Ordering::Release);
         self.timer.set(member.deadline());
         if let Role::Stopped { reason } = member.role() {
             self.will_end(after, Ended::Failed(reason.clone()));

@@ -166,6 +166,11 @@ impl Replica {
         self.shared.is_serving.load(Ordering::Acquire)
     }
 
+    /// Whether enough members are in sync for an edit to commit.
+    pub fn is_writable(&self) -> bool {
+        self.shared.is_writable.load(Ordering::Acquire)
+    }
+
     /// Who leads, as far as is known here, and where it is reached.
     pub fn active(&self) -> Option<(MemberId, MemberRecord)> {
         let active = self.shared.standing.borrow().active?;

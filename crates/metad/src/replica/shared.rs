@@ -45,6 +45,8 @@ pub struct Shared {
     pub is_serving: AtomicBool,
     /// Until when others have promised to make no claim; 0 when this member does not serve.
     pub lease_end_ns: AtomicU64,
+    /// Enough members are in sync for entries to commit.
+    pub is_writable: AtomicBool,
     pub epoch: AtomicU64,
     /// Set before `ended` is: commits are not told any more.
     pub is_ending: AtomicBool,
@@ -85,6 +87,7 @@ impl Shared {
             leader: Mutex::new((promised, None)),
             is_serving: AtomicBool::new(false),
             lease_end_ns: AtomicU64::new(0),
+            is_writable: AtomicBool::new(false),
             epoch: AtomicU64::new(promised.0),
             is_ending: AtomicBool::new(false),
             ended: watch::Sender::new(None),

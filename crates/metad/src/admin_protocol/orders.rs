@@ -1,0 +1,185 @@
+//! Orders that the active carries out.
+
+use super::refuse;
+use crate::{client_protocol::decode, core::Core, forward};
+use base::MemberId;
+use group::Order;
+use prost::Message;
+use proto::{clover::admin as p, protocol};
+use rpc::{Call, Replier};
+use std::{sync::Arc, time::Duration};
+
+/// How long an order may take. A change of the members waits for the coordinator, a hand-over for commits.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long until the answer to an order to fail is on its way.
+const LAST_WORDS: Duration = Duration::from_millis(20);
+
+pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::HandOverRequestProto>(&call, reply) else { return };
+    let to = request.to.map(MemberId);
+    if !core.replica.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    if to == Some(core.replica.me().member) {
+        return refuse(reply, format!("member {} is active already", core.replica.me().member));
+    }
+    order(core, Order::HandOver { to }, reply, move |reply, message| {
+        reply.ok(&p::HandOverResponseProto { message: Some(message), active: to.map(|to| to.0) });
+    });
+}
+
+/// As if the process had been killed, without a word to the others: they have to find out.
+pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::FailActiveRequestProto>(&call, reply) else { return };
+    if !core.replica.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    let Some(runtime) = core.forwarder.runtime() else {
+        return refuse(reply, "this group has one member: nobody could go on");
+    };
+    let me = core.replica.me().member;
+    tracing::warn!(user = %call.caller, "this member fails because an operator wants to see it");
+    reply.ok(&p::FailActiveResponseProto {
+        message: Some(format!("Member {me} drops everything, and starts again as if it had been killed.")),
+        failed: Some(me.0),
+    });
+    let replica = core.replica.clone();
+    drop(runtime.spawn(async move {
+        tokio::time::sleep(LAST_WORDS).await;
+        replica.restart("an operator has failed it");
+    }));
+}
+
+pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AddMemberRequestProto>(&call, reply) else { return };
+    if !core.replica.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    let added = MemberId(request.member);
+    reconfigure(
+        core,
+        reply,
+        request.in_sync_min,
+        |members| members.push(added),
+        move |reply, message| {
+            reply.ok(&p::AddMemberResponseProto { message: Some(message) });
+        },
+    );
+}
+
+pub fn remove_member(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RemoveMemberRequestProto>(&call, reply) else { return };
+    if !core.replica.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    let removed = MemberId(request.member);
+    let keep = |members: &mut Vec<MemberId>| members.retain(|member| *member != removed);
+    reconfigure(core, reply, request.in_sync_min, keep, move |reply, message| {
+        reply.ok(&p::RemoveMemberResponseProto { message: Some(message) });
+    });
+}
+
+fn reconfigure(
+    core: &Arc<Core>,
+    reply: Replier,
+    in_sync_min: Option<u32>,
+    change: impl FnOnce(&mut Vec<MemberId>),
+    done: impl FnOnce(Replier, String) + Send + 'static,
+) {
+    let Some((view, _)) = core.replica.status().view else {
+        return refuse(reply, "the group's view is not known yet");
+    };
+    let mut members = view.members.clone();
+    change(&mut members);
+    members.sort();
+    members.dedup();
+    // Who removes members leaves fewer than had to be in sync before, perhaps.
+    let in_sync_min = in_sync_min.unwrap_or(view.in_sync_min.min(members.len() as u32));
+    if members == view.members && in_sync_min == view.in_sync_min {
+        return done(reply, "That is how it is already.".into());
+    }
+    order(core, Order::Reconfigure { members, in_sync_min }, reply, done);
+}
+
+fn order(
+    core: &Arc<Core>,
+    order: Order,
+    reply: Replier,
+    done: impl FnOnce(Replier, String) + Send + 'static,
+) {
+    core.replica.order(
+        order,
+        Box::new(move |answer| match answer {
+            Ok(message) => done(reply, message),
+            Err(reason) => refuse(reply, reason),
+        }),
+    );
+}
+
+/// To the active, which answers.
+fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some(runtime) = core.forwarder.runtime() else {
+        return refuse(reply, "this metadata server is not ready");
+    };
+    if reply.is_captured() {
+        return refuse(reply, format!("member {} is not active (any more)", core.replica.me().member));
+    }
+    let core = core.clone();
+    drop(runtime.spawn(async move {
+        match core.forwarder.ask_active(&call, PATIENCE).await {
+            Ok(answer) => forward::pass_on(answer, reply),
+            Err(reason) => refuse(reply, format!("the order did not reach the active: {reason}")),
+        }
+    }));
+}
+
+/// Has the group handed over to this member, or by this member to any that is ready. `done` hears of it when
+/// this member has become what was wanted.
+pub fn order_hand_over(
+    core: &Arc<Core>,
+    call: &Call,
+    to: Option<MemberId>,
+    done: impl FnOnce(Result<(), String>) + Send + 'static,
+) {
+    let Some(runtime) = core.forwarder.runtime() else {
+        return done(Err("this group has one member".into()));
+    };
+    tracing::info!(user = %call.caller, ?to, "hand-over ordered");
+    let order = Call {
+        protocol: protocol::ADMIN,
+        method: "handOver",
+        request: p::HandOverRequestProto { to: to.map(|to| to.0) }.encode_to_vec().into(),
+        ..call.clone()
+    };
+    let core = core.clone();
+    drop(runtime.spawn(async move { done(handed_over(&core, to, &order).await) }));
+}
+
+async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
+    let wants_to_serve = to == Some(core.replica.me().member);
+    let mut standing = core.replica.subscribe();
+    if core.replica.is_serving() {
+        if wants_to_serve {
+            return Ok(());
+        }
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        core.replica.order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
+        let answer = tokio::time::timeout(PATIENCE, receiver).await;
+        answer.map_err(|_| format!("no answer within {PATIENCE:?}"))?.map_err(|_| "no answer")??;
+    } else {
+        let answer = core.forwarder.ask_active(order, PATIENCE).await?;
+        if let Some(refusal) = answer.refusal {
+            return Err(refusal.message);
+        }
+        if answer.is_elsewhere() {
+            return Err("the group is between two actives: try again".into());
+        }
+    }
+    let became = standing.wait_for(|standing| standing.is_serving() == wants_to_serve);
+    match tokio::time::timeout(PATIENCE, became).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err("this server is stopping".into()),
+        Err(_) => Err(format!("the order was taken, but had not come true after {PATIENCE:?}")),
+    }
+}

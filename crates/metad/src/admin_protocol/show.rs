@@ -1,0 +1,228 @@
+//! The group as the member that is asked sees it, and as the others say themselves.
+
+use crate::{core::Core, format::GROUP, run::Ended};
+use base::{LogPoint, MemberId, MemberStore, Sn};
+use coord::MemberRecord;
+use group::{Role, Status, Takeover};
+use proto::{
+    clover::{admin as p, forward::ForwardResponseProto},
+    protocol,
+};
+use rpc::{Call, Client, ClientOptions, Replier};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// How long the active may take to answer a member that asks for somebody else.
+const ACTIVE_PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long each of the others may take to say what it is.
+const OTHERS_PATIENCE: Duration = Duration::from_millis(400);
+
+pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
+    let Some(runtime) = core.forwarder.runtime().filter(|_| !is_local) else {
+        return reply.ok(&of_this_member(core));
+    };
+    let core = core.clone();
+    drop(runtime.spawn(async move {
+        let mut answer = match of_the_active(&core, &call, &reply).await {
+            Ok(answer) => return reply.ok(&answer),
+            Err(None) => of_this_member(&core),
+            Err(Some(reason)) => {
+                p::GetGroupResponseProto { active_unreachable: Some(reason), ..of_this_member(&core) }
+            }
+        };
+        ask_the_others(&core, &call, &mut answer).await;
+        reply.ok(&answer);
+    }));
+}
+
+/// What the active says. `Err(None)` where this member is the one, or is asked in its stead.
+async fn of_the_active(
+    core: &Core,
+    call: &Call,
+    reply: &Replier,
+) -> Result<p::GetGroupResponseProto, Option<String>> {
+    if core.replica.is_serving() || reply.is_captured() {
+        return Err(None);
+    }
+    let ForwardResponseProto { response, refusal, is_elsewhere, .. } =
+        core.forwarder.ask_active(call, ACTIVE_PATIENCE).await.map_err(Some)?;
+    if is_elsewhere == Some(true) {
+        return Err(Some("it does not serve (yet)".into()));
+    }
+    if let Some(refusal) = refusal {
+        return Err(Some(refusal.message));
+    }
+    proto::decode(response.unwrap_or_default()).map_err(|error| Some(error.to_string()))
+}
+
+/// Each member knows itself best: its role, its log, its own takeovers.
+async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
+    let me = core.replica.me().member;
+    let asked: Vec<_> = core
+        .replica
+        .records()
+        .into_iter()
+        .filter(|(member, record)| *member != me && !record.rpc_address.is_empty())
+        .map(|(member, record)| (member, tokio::spawn(ask(record.rpc_address, call.caller.user.to_string()))))
+        .collect();
+    for (member, asked) in asked {
+        let Some(theirs) = asked.await.ok().flatten() else { continue };
+        answer.unclean_elections =
+            Some(answer.unclean_elections.unwrap_or(0) + theirs.unclean_elections.unwrap_or(0));
+        answer.takeovers.extend(theirs.takeovers);
+        let Some(own) = theirs.members.into_iter().find(|one| one.member == member.0) else { continue };
+        if let Some(seen) = answer.members.iter_mut().find(|one| one.member == member.0) {
+            merge(seen, own, answer.committed);
+        }
+    }
+    answer.takeovers.sort_by_key(|takeover| takeover.epoch);
+}
+
+/// What the answering member sees of another stays where the other cannot know it.
+fn merge(seen: &mut p::MemberProto, own: p::MemberProto, committed: Option<u64>) {
+    let lag = committed.zip(own.end).map(|(committed, end)| committed.saturating_sub(end.sn));
+    *seen = p::MemberProto {
+        heard_ms_ago: seen.heard_ms_ago.or(Some(0)),
+        is_connected: seen.is_connected,
+        matched: seen.matched,
+        is_in_sync: seen.is_in_sync,
+        is_eligible: seen.is_eligible,
+        // "in sync" and the like are the active's words, and the better ones while it leads.
+        state: seen.state.take().or(own.state.clone()),
+        lag,
+        ..own
+    };
+}
+
+async fn ask(address: String, user: String) -> Option<p::GetGroupResponseProto> {
+    let options = ClientOptions {
+        connect_timeout: OTHERS_PATIENCE,
+        call_timeout: OTHERS_PATIENCE,
+        ..ClientOptions::default()
+    };
+    let client = Client::connect(address, protocol::ADMIN, &user, options);
+    client.call("getGroup", &p::GetGroupRequestProto { is_local: Some(true) }).await.ok()
+}
+
+/// Only what this member knows.
+pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
+    let status = core.replica.status();
+    let records = core.replica.records();
+    let me = core.replica.me();
+    let view = status.view.as_ref().map(|(view, version)| p::ViewProto {
+        version: *version,
+        epoch: view.epoch.0,
+        active: view.active.map(|member| member.0),
+        in_sync: view.in_sync.iter().map(store).collect(),
+        exiles: view.exiles.iter().map(store).collect(),
+        in_sync_min: view.in_sync_min,
+        members: view.members.iter().map(|member| member.0).collect(),
+        commit_hint: Some(p::LogPlaceProto { epoch: view.commit_hint.epoch.0, sn: view.commit_hint.sn.0 }),
+    });
+    let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
+    let others = listed.iter().filter(|member| **member != me.member);
+    let members = others.map(|member| other(*member, &status, records.get(member)));
+    p::GetGroupResponseProto {
+        group: GROUP.0,
+        cluster_id: core.cluster.cluster_id.clone(),
+        answered_by: me.member.0,
+        view,
+        members: std::iter::once(myself(core, &status, &records)).chain(members).collect(),
+        takeovers: core.chronicle.takeovers().iter().map(|(at, it)| takeover(me.member, it, *at)).collect(),
+        is_writable: Some(status.is_writable),
+        committed: Some(status.committed.0),
+        unclean_elections: Some(core.chronicle.unclean_elections()),
+        active_unreachable: None,
+    }
+}
+
+fn store(store: &MemberStore) -> p::StoreProto {
+    p::StoreProto { member: store.member.0, generation: store.generation }
+}
+
+fn place(point: LogPoint) -> p::LogPlaceProto {
+    p::LogPlaceProto { epoch: point.id.epoch.0, sn: point.id.sn.0 }
+}
+
+pub fn role(role: &Role, is_eligible: bool) -> p::RoleProto {
+    match role {
+        Role::Following if is_eligible => p::RoleProto::Standby,
+        Role::Following => p::RoleProto::Junior,
+        Role::Claiming => p::RoleProto::Claiming,
+        Role::Starting { .. } => p::RoleProto::Starting,
+        Role::Serving { .. } => p::RoleProto::Active,
+        Role::HandingOver { .. } => p::RoleProto::HandingOver,
+        Role::Stopped { .. } => p::RoleProto::Stopped,
+    }
+}
+
+fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>) -> p::MemberProto {
+    let address = |of: fn(&MemberRecord) -> &String| record.map(of).filter(|it| !it.is_empty()).cloned();
+    p::MemberProto {
+        member: member.0,
+        role: role as i32,
+        generation: record.map(|record| record.life.store.generation),
+        boot: record.map(|record| record.life.boot),
+        peer_address: address(|record| &record.peer_address),
+        rpc_address: address(|record| &record.rpc_address),
+        http_address: address(|record| &record.http_address),
+        ..p::MemberProto::default()
+    }
+}
+
+fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecord>) -> p::MemberProto {
+    let me = core.replica.me();
+    let reason = match (&*core.replica.ended().borrow(), &status.role) {
+        (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
+        (None, Role::Stopped { reason }) => Some(reason.clone()),
+        (None, _) => None,
+    };
+    // Nothing is behind what one knows oneself: how far the active is, only the active can say.
+    p::MemberProto {
+        end: Some(place(status.end)),
+        committed: Some(core.commit.committed().0),
+        is_in_sync: Some(status.is_in_sync),
+        is_eligible: Some(status.is_eligible),
+        lag: matches!(status.role, Role::Serving { .. }).then_some(0),
+        reason,
+        ..blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member))
+    }
+}
+
+fn other(member: MemberId, status: &Status, record: Option<&MemberRecord>) -> p::MemberProto {
+    let view = status.view.as_ref().map(|(view, _)| view);
+    let is_in = |stores: &[MemberStore]| stores.iter().any(|store| store.member == member);
+    let is_in_sync = view.map(|view| is_in(&view.in_sync));
+    let is_eligible = view.map(|view| is_in(&view.in_sync) || is_in(&view.exiles));
+    let peer = status.peers.iter().find(|peer| peer.member == member);
+    p::MemberProto {
+        is_in_sync,
+        is_eligible,
+        end: peer.and_then(|peer| peer.end).map(place),
+        lag: peer.and_then(|peer| peer.end).map(|end| behind(status.committed, end)),
+        heard_ms_ago: peer.and_then(|peer| peer.heard_ms_ago),
+        is_connected: peer.map(|peer| peer.is_connected),
+        matched: peer.map(|peer| peer.matched.0),
+        state: peer.map(|peer| peer.state.to_owned()),
+        // What it is at the moment it may say itself.
+        ..blank(member, p::RoleProto::Unknown, record)
+    }
+}
+
+fn behind(committed: Sn, end: LogPoint) -> u64 {
+    committed.0.saturating_sub(end.id.sn.0)
+}
+
+fn takeover(member: MemberId, takeover: &Takeover, ended_at_ms: u64) -> p::TakeoverProto {
+    p::TakeoverProto {
+        epoch: takeover.epoch.0,
+        member: Some(member.0),
+        trigger: takeover.trigger.to_owned(),
+        detect_ms: takeover.detect_ms,
+        claim_ms: takeover.claim_ms,
+        promise_ms: takeover.promise_ms,
+        fence_ms: takeover.fence_ms,
+        adopt_ms: takeover.adopt_ms,
+        sync_ms: takeover.sync_ms,
+        ended_at_ms: Some(ended_at_ms),
+    }
+}
