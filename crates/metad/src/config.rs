@@ -50,6 +50,8 @@ pub struct GroupConfig {
     /// How fast an image is fetched from another member, so that the fetching leaves the journals some of the
     /// disks and the network. 0: as fast as it goes.
     pub fetch_bytes_per_second: u64,
+    /// The numbers of the store.
+    pub journal: journal::Settings,
 }
 
 impl Default for GroupConfig {
@@ -65,6 +67,7 @@ impl Default for GroupConfig {
             hold_ms: 1_200,
             secret: None,
             fetch_bytes_per_second: 128 << 20,
+            journal: journal::Settings::default(),
         }
     }
 }
