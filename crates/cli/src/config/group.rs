@@ -136,6 +136,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
         hold_ms: settings.number("hold_ms"),
         secret: text("secret_file").map(PathBuf::from),
         fetch_bytes_per_second: settings.number("fetch_bytes_per_second"),
+        ..GroupConfig::default()
     })
 }
 
