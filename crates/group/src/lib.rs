@@ -7,8 +7,7 @@
 //!
 //! Start with [`Input`], which is all that can wake a member, then [`Member::step`].
 
-#[cfg(feature = "broken")]
-pub mod broken;
+mod broken;
 pub mod commit;
 pub mod effects;
 pub mod epoch_start;

@@ -245,8 +245,9 @@ impl Member {
         }
         let pending = self.pending.as_ref().map(|pending| &pending.change.view);
         let eligible = [Some(view), pending].into_iter().flatten();
+        let forgets_exiles = self.settings.breaks(crate::broken::Broken::LeaseOfInSyncOnly);
         eligible
-            .flat_map(|view| view.in_sync.iter().chain(&view.exiles))
+            .flat_map(|view| view.in_sync.iter().chain(view.exiles.iter().filter(|_| !forgets_exiles)))
             .filter(|store| store.member != self.me.member)
             .map(|store| leading.peers.get(&store.member).and_then(|peer| peer.lease_end).unwrap_or_default())
             .min()

@@ -29,6 +29,9 @@ pub struct Settings {
     /// Committed entries kept in memory for members that are a little behind.
     pub window_bytes: usize,
     pub id_steps: IdSteps,
+    /// A rule that this member breaks, for tests.
+    #[cfg(feature = "broken")]
+    pub broken: Option<crate::Broken>,
 }
 
 impl Default for Settings {
@@ -46,6 +49,8 @@ impl Default for Settings {
             reread_ms: 1_000,
             window_bytes: 32 << 20,
             id_steps: IdSteps::default(),
+            #[cfg(feature = "broken")]
+            broken: None,
         }
     }
 }

@@ -12,12 +12,14 @@
 mod bounds;
 mod event;
 mod explore;
+mod hunt;
 mod tell;
 mod world;
 
 pub use bounds::Bounds;
 pub use event::Event;
 pub use explore::{Counterexample, Report, exhaust, replay, shorten, tell, wander, wander_many};
+pub use hunt::{bounds_for, hunt};
 pub use world::World;
 
 /// How far a clock jumps: longer than any of [`Bounds::small_settings`] but those that are to wait for ever.

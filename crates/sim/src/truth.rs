@@ -18,6 +18,8 @@ pub struct Truth {
     pub appenders: BTreeMap<Epoch, MemberId>,
     /// The highest promise that each member's disk ever held.
     pub promises: BTreeMap<MemberId, Epoch>,
+    /// Disks forget promises on purpose: what comes of it is of interest, not that they do.
+    pub ignores_promises: bool,
     /// An operator has accepted that committed entries may be lost.
     pub is_unclean: bool,
 }

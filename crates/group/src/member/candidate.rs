@@ -1,7 +1,7 @@
 //! Whether and when this member claims the next epoch.
 
 use super::{Cause, Member};
-use crate::{Effects, Message, Role};
+use crate::{Effects, Message, Role, broken::Broken};
 use base::{Epoch, LogPoint, MemberId, Moment};
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ impl Member {
         let is_eligible = view.is_eligible(self.me);
         let is_alone = self.is_alone();
         self.reread_without_active(now, effects);
-        if !is_eligible && !is_forced {
+        if !is_eligible && !is_forced && !self.settings.breaks(Broken::JuniorClaims) {
             return;
         }
         let view = self.view().expect("tested above");
@@ -94,6 +94,9 @@ impl Member {
 
     /// No claim is made while a grant given by this member lives.
     fn earliest_claim(&self) -> Moment {
+        if self.settings.breaks(Broken::ClaimBeforeGrantsEnd) {
+            return self.candidacy.no_claim_before;
+        }
         self.following.granted_until.max(self.candidacy.no_claim_before)
     }
 

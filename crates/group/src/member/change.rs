@@ -1,7 +1,7 @@
 //! Changes of the view: one at a time, by compare-and-set, repeated until their answer is known.
 
 use super::{Cause, Member, Pending};
-use crate::{ChangeFailed, Effects, Role, ViewChange};
+use crate::{ChangeFailed, Effects, Role, ViewChange, broken::Broken};
 use base::{GroupView, MemberLife, MemberStore, Moment, TxId};
 
 impl Member {
@@ -20,7 +20,9 @@ impl Member {
         next.commit_hint = view.commit_hint.max(self.commit_hint(&next));
         next.in_sync.sort();
         next.exiles.sort();
-        if next.in_sync.len() as u32 >= next.in_sync_min {
+        if next.in_sync.len() as u32 >= next.in_sync_min
+            && !self.settings.breaks(Broken::LoweredMinimumKeepsExiles)
+        {
             next.exiles.clear();
         }
         self.change_count += 1;
@@ -73,6 +75,7 @@ impl Member {
             }
             Err(ChangeFailed::Unknown) => {
                 self.pending.as_mut().expect("tested above").was_unknown = true;
+                effects.outgoing.read_view |= self.settings.breaks(Broken::UnknownTakenAsLost);
                 self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
             }
         }
@@ -126,7 +129,8 @@ impl Member {
             if view.change_id == pending.change.view.change_id && version > expected {
                 return self.confirmed(now, version, effects);
             }
-            if version <= expected {
+            let is_given_up = self.settings.breaks(Broken::UnknownTakenAsLost) && pending.was_unknown;
+            if version <= expected && !is_given_up {
                 return; // The answer to the pending change will say more than this view can.
             }
             // Another change was made on that version: ours never will be.

@@ -1,7 +1,9 @@
 //! Standbys and juniors: promises, the stream of the active, grants of the lease.
 
 use super::{EPOCH_LEAP_MAX, Member};
-use crate::{Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings};
+use crate::{
+    Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings, broken::Broken,
+};
 use base::{EntryKind, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +88,7 @@ impl Member {
     /// A message of an active. False: it is not to be listened to. Where it is, the epoch is promised in this
     /// very step if it was not before.
     fn hear(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, effects: &mut Effects) -> bool {
-        if epoch < self.promising {
+        if epoch < self.promising && !self.settings.breaks(Broken::ObeysOlderEpochs) {
             effects.messages.push((from, Message::Fenced { promised: self.promising }));
             return false;
         }
@@ -181,7 +183,11 @@ impl Member {
             return;
         }
         let base = self.tail.base();
-        let is_held = if previous.id.sn < base.id.sn { true } else { self.tail.holds(previous) };
+        let by_sn = self.settings.breaks(Broken::LogsComparedBySn);
+        let holds = |point: LogPoint| {
+            self.tail.holds(point) || by_sn && self.tail.point_at(point.id.sn).is_some()
+        };
+        let is_held = previous.id.sn < base.id.sn || holds(previous);
         if !is_held {
             let (end, committed) = (self.end(), self.committed_point());
             return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
@@ -204,7 +210,7 @@ impl Member {
             if at.id.sn == base.id.sn && at != base {
                 return self.distrust(format!("{base} has committed here, the active has {at}"), effects);
             }
-            if !fresh.is_empty() || (at.id.sn > base.id.sn && !self.tail.holds(at)) {
+            if !fresh.is_empty() || (at.id.sn > base.id.sn && !holds(at)) {
                 fresh.push(entry);
             }
         }
@@ -233,7 +239,9 @@ impl Member {
         leader.committed = leader.committed.max(committed);
         leader.start = leader.start.or(start);
         if !has_fresh && at.id.sn <= self.durable.id.sn {
-            self.reply(from, Message::Appended { epoch, last: at.id.sn }, effects);
+            let own_end = self.settings.breaks(Broken::AckOfOwnEnd);
+            let last = if own_end { self.durable.id.sn } else { at.id.sn };
+            self.reply(from, Message::Appended { epoch, last }, effects);
         }
         self.advance_commit(now, effects);
     }
@@ -244,7 +252,8 @@ impl Member {
         let is_current = leader.epoch == self.promising && leader.epoch == self.promised;
         let is_standing = self.candidacy.is_standing && self.pending.is_some();
         if is_current && !is_standing {
-            let last = leader.verified.min(self.durable.id.sn);
+            let own_end = self.settings.breaks(Broken::AckOfOwnEnd);
+            let last = if own_end { self.durable.id.sn } else { leader.verified.min(self.durable.id.sn) };
             effects.messages.push((leader.member, Message::Appended { epoch: leader.epoch, last }));
         }
     }

@@ -1,7 +1,7 @@
 //! The in-sync set: who is taken out, who is let in, and the list of members itself.
 
 use super::{Cause, Member};
-use crate::Effects;
+use crate::{Effects, broken::Broken};
 use base::{MemberId, MemberStore, Moment, Sn};
 
 /// A new list of members, wanted by an operator.
@@ -81,7 +81,10 @@ impl Member {
         }
         let view = self.view()?;
         // The own commit alone would not do: a fresh active does not know yet what has committed.
-        let needed = self.committed.max(leading.epoch_start);
+        let mut needed = self.committed.max(leading.epoch_start);
+        if self.settings.breaks(Broken::ExpandAtLocalCommit) {
+            needed = self.committed;
+        }
         leading
             .peers
             .iter()

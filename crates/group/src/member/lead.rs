@@ -2,7 +2,9 @@
 
 use super::{Cause, Member, TAKEOVERS_KEPT};
 use crate::{
-    Effects, EpochStart, Message, Proposal, Role, Takeover, commit,
+    Effects, EpochStart, Message, Proposal, Role, Takeover,
+    broken::Broken,
+    commit,
     peer::{Next, Peer},
 };
 use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
@@ -312,6 +314,10 @@ impl Member {
         leading.takeover.adopt_ms = now.ms_since(began_at);
         leading.durable_at = now;
         leading.committed_at = now;
+        if self.settings.breaks(Broken::ServesBeforeFirstCommit) {
+            self.role = Role::Serving { epoch };
+        }
+        let leading = self.leading_mut();
         // What every complete member holds needs no doubt any more once this entry has committed.
         let members: Vec<_> = leading.peers.keys().copied().collect();
         for member in members {
@@ -356,10 +362,21 @@ impl Member {
         if leading.epoch_start == Sn(0) {
             return;
         }
-        let view = self.view().expect("whoever leads has a view");
-        let pending = self.pending.as_ref().map(|pending| &pending.change.view);
+        let mut view = self.view().expect("whoever leads has a view");
+        let mut pending = self.pending.as_ref().map(|pending| &pending.change.view);
+        let enough;
+        if self.settings.breaks(Broken::ShrinkBeforeConfirmed) {
+            view = pending.take().unwrap_or(view);
+        } else if self.settings.breaks(Broken::MinimumCountedOnPending)
+            && let Some(wanted) = pending.filter(|wanted| wanted.in_sync.len() as u32 >= view.in_sync_min)
+        {
+            let in_sync = [&view.in_sync[..], &wanted.in_sync].concat();
+            enough = GroupView { in_sync, ..view.clone() };
+            view = &enough;
+        }
+        let replicates = !self.settings.breaks(Broken::CommitBeforeReplication);
         let matched = |store: MemberStore| {
-            if store == self.me {
+            if store == self.me || !replicates {
                 return Some(self.durable.id.sn);
             }
             leading.peers.get(&store.member).and_then(|peer| peer.matched_by(store))

@@ -410,6 +410,7 @@ impl World {
             self.step(seat, Input::DiskFailed)?;
             // The process ends with its reason; the store is not trusted any more.
             self.end(seat, 0);
+            self.observer.disks_lost = true;
             self.servers[seat].host.begin_anew();
             self.servers[seat].image = None;
             let after_ms = 200 + self.dice.below(2_000);

@@ -31,7 +31,8 @@ pub struct Bounds {
     pub alarms: u8,
     /// The disk is slow: entries become durable some time later, or never.
     pub slow_disk: bool,
-    /// Members may read the coordinator's view late.
+    /// Members hear late of a changed view, or never; otherwise at once.
+    pub late_views: bool,
     pub orders: Vec<Order>,
     pub epochs: u64,
     pub log: u64,
@@ -58,6 +59,7 @@ impl Default for Bounds {
             unknowns: 0,
             alarms: 0,
             slow_disk: false,
+            late_views: false,
             orders: Vec::new(),
             epochs: 3,
             log: 5,

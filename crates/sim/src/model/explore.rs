@@ -85,23 +85,58 @@ fn path(origins: &[(u32, Event)], mut origin: u32, last: Event) -> Vec<Event> {
     events
 }
 
+/// What one walk is like: some let everything settle, some interfere at once, and in some a part of the world
+/// hardly hears of the rest.
+struct Temper {
+    /// How often ordinary events are preferred to others, in percent.
+    patience: u64,
+    /// Links whose messages mostly wait.
+    slow_links: Vec<(u8, u8)>,
+    /// Changes that nobody waits for are mostly left lying.
+    keeps_orphans: bool,
+    slow_disk: Option<u8>,
+}
+
+impl Temper {
+    fn new(dice: &mut Dice, members: u32) -> Self {
+        let mut seat = || dice.below(u64::from(members)) as u8;
+        let slow_links = vec![(seat(), seat()), (seat(), seat()), (seat(), seat())];
+        let slow_disk = seat();
+        let count = dice.below(4) as usize;
+        Self {
+            patience: dice.below(97),
+            slow_links: slow_links[..count].to_vec(),
+            keeps_orphans: dice.chance(50),
+            slow_disk: dice.chance(30).then_some(slow_disk),
+        }
+    }
+
+    fn is_slow(&self, event: Event, world: &World) -> bool {
+        match event {
+            Event::Deliver { from, to } => self.slow_links.contains(&(from, to)),
+            Event::Decide { request } => self.keeps_orphans && world.is_orphan(request),
+            Event::Sync { seat } => self.slow_disk == Some(seat),
+            _ => false,
+        }
+    }
+}
+
 /// One way at random, ordinary events preferred.
 pub fn wander(seed: u64, bounds: &Bounds) -> Report {
     let mut dice = Dice::new(seed);
     let mut world = World::new(bounds);
     let mut report = Report { states: 1, steps: 0, depth: 0, is_complete: false, found: None };
     let mut events = Vec::new();
-    // Each walk has its own patience, so that some let everything settle and some interfere at once.
-    let patience = dice.below(95);
+    let temper = Temper::new(&mut dice, bounds.members);
     while events.len() < bounds.depth.min(400) {
-        let all = world.events(bounds);
+        let mut all = world.events(bounds);
+        if dice.chance(97) && all.iter().any(|event| !temper.is_slow(*event, &world)) {
+            all.retain(|event| !temper.is_slow(*event, &world));
+        }
         let (ordinary, others): (Vec<Event>, Vec<Event>) =
             all.into_iter().partition(|event| event.is_ordinary());
-        let from = if others.is_empty() || (!ordinary.is_empty() && dice.chance(patience)) {
-            &ordinary
-        } else {
-            &others
-        };
+        let prefers_others = ordinary.is_empty() || !dice.chance(temper.patience);
+        let from = if !others.is_empty() && prefers_others { &others } else { &ordinary };
         if from.is_empty() {
             break;
         }

@@ -175,7 +175,7 @@ impl World {
             seats,
             links: BTreeMap::new(),
             keeper: Hashed::new(keeper),
-            truth: Truth::default(),
+            truth: Truth { ignores_promises: bounds.forgets_promises, ..Truth::default() },
             left: Left {
                 operations: bounds.operations,
                 crashes: bounds.crashes,
@@ -318,6 +318,11 @@ impl World {
         events
     }
 
+    /// Nobody waits for the answer to this change any more.
+    pub(super) fn is_orphan(&self, request: u8) -> bool {
+        self.keeper.value.requests.get(request as usize).is_some_and(|request| request.is_orphan)
+    }
+
     fn is_up(&self, seat: u8) -> bool {
         self.seats[seat as usize].value.host.is_up()
     }
@@ -329,6 +334,30 @@ impl World {
 
     pub fn go(&mut self, event: Event, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {
         tell(told, || format!("> {}", self.describe(event)));
+        self.carry_out(event, bounds, told)?;
+        self.settle(bounds, told)
+    }
+
+    /// What the bounds say takes no time.
+    fn settle(&mut self, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {
+        loop {
+            let next = self.seats.iter().zip(0..).find_map(|(seat, number)| {
+                let value = &seat.value;
+                match () {
+                    () if !value.host.is_up() => None,
+                    () if !bounds.slow_disk && value.host.unsynced() > 0 => Some(Event::Sync { seat: number }),
+                    () if !bounds.late_views && value.reads_view => Some(Event::ReadView { seat: number }),
+                    () => None,
+                }
+            });
+            match next {
+                Some(event) => self.carry_out(event, bounds, told)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, event: Event, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {
         match event {
             Event::Deliver { from, to } => {
                 let packet = self.link(from, to).pop_front().expect("it is under way");
