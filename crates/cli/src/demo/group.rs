@@ -8,7 +8,6 @@ use crate::{
 };
 use anyhow::Context;
 use client::FileSystem;
-use coord::Coordinator;
 use env::Env;
 use metad::{CoordinatorConfig, MetaConfig};
 use proto::hdfs;
@@ -47,7 +46,7 @@ pub async fn serve(
     let coordinator_dir = args.dir.join("coordinator");
     let is_new = members_of(&args.dir).is_none();
     env.disk.create_directory(&args.dir)?;
-    let coordinator: Arc<dyn Coordinator> = Arc::new(coord::Embedded::open(&env, &coordinator_dir)?);
+    let coordinator = coord::Embedded::open(&env, &coordinator_dir)?;
     let mut configs = Vec::new();
     for number in 1..=members {
         configs.push(member(&args, &mut settings, &user, number, members, &coordinator)?);
@@ -93,7 +92,7 @@ fn member(
     user: &str,
     number: u16,
     members: u16,
-    coordinator: &Arc<dyn Coordinator>,
+    coordinator: &coord::Embedded,
 ) -> anyhow::Result<MetaConfig> {
     let directory = args.dir.join(format!("{LONE_MEMBER}-{number}"));
     settings.set(&format!("name_dir={}", directory.display()))?;
@@ -103,7 +102,7 @@ fn member(
     settings.set(&format!("member={number}"))?;
     let mut config = config::meta::config(settings, user)?;
     config.group.members = (1..=members).map(|number| base::MemberId(number.into())).collect();
-    config.group.coordinator = CoordinatorConfig::Shared(coordinator.clone());
+    config.group.coordinator = CoordinatorConfig::Shared(Arc::new(coordinator.session()));
     Ok(config)
 }
 
