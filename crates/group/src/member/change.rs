@@ -145,6 +145,13 @@ impl Member {
                 self.promised, view.epoch
             ));
         }
+        let is_new_epoch = self.view().is_some_and(|known| known.epoch < view.epoch);
+        if is_new_epoch && view.active != Some(self.me.member) {
+            // Whoever was elected has the time of a lease to be heard, or two candidates depose each other.
+            self.withdraw();
+            let heard_by = now.plus_ms(self.settings.lease_ms);
+            self.candidacy.no_claim_before = self.candidacy.no_claim_before.max(heard_by);
+        }
         self.view = Some((view, version));
         if let Some(leading) = &self.leading {
             let epoch = leading.epoch;
