@@ -22,6 +22,10 @@ pub enum RunError {
     Failed(String),
 }
 
+/// Before a server is started again; longer from time to time if it does not last.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(5_000);
+
 /// Runs a server until `stop` resolves, and starts it again in this process whenever it asks for that.
 /// `started` sees each one.
 pub async fn run(
@@ -31,7 +35,9 @@ pub async fn run(
     mut started: impl FnMut(&MetaServer),
 ) -> Result<(), RunError> {
     let mut stop = std::pin::pin!(stop);
+    let mut pause = PAUSE_MIN;
     loop {
+        let began = env.clock.moment();
         let server = tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
@@ -46,6 +52,9 @@ pub async fn run(
                     Ended::Failed(reason) => return Err(RunError::Failed(reason)),
                     Ended::Restart(reason) => tracing::warn!(reason, "the metadata server starts again"),
                 }
+                let lived_ms = env.clock.moment().ms_since(began);
+                pause = if lived_ms > 60_000 { PAUSE_MIN } else { (2 * pause).min(PAUSE_MAX) };
+                tokio::time::sleep(pause).await;
             }
             () = &mut stop => {
                 server.shutdown().await;

@@ -98,3 +98,82 @@ async fn a_member_alone_of_three_takes_no_writes() {
     assert!(names.contains(&"kept".to_owned()) && names.contains(&"more".to_owned()), "{names:?}");
     cluster.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_that_was_cut_off_gives_up_what_it_alone_had() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    cluster.mkdirs(first, "/before").await;
+    cluster.wait_until_equal().await;
+
+    cluster.cables.pull(first);
+    let client = cluster.client(first);
+    let lonely = tokio::spawn(async move { cluster::try_mkdirs(&client, "/lonely").await });
+    let second = cluster.wait_for_active(&[first]).await;
+    cluster.mkdirs(second, "/after").await;
+    assert!(!cluster.server(first).replica().may_answer(), "nobody reads from a deposed active");
+
+    cluster.cables.plug_in(first);
+    let mut restarted = Vec::new();
+    while restarted.is_empty() {
+        restarted = cluster.tend().await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(restarted, [first], "its memory was ahead of the group");
+    cluster.wait_in_sync(second, 3).await;
+    cluster.wait_until_equal().await;
+    println!("the lonely call: {:?}", lonely.await.unwrap());
+    let names = cluster.names(second, "/").await;
+    println!("{names:?}");
+    assert!(names.contains(&"before".to_owned()) && names.contains(&"after".to_owned()), "{names:?}");
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let writers: Vec<_> = (0..4).map(|writer| cluster.write_until_told(writer)).collect();
+    for round in 0..3 {
+        let active = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(active, 3).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        if round == 1 {
+            let (sender, answer) = tokio::sync::oneshot::channel();
+            let done = Box::new(move |answer| drop(sender.send(answer)));
+            cluster.server(active).replica().order(Order::HandOver { to: None }, done);
+            println!("{:?}", answer.await.unwrap());
+        } else {
+            cluster.stop(active).await;
+            cluster.wait_for_active(&[active]).await;
+            cluster.restart(active).await;
+        }
+        cluster.tend().await;
+    }
+    cluster.say_stop();
+    let mut acknowledged = Vec::new();
+    for writer in writers {
+        acknowledged.extend(writer.await.unwrap());
+    }
+    println!("{} acknowledged", acknowledged.len());
+    cluster.tend().await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let mut names: std::collections::BTreeSet<String> = Default::default();
+    for writer in 0..4 {
+        names.extend(
+            cluster
+                .names(active, &format!("/{writer}"))
+                .await
+                .into_iter()
+                .map(|name| format!("/{writer}/{name}")),
+        );
+    }
+    for path in &acknowledged {
+        assert!(names.contains(path), "{path} was acknowledged");
+    }
+    cluster.wait_until_equal().await;
+    cluster.end().await;
+}

@@ -132,6 +132,11 @@ impl Shared {
             };
             shared.push(event, Patience::None);
         });
-        self.journal.append(entries, done).map_err(|error| error.to_string())
+        match self.journal.append(entries, done) {
+            Ok(()) => Ok(()),
+            // Whoever has closed it knows what comes next.
+            Err(journal::AppendError::Closed) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }

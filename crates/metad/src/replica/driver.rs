@@ -236,6 +236,9 @@ impl Shared {
             tracing::warn!(group = %self.group, reason, "this server ends");
             self.commit.fail(reason);
             self.room.wake();
+            for (_, done) in std::mem::take(&mut *self.tickets.lock()) {
+                done(Err(reason.clone()));
+            }
         }
     }
 

@@ -1,14 +1,21 @@
 //! A group of members in one process, for stories about it.
 
+pub mod cable;
+
+use cable::Cables;
 use coord::Coordinator;
 use env::Env;
-use metad::{CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig, MetaServer};
+use metad::{Advertised, CoordinatorConfig, Ended, FileDefaults, GroupConfig, MetaConfig, MetaServer};
 use namespace::{AccessPolicy, Limits};
 use proto::hdfs as p;
 use std::{
     collections::BTreeMap,
+    net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -20,15 +27,30 @@ pub struct Cluster {
     coordinator: coord::Embedded,
     servers: BTreeMap<u32, MetaServer>,
     count: u32,
+    pub cables: Cables,
+    /// Where each member takes calls at the moment.
+    addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Cluster {
     /// Makes a group of so many members and starts all of them.
     pub async fn start(count: u32) -> Self {
+        // RUST_LOG=metad=debug shows what the members say of themselves.
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).try_init();
         let directory = tempfile::tempdir().unwrap();
         let env = Env::production();
         let coordinator = coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap();
-        let mut cluster = Self { directory, coordinator, servers: BTreeMap::new(), count };
+        let mut cluster = Self {
+            directory,
+            coordinator,
+            servers: BTreeMap::new(),
+            count,
+            cables: Cables::default(),
+            addresses: Default::default(),
+            is_over: Default::default(),
+        };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
         metad::format(&env, &first.name_directory, None, address, &first.group).unwrap();
@@ -48,7 +70,8 @@ impl Cluster {
 
     /// Each member has a door of its own to the coordinator, as a process would.
     pub fn config(&self, member: u32) -> MetaConfig {
-        let any = "127.0.0.1:0".parse().unwrap();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let listening = TcpListener::bind(any).unwrap().local_addr().unwrap();
         MetaConfig {
             name_directory: self.name_directory(member),
             rpc_address: any,
@@ -70,7 +93,11 @@ impl Cluster {
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=self.count).map(base::MemberId).collect(),
-                peer_address: Some(any),
+                peer_address: Some(listening),
+                advertised: Advertised {
+                    peer: Some(self.cables.lay(member, listening).to_string()),
+                    ..Advertised::default()
+                },
                 coordinator: CoordinatorConfig::Shared(
                     Arc::new(self.coordinator.session()) as Arc<dyn Coordinator>
                 ),
@@ -81,7 +108,21 @@ impl Cluster {
 
     pub async fn restart(&mut self, member: u32) {
         let server = MetaServer::start(Env::production(), self.config(member)).await.unwrap();
+        self.addresses.lock().unwrap().insert(member, server.rpc_address());
         self.servers.insert(member, server);
+    }
+
+    /// Starts servers again that ask for it, as a process does.
+    pub async fn tend(&mut self) -> Vec<u32> {
+        let is_ended = |server: &MetaServer| server.replica().ended().borrow().clone();
+        let ended: Vec<_> =
+            self.servers.iter().filter_map(|(m, server)| Some((*m, is_ended(server)?))).collect();
+        for (member, ended) in &ended {
+            assert!(matches!(ended, Ended::Restart(_)), "member {member}: {ended:?}");
+            self.stop(*member).await;
+            self.restart(*member).await;
+        }
+        ended.into_iter().map(|(member, _)| member).collect()
     }
 
     pub async fn stop(&mut self, member: u32) {
@@ -164,6 +205,41 @@ impl Cluster {
         let listing = response.dir_list.unwrap();
         let name = |status: p::HdfsFileStatusProto| String::from_utf8(status.path.to_vec()).unwrap();
         listing.partial_listing.into_iter().map(name).collect()
+    }
+
+    pub fn say_stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// A client that makes directories one after the other, at whichever member takes them, until it is told
+    /// to stop. Those that were acknowledged.
+    pub fn write_until_told(&self, writer: u32) -> tokio::task::JoinHandle<Vec<String>> {
+        let (addresses, is_over) = (self.addresses.clone(), self.is_over.clone());
+        tokio::spawn(async move {
+            let mut acknowledged = Vec::new();
+            let (mut at, mut number) = (writer, 0);
+            while !is_over.load(Ordering::Acquire) {
+                let all: Vec<_> = addresses.lock().unwrap().values().copied().collect();
+                let options = rpc::ClientOptions::default();
+                let address = all[at as usize % all.len()];
+                let client =
+                    rpc::Client::connect(address, proto::protocol::CLIENT_NAMENODE, SUPERUSER, options);
+                while !is_over.load(Ordering::Acquire) {
+                    let path = format!("/{writer}/{number:06}");
+                    let call = tokio::time::timeout(Duration::from_millis(1_500), try_mkdirs(&client, &path));
+                    match call.await {
+                        Ok(Ok(true)) => acknowledged.push(path),
+                        _ => break,
+                    }
+                    number += 1;
+                }
+                // It may have happened or not; the next one has a name of its own.
+                number += 1;
+                at += 1;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            acknowledged
+        })
     }
 
     pub async fn end(self) {

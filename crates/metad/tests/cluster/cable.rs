@@ -1,0 +1,77 @@
+//! The cables between members, which a test can pull out and put back.
+
+use std::{
+    collections::BTreeSet,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Who is cut off from everybody else. A pulled cable is silent: nothing is reset, nothing arrives.
+#[derive(Clone, Default)]
+pub struct Cables {
+    pulled: Arc<Mutex<BTreeSet<u32>>>,
+}
+
+/// Where the number of the member that connects stands in its first frame.
+const MEMBER_AT: usize = 8 + 8 + 2 + 4;
+
+impl Cables {
+    pub fn pull(&self, member: u32) {
+        self.pulled.lock().unwrap().insert(member);
+    }
+
+    pub fn plug_in(&self, member: u32) {
+        self.pulled.lock().unwrap().remove(&member);
+    }
+
+    fn is_through(&self, one: u32, other: u32) -> bool {
+        let pulled = self.pulled.lock().unwrap();
+        !pulled.contains(&one) && !pulled.contains(&other)
+    }
+
+    /// An address at which others reach `member`, which listens on `target`, as long as the cables are in.
+    pub fn lay(&self, member: u32, target: SocketAddr) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let cables = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let cables = cables.clone();
+                std::thread::spawn(move || cables.carry(member, target, stream));
+            }
+        });
+        address
+    }
+
+    fn carry(&self, to: u32, target: SocketAddr, mut near: TcpStream) -> Option<()> {
+        let mut first = [0; MEMBER_AT + 4];
+        near.read_exact(&mut first).ok()?;
+        let from = u32::from_le_bytes(first[MEMBER_AT..].try_into().unwrap());
+        while !self.is_through(from, to) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut far = TcpStream::connect(target).ok()?;
+        far.write_all(&first).ok()?;
+        let _ = (near.set_nodelay(true), far.set_nodelay(true));
+        let (back, cables) = ((far.try_clone().ok()?, near.try_clone().ok()?), self.clone());
+        std::thread::spawn(move || cables.pump(from, to, back.0, back.1));
+        self.pump(from, to, near, far)
+    }
+
+    fn pump(&self, from: u32, to: u32, mut near: TcpStream, mut far: TcpStream) -> Option<()> {
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            let count = near.read(&mut bytes).unwrap_or(0);
+            while !self.is_through(from, to) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if count == 0 || far.write_all(&bytes[..count]).is_err() {
+                let _ = far.shutdown(std::net::Shutdown::Both);
+                let _ = near.shutdown(std::net::Shutdown::Both);
+                return None;
+            }
+        }
+    }
+}
