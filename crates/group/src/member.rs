@@ -460,8 +460,4 @@ impl Member {
 }
 
 #[cfg(test)]
-mod cluster;
-#[cfg(test)]
-mod group_tests;
-#[cfg(test)]
 mod tests;

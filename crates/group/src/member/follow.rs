@@ -1,9 +1,7 @@
 //! Standbys and juniors: promises, the stream of the active, grants of the lease.
 
 use super::{EPOCH_LEAP_MAX, Member};
-use crate::{
-    Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings, broken::Broken,
-};
+use crate::{Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings, broken::Broken};
 use base::{EntryKind, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -184,9 +182,8 @@ impl Member {
         }
         let base = self.tail.base();
         let by_sn = self.settings.breaks(Broken::LogsComparedBySn);
-        let holds = |point: LogPoint| {
-            self.tail.holds(point) || by_sn && self.tail.point_at(point.id.sn).is_some()
-        };
+        let holds =
+            |point: LogPoint| self.tail.holds(point) || by_sn && self.tail.point_at(point.id.sn).is_some();
         let is_held = previous.id.sn < base.id.sn || holds(previous);
         if !is_held {
             let (end, committed) = (self.end(), self.committed_point());

@@ -1,3 +1,6 @@
+mod cluster;
+mod groups;
+
 use super::*;
 use crate::{ChangeFailed, EpochStart, IdSteps, Proposal};
 use base::{Durable, EntryKind, TxId};

@@ -1,7 +1,7 @@
 //! A small world for the machine's own tests: members, a coordinator and a network in one thread, with
 //! instant disks.
 
-use super::*;
+use super::super::*;
 use crate::Message;
 use base::{Durable, EntryKind};
 use bytes::Bytes;

@@ -1,7 +1,9 @@
 //! Stories of groups of several members.
 
-use super::cluster::{Cluster, store};
-use super::*;
+use super::{
+    super::*,
+    cluster::{Cluster, store},
+};
 
 fn serving(count: u32) -> Cluster {
     let mut cluster = Cluster::new(count, 1, 1.max(2.min(count)));
