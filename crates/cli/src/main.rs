@@ -66,7 +66,9 @@ impl Command {
     /// Servers tell what they do; commands that people type tell only what is wrong.
     fn log_by_default(&self) -> &'static str {
         match self {
-            Self::Meta(_) | Self::Data(_) => "info",
+            Self::Meta(args) if !args.is_server() => "warn",
+            // The ZooKeeper client tells of every step; what matters of it is told by ours.
+            Self::Meta(_) | Self::Data(_) => "info,zookeeper_client=warn",
             _ => "warn",
         }
     }

@@ -1,5 +1,7 @@
 //! Runs or prepares a metadata server.
 
+mod coordinator;
+
 use crate::{
     config::{self, loopback, settings::Settings},
     runtime, user,
@@ -45,6 +47,9 @@ struct Format {
     /// Make no new cluster: prepare a further server of the one that the coordinator knows.
     #[arg(long)]
     join: bool,
+    /// This server takes the place of one with the same number whose directory is lost for good.
+    #[arg(long, requires = "join")]
+    replace: bool,
 }
 
 impl Serve {
@@ -65,6 +70,13 @@ impl Serve {
             Some(file) => format!("clover meta --config {}", file.display()),
             None => "clover meta --config FILE".to_owned(),
         }
+    }
+}
+
+impl Args {
+    /// Whether a server is to run, and not only something to be made.
+    pub fn is_server(&self) -> bool {
+        self.command.is_none()
     }
 }
 
@@ -92,6 +104,9 @@ fn make(args: &Format) -> anyhow::Result<ExitCode> {
 /// The first server of a cluster.
 fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     let (env, directory) = (Env::production(), &config.name_directory);
+    if let CoordinatorConfig::ZooKeeper(zookeeper) = &config.group.coordinator {
+        coordinator::check_before_format(zookeeper)?;
+    }
     let cluster_id = args.cluster_id.clone();
     let cluster = metad::format(&env, directory, cluster_id, config.rpc_address.ip(), &config.group)?;
     println!("Made cluster {} in {}.", cluster.cluster_id, directory.display());
@@ -130,6 +145,7 @@ fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
              \"zookeeper://zk-1:2181/clover/my-cluster\""
         );
     };
+    coordinator::check_before_join(zookeeper, group.member, args.replace)?;
     let cluster = metad::join(&Env::production(), directory, group)?;
     println!("Member {} has joined cluster {} in {}.", group.member, cluster.cluster_id, directory.display());
     println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);

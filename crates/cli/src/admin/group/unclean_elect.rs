@@ -85,7 +85,7 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     println!("Member {} goes on. {}", args.member, loss(args.member, Some(&answer)));
     println!(
         "Members {complete:?} must not come back with their old directories: empty them, and `clover meta format \
-         --join` each. This election is counted, and noted in the log."
+         --join --replace` each. This election is counted, and noted in the log."
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,107 @@
+//! What the coordinator must say before a directory is made: nothing is left behind by a `format` that could not
+//! have gone well.
+
+use anyhow::{Context, bail};
+use base::MemberId;
+use coord::{Coordinator, MemberRecord, ZooKeeperConfig};
+use metad::format::GROUP;
+use std::sync::Arc;
+
+/// There is no cluster yet.
+pub fn check_before_format(zookeeper: &ZooKeeperConfig) -> anyhow::Result<()> {
+    let coordinator = reach(zookeeper)?;
+    match coord::wait(|done| coordinator.read_cluster(done))? {
+        None => Ok(()),
+        Some(text) => bail!(
+            "there is a cluster already below {} of ZooKeeper {}{}: join it with --join, or name a path of its own for \
+             the new one in `coordinator`",
+            zookeeper.root,
+            zookeeper.servers,
+            id_of(&text).map(|id| format!(" ({id})")).unwrap_or_default()
+        ),
+    }
+}
+
+/// There is a cluster, this member is wanted, and nobody else has its number.
+pub fn check_before_join(
+    zookeeper: &ZooKeeperConfig,
+    member: MemberId,
+    is_replacement: bool,
+) -> anyhow::Result<()> {
+    let coordinator = reach(zookeeper)?;
+    let view = coord::wait(|done| coordinator.read(GROUP, done))?.map(|versioned| versioned.view);
+    let view = view.with_context(|| {
+        format!(
+            "there is no cluster below {} of ZooKeeper {}: make one on its first server with `clover meta format`, or \
+             check the path in `coordinator`",
+            zookeeper.root, zookeeper.servers
+        )
+    })?;
+    if !view.members.contains(&member) {
+        let members: Vec<_> = view.members.iter().map(ToString::to_string).collect();
+        bail!(
+            "member {member} is not in the group, whose members are {}: an operator takes it in first, with `clover \
+             admin group add {member}`",
+            members.join(", ")
+        );
+    }
+    let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
+    let is_known = view.in_sync.iter().chain(&view.exiles).any(|store| store.member == member);
+    let record = records.iter().find(|record| record.life.store.member == member);
+    if (is_known || record.is_some()) && !is_replacement {
+        bail!("{}", taken(member, record));
+    }
+    Ok(())
+}
+
+fn taken(member: MemberId, record: Option<&MemberRecord>) -> String {
+    let place = record.map(|record| format!(": it last ran at {}", record.rpc_address)).unwrap_or_default();
+    format!(
+        "there is a member {member} already{place}. Give this server a number of its own; or, if what that member had \
+         is lost for good, say --replace, which makes its old directory void"
+    )
+}
+
+fn reach(zookeeper: &ZooKeeperConfig) -> anyhow::Result<Arc<dyn Coordinator>> {
+    let coordinator = coord::ZooKeeper::connect(zookeeper.clone())?;
+    let answer = coord::wait(|done| coordinator.read_cluster(done));
+    answer.with_context(|| {
+        format!(
+            "nothing was made: ZooKeeper {} does not answer; is it running, and is this its address?",
+            zookeeper.servers
+        )
+    })?;
+    Ok(coordinator)
+}
+
+fn id_of(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(text);
+    text.lines().find_map(|line| line.strip_prefix("clusterID=")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_taken_is_told_with_its_place() {
+        let record = MemberRecord {
+            life: base::MemberLife {
+                store: base::MemberStore { member: MemberId(2), generation: 0 },
+                boot: 1,
+            },
+            peer_address: "h:1".into(),
+            rpc_address: "h:2".into(),
+            http_address: String::new(),
+        };
+        let text = taken(MemberId(2), Some(&record));
+        assert!(text.starts_with("there is a member 2 already: it last ran at h:2."), "{text}");
+        assert!(taken(MemberId(2), None).starts_with("there is a member 2 already. Give"));
+    }
+
+    #[test]
+    fn the_cluster_is_named() {
+        assert_eq!(id_of(b"layout=1\nclusterID=CID-x\n").as_deref(), Some("CID-x"));
+        assert_eq!(id_of(&[0xff]), None);
+    }
+}
