@@ -1,14 +1,19 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::core::Core;
+use crate::{core::Core, run::Ended};
 use ::blocks::ServerFilter;
-use std::{io, net::SocketAddr, sync::Arc};
+use group::Role;
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+};
 use web::{
     Health, Web,
     prometheus_client::{
         collector::Collector,
         encoding::{DescriptorEncoder, EncodeMetric},
-        metrics::{counter::ConstCounter, gauge::ConstGauge},
+        metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
         registry::Registry,
     },
 };
@@ -20,24 +25,39 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
     Web::bind(address, Arc::new(registry), Arc::new(move || health(&asked))).await
 }
 
+/// A member that follows is as healthy as the one that leads; the state says which it is.
 fn health(core: &Core) -> Health {
     let (safe_mode, live) = {
         let blocks = core.blocks.lock();
         (blocks.in_safe_mode(), blocks.servers(ServerFilter::Live).len())
     };
-    let failure = core.commit.failure();
-    let state = match (&failure, safe_mode) {
-        (Some(_), _) => "failed",
-        (None, true) => "safe mode",
-        (None, false) => "active",
+    let status = core.replica.status();
+    let failure = match (&*core.replica.ended().borrow(), &status.role) {
+        (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
+        (_, Role::Stopped { reason }) => Some(reason.clone()),
+        _ => core.commit.failure(),
+    };
+    let state = match &status.role {
+        _ if failure.is_some() => "failed",
+        Role::Serving { .. } if safe_mode => "safe mode",
+        Role::Serving { .. } if !status.is_writable => "active, takes no changes",
+        Role::Serving { .. } => "active",
+        Role::Claiming | Role::Starting { .. } => "taking over",
+        Role::HandingOver { .. } => "handing over",
+        Role::Following if status.is_eligible => "standby",
+        Role::Following | Role::Stopped { .. } => "junior",
     };
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
+        ("member".to_owned(), core.replica.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
-        ("epoch".to_owned(), core.replica.epoch().to_string()),
+        ("epoch".to_owned(), core.replica.standing().epoch.to_string()),
         ("committed_sn".to_owned(), core.commit.committed().to_string()),
         ("live_data_servers".to_owned(), live.to_string()),
     ]);
+    if let Some(active) = status.active {
+        details.insert("active".to_owned(), active.to_string());
+    }
     if let Some(reason) = &failure {
         details.insert("reason".to_owned(), reason.clone());
     }
@@ -71,7 +91,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [(&str, &str, u64); 20] = [
+        let gauges: [Line; 19] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -85,7 +105,6 @@ impl Collector for Numbers {
             ("clover_retry_cache_bytes", "Memory of the retry cache", memory.retry_cache as u64),
             ("clover_block_map_bytes", "Memory of the block map", block_map_bytes as u64),
             ("clover_safe_mode", "1 while nothing may be changed", safe_mode.into()),
-            ("clover_epoch", "Epoch of the active", self.core.replica.epoch().0),
             ("clover_data_servers_live", "Data servers that answer", stats.live_servers),
             ("clover_data_servers_dead", "Data servers that do not", stats.dead_servers),
             ("clover_data_servers_stale", "Data servers that are silent for a while", stats.stale_servers),
@@ -97,16 +116,148 @@ impl Collector for Numbers {
             ("clover_blocks_missing", "Blocks without a replica", stats.missing),
             ("clover_transfers_pending", "Copies under way between data servers", stats.pending_transfers),
         ];
-        for (name, help, value) in gauges {
-            let gauge = ConstGauge::new(value as i64);
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        self::gauges(&mut encoder, &gauges)?;
+        self.encode_group(&mut encoder)?;
+        self.encode_calls(&mut encoder)
+    }
+}
+
+type Line = (&'static str, &'static str, u64);
+
+fn gauges(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), std::fmt::Error> {
+    for (name, help, value) in lines {
+        let gauge = ConstGauge::new(*value as i64);
+        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+    }
+    Ok(())
+}
+
+fn counters(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), std::fmt::Error> {
+    for (name, help, value) in lines {
+        let counter = ConstCounter::new(*value);
+        counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+    }
+    Ok(())
+}
+
+/// One number for each of several, told apart by a label.
+fn labelled(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help, label): (&str, &str, &str),
+    values: impl IntoIterator<Item = (String, u64)>,
+) -> Result<(), std::fmt::Error> {
+    let mut values = values.into_iter().peekable();
+    if values.peek().is_none() {
+        return Ok(());
+    }
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (which, value) in values {
+        ConstGauge::new(value as i64).encode(family.encode_family(&[(label, which.as_str())])?)?;
+    }
+    Ok(())
+}
+
+impl Numbers {
+    /// This member's place in its group, and how the others are from here.
+    fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let core = &self.core;
+        let status = core.replica.status();
+        let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
+        let (takeovers, count) = (core.chronicle.takeovers(), core.chronicle.takeover_count());
+        gauges(
+            encoder,
+            &[
+                ("clover_epoch", "Highest epoch seen", core.replica.standing().epoch.0),
+                ("clover_active", "1 while this member serves", core.replica.is_serving().into()),
+                ("clover_in_sync", "1 while changes wait for this member's log", status.is_in_sync.into()),
+                ("clover_eligible", "1 while this member is complete", status.is_eligible.into()),
+                ("clover_members_in_sync", "Members in the in-sync set", in_sync as u64),
+                (
+                    "clover_writable",
+                    "1 while enough members are in sync for changes",
+                    status.is_writable.into(),
+                ),
+                ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
+            ],
+        )?;
+        counters(
+            encoder,
+            &[
+                (
+                    "clover_committed_edits",
+                    "Entries of the log that have committed",
+                    core.commit.committed().0,
+                ),
+                ("clover_takeovers", "Takeovers by this member since its start", count),
+                (
+                    "clover_unclean_elections",
+                    "Elections that may have lost acknowledged changes, noted by this member",
+                    core.chronicle.unclean_elections(),
+                ),
+            ],
+        )?;
+        let lags = status.peers.iter().filter_map(|peer| {
+            let lag = status.committed.0.saturating_sub(peer.end?.id.sn.0);
+            Some((peer.member.to_string(), lag))
+        });
+        let lag = ("clover_peer_lag_entries", "Committed entries that a member lacks, as the active sees it");
+        labelled(encoder, (lag.0, lag.1, "member"), lags)?;
+        let silences =
+            status.peers.iter().filter_map(|peer| Some((peer.member.to_string(), peer.heard_ms_ago?)));
+        labelled(
+            encoder,
+            ("clover_peer_silence_milliseconds", "Since a member was last heard", "member"),
+            silences,
+        )?;
+        let stages = takeovers.last().map(|(_, last)| {
+            [
+                ("detect", last.detect_ms),
+                ("claim", last.claim_ms),
+                ("promise", last.promise_ms),
+                ("fence", last.fence_ms),
+                ("adopt", last.adopt_ms),
+                ("sync", last.sync_ms),
+            ]
+        });
+        labelled(
+            encoder,
+            ("clover_last_takeover_milliseconds", "When each stage of the last takeover was over", "stage"),
+            stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
+        )?;
+        if let Some(peers) = core.replica.peer_counters() {
+            let refused = peers.refused.load(Ordering::Relaxed);
+            counters(
+                encoder,
+                &[("clover_peers_refused", "Connections of strangers to the members' port", refused)],
+            )?;
         }
-        let committed = ConstCounter::new(self.core.commit.committed().0);
-        committed.encode(encoder.encode_descriptor(
-            "clover_committed_edits",
-            "Entries of the log that have committed",
-            None,
-            committed.metric_type(),
-        )?)
+        Ok(())
+    }
+
+    /// Calls that were not simply answered here.
+    fn encode_calls(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let calls = self.core.forwarder.numbers();
+        let answers = self.core.leading.numbers();
+        gauges(
+            encoder,
+            &[
+                ("clover_calls_held", "Calls that wait for an active", calls.held),
+                ("clover_calls_pending", "Calls that wait or are under way at another member", calls.pending),
+                ("clover_calls_pending_bytes", "Bytes of their requests", calls.pending_bytes),
+                ("clover_answers_waiting", "Answers that wait for the lease", answers.waiting),
+            ],
+        )?;
+        counters(
+            encoder,
+            &[
+                ("clover_calls_forwarded", "Calls answered by another member", calls.forwarded),
+                ("clover_calls_repeated", "Calls sent again, their fate unknown", calls.repeated),
+                ("clover_calls_released", "Calls held and then answered here", calls.released),
+                ("clover_calls_refused", "Calls refused for want of an active or of room", calls.refused),
+                ("clover_calls_dropped", "Calls not sent on, since their client had left", calls.dropped),
+                ("clover_lease_waits", "Answers that had to wait for the lease", answers.waits),
+                ("clover_confirmations", "Times the coordinator was asked instead", answers.confirmations),
+            ],
+        )
     }
 }

@@ -176,8 +176,11 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         (None, Role::Stopped { reason }) => Some(reason.clone()),
         (None, _) => None,
     };
+    let fetching = core.fetching.get();
     // Nothing is behind what one knows oneself: how far the active is, only the active can say.
     p::MemberProto {
+        image_bytes_done: fetching.map(|(done, _)| done),
+        image_bytes_total: fetching.map(|(_, total)| total),
         end: Some(place(status.end)),
         committed: Some(core.commit.committed().0),
         is_in_sync: Some(status.is_in_sync),

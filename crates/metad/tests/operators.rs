@@ -1,0 +1,192 @@
+//! What operators and the clients of a standby see of a group of three.
+
+// Its stories are told elsewhere as well.
+#[allow(dead_code)]
+mod cluster;
+
+use cluster::Cluster;
+use proto::{
+    clover::admin as p,
+    common as ha,
+    exception::{ACCESS_CONTROL, SERVICE_FAILED},
+    hdfs, protocol,
+};
+use rpc::{CallError, Client, ClientOptions};
+
+const SUPERUSER: &str = "alice";
+
+fn ask(cluster: &Cluster, member: u32, protocol: &str, user: &str) -> Client {
+    Client::connect(cluster.server(member).rpc_address(), protocol, user, ClientOptions::default())
+}
+
+async fn mkdir(client: &Client, path: &str) -> Result<bool, CallError> {
+    let request = hdfs::MkdirsRequestProto {
+        src: path.into(),
+        masked: hdfs::FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: None,
+    };
+    client.call::<_, hdfs::MkdirsResponseProto>("mkdirs", &request).await.map(|answer| answer.result)
+}
+
+async fn exists(client: &Client, path: &str) -> bool {
+    let request = hdfs::GetFileInfoRequestProto { src: path.into() };
+    let found: hdfs::GetFileInfoResponseProto = client.call("getFileInfo", &request).await.unwrap();
+    found.fs.is_some()
+}
+
+async fn group(cluster: &Cluster, member: u32) -> p::GetGroupResponseProto {
+    let client = ask(cluster, member, protocol::ADMIN, "anybody");
+    client.call("getGroup", &p::GetGroupRequestProto::default()).await.unwrap()
+}
+
+fn role(group: &p::GetGroupResponseProto, member: u32) -> p::RoleProto {
+    group.members.iter().find(|one| one.member == member).expect("every member is listed").role()
+}
+
+/// The active, and another.
+async fn start() -> (Cluster, u32, u32) {
+    let cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let standby = if active == 1 { 2 } else { 1 };
+    (cluster, active, standby)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_member_shows_the_same_group() {
+    let (cluster, active, standby) = start().await;
+    for asked in [active, standby] {
+        let group = group(&cluster, asked).await;
+        assert_eq!(group.answered_by, active, "{group:#?}");
+        assert_eq!(group.active_unreachable, None);
+        assert_eq!(group.is_writable, Some(true));
+        let view = group.view.clone().unwrap();
+        assert_eq!((view.active, view.in_sync.len(), view.members.len()), (Some(active), 3, 3));
+        for member in 1..=3 {
+            let expected = if member == active { p::RoleProto::Active } else { p::RoleProto::Standby };
+            assert_eq!(role(&group, member), expected, "{member} of {group:#?}");
+        }
+        assert_eq!(group.takeovers.len(), 1, "{group:#?}");
+        assert_eq!(group.takeovers[0].member, Some(active));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_switch() {
+    let (mut cluster, active, standby) = start().await;
+    let client = cluster.client(standby);
+    mkdir(&client, "/a").await.unwrap();
+    assert!(exists(&client, "/a").await);
+    let refused = ask(&cluster, standby, protocol::CLIENT_NAMENODE, "bob");
+    let error = mkdir(&refused, "/not-bobs").await.unwrap_err();
+    assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+    assert!(error.to_string().contains("user=bob"), "{error}");
+
+    // The active ends without a word; a call sent meanwhile waits and is answered.
+    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
+    let answer: p::FailActiveResponseProto =
+        orders.call("failActive", &p::FailActiveRequestProto {}).await.unwrap();
+    assert_eq!(answer.failed, Some(active));
+    let ended = cluster.server(active).ended().await;
+    assert!(matches!(ended, metad::Ended::Restart(_)), "{ended:?}");
+    let writing = tokio::spawn({
+        let client = client.clone();
+        async move {
+            for number in 0..20 {
+                assert!(mkdir(&client, &format!("/b{number}")).await.unwrap());
+            }
+        }
+    });
+    cluster.stop(active).await;
+    writing.await.unwrap();
+    let next = cluster.wait_for_active(&[active]).await;
+    for number in 0..20 {
+        assert!(exists(&cluster.client(next), &format!("/b{number}")).await);
+    }
+    let shown = group(&cluster, standby).await;
+    assert_eq!(shown.takeovers.last().unwrap().member, Some(next), "{shown:#?}");
+    assert_ne!(role(&shown, active), p::RoleProto::Active);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn haadmin_sees_states_and_moves_the_active() {
+    let (cluster, active, standby) = start().await;
+    let status = async |member: u32| -> ha::GetServiceStatusResponseProto {
+        let client = ask(&cluster, member, protocol::HA_SERVICE, SUPERUSER);
+        client.call("getServiceStatus", &ha::GetServiceStatusRequestProto {}).await.unwrap()
+    };
+    assert_eq!(status(active).await.state(), ha::HaServiceStateProto::Active);
+    let seen = status(standby).await;
+    assert_eq!(seen.state(), ha::HaServiceStateProto::Standby);
+    assert_eq!((seen.ready_to_become_active, seen.not_ready_reason), (Some(true), None));
+
+    // What `haadmin -failover` does: the one becomes standby, then the other active.
+    let info = || ha::HaStateChangeRequestInfoProto { req_source: ha::HaRequestSource::RequestByUser as i32 };
+    let from = ask(&cluster, active, protocol::HA_SERVICE, SUPERUSER);
+    let request = ha::TransitionToStandbyRequestProto { req_info: info() };
+    let _: ha::TransitionToStandbyResponseProto = from.call("transitionToStandby", &request).await.unwrap();
+    assert_eq!(status(active).await.state(), ha::HaServiceStateProto::Standby);
+    cluster.wait_for_active(&[active]).await;
+    let to = ask(&cluster, standby, protocol::HA_SERVICE, SUPERUSER);
+    let request = ha::TransitionToActiveRequestProto { req_info: info() };
+    let _: ha::TransitionToActiveResponseProto = to.call("transitionToActive", &request).await.unwrap();
+    assert_eq!(status(standby).await.state(), ha::HaServiceStateProto::Active);
+
+    let stranger = ask(&cluster, standby, protocol::HA_SERVICE, "bob");
+    let request = ha::TransitionToStandbyRequestProto { req_info: info() };
+    let error = stranger
+        .call::<_, ha::TransitionToStandbyResponseProto>("transitionToStandby", &request)
+        .await
+        .unwrap_err();
+    assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unclean_election_tells_before_it_does_and_does_nothing_to_a_group_that_lives() {
+    let (cluster, active, standby) = start().await;
+    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
+    let told: p::UncleanElectResponseProto =
+        orders.call("uncleanElect", &p::UncleanElectRequestProto::default()).await.unwrap();
+    assert_eq!(told.is_done, Some(false));
+    assert!(told.message().contains("lost for ever"), "{}", told.message());
+
+    let accepted = |off: Vec<u32>| p::UncleanElectRequestProto { i_accept_loss: Some(true), off };
+    let error =
+        orders.call::<_, p::UncleanElectResponseProto>("uncleanElect", &accepted(vec![])).await.unwrap_err();
+    assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
+    assert!(error.to_string().contains("hold everything"), "{error}");
+    let all = (1..=3).filter(|member| *member != standby).collect();
+    let error =
+        orders.call::<_, p::UncleanElectResponseProto>("uncleanElect", &accepted(all)).await.unwrap_err();
+    assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
+    assert_eq!(cluster.wait_for_active(&[]).await, active);
+    assert_eq!(group(&cluster, active).await.unclean_elections, Some(1), "the order is noted all the same");
+
+    let stranger = ask(&cluster, active, protocol::ADMIN, "bob");
+    let error = stranger
+        .call::<_, p::FailActiveResponseProto>("failActive", &p::FailActiveRequestProto {})
+        .await
+        .unwrap_err();
+    assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_removed_and_added_by_the_active_whoever_is_asked() {
+    let (cluster, active, standby) = start().await;
+    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
+    let third = (1..=3).find(|member| ![active, standby].contains(member)).unwrap();
+    let request = p::RemoveMemberRequestProto { member: third, in_sync_min: None };
+    let _: p::RemoveMemberResponseProto = orders.call("removeMember", &request).await.unwrap();
+    let view = group(&cluster, active).await.view.unwrap();
+    assert!(!view.members.contains(&third), "{view:?}");
+    let again: p::RemoveMemberResponseProto = orders.call("removeMember", &request).await.unwrap();
+    assert!(again.message().contains("already"), "{}", again.message());
+
+    let request = p::RemoveMemberRequestProto { member: active, in_sync_min: None };
+    let error = orders.call::<_, p::RemoveMemberResponseProto>("removeMember", &request).await.unwrap_err();
+    assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
+    let request = p::AddMemberRequestProto { member: third, in_sync_min: None };
+    let _: p::AddMemberResponseProto = orders.call("addMember", &request).await.unwrap();
+    assert_eq!(group(&cluster, active).await.view.unwrap().members, [1, 2, 3]);
+}
