@@ -67,9 +67,6 @@ pub enum AppendError {
     /// The journal has failed; this process cannot write any more.
     #[error("the journal refuses appends")]
     Failed(#[source] std::sync::Arc<Fault>),
-    /// Step down: a newer epoch was promised.
-    #[error("entry of epoch {epoch} refused, epoch {promised} is promised")]
-    Fenced { epoch: Epoch, promised: Epoch },
     /// A bug in the caller.
     #[error("entry {id} does not follow the end of the log {end}")]
     OutOfOrder { id: TxId, end: TxId },

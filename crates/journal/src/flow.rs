@@ -116,9 +116,8 @@ impl Inner {
         }
         let mut end = self.end;
         for entry in entries {
-            if entry.id.epoch < self.promised {
-                return Err(AppendError::Fenced { epoch: entry.id.epoch, promised: self.promised });
-            }
+            // An entry of an older epoch than the promised one is lawful: a new active hands on what it inherited. Who
+            // may append is for the member to judge.
             let follows = entry.id.sn.0 == end.id.sn.0 + 1
                 && entry.id.epoch >= end.id.epoch
                 && entry.previous_chain == end.chain;

@@ -157,7 +157,7 @@ fn a_batch_that_outgrows_its_new_segment_is_not_lost() {
 }
 
 #[test]
-fn older_epochs_and_strangers_are_refused() {
+fn strangers_are_refused_and_promises_never_fall() {
     let directory = tempfile::tempdir().unwrap();
     let env = Env::production();
     journal::format(&env, directory.path(), &identity()).unwrap();
@@ -165,8 +165,6 @@ fn older_epochs_and_strangers_are_refused() {
     let _ = journal.promise(Epoch(3)).unwrap();
     assert!(journal.promise(Epoch(2)).is_err());
     let refused = |entry: Entry| journal.append(vec![entry], Box::new(|_| panic!("refused"))).unwrap_err();
-    let old = Entry::after(journal.end(), Epoch(2), EntryKind::Operation, Bytes::new());
-    assert!(matches!(refused(old), AppendError::Fenced { .. }));
     let mut gap = Entry::after(journal.end(), Epoch(3), EntryKind::Operation, Bytes::new());
     gap.id.sn = Sn(2);
     assert!(matches!(refused(gap), AppendError::OutOfOrder { .. }));
@@ -180,6 +178,21 @@ fn older_epochs_and_strangers_are_refused() {
     drop(journal);
     let (journal, ..) = open(&env, directory.path());
     assert_eq!(journal.state().promised, Epoch(3));
+}
+
+#[test]
+fn what_a_new_active_inherited_is_taken_after_its_epoch_was_promised() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    journal::format(&env, directory.path(), &identity()).unwrap();
+    let (journal, ..) = open(&env, directory.path());
+    append(&journal, 1, &["of the old active"]);
+    let _ = journal.promise(Epoch(2)).unwrap();
+    append(&journal, 1, &["which another member had longer"]);
+    append(&journal, 2, &["of the new active"]);
+    drop(journal);
+    let kept = open(&env, directory.path()).3;
+    assert_eq!(kept, ["of the old active", "which another member had longer", "of the new active"]);
 }
 
 #[test]
