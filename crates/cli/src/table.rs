@@ -9,8 +9,9 @@ pub fn lines(rows: &[Vec<String>]) -> Vec<String> {
     };
     let is_number = |column: usize| {
         let mut cells = rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
+        // Places in a log (`3/4711`) count as numbers, addresses do not.
         let looks_so =
-            |cell: &String| cell.starts_with(|letter: char| letter.is_ascii_digit()) || cell == "-";
+            |cell: &String| cell.chars().all(|letter| letter.is_ascii_digit() || "/-".contains(letter));
         cells.peek().is_some() && cells.all(looks_so)
     };
     let shape: Vec<_> = (0..columns).map(|column| (width(column), is_number(column))).collect();
@@ -33,9 +34,9 @@ mod tests {
 
     #[test]
     fn numbers_stand_to_the_right_and_words_to_the_left() {
-        let rows = [["NAME", "LAG"], ["a", "7"], ["longer", "1234"]];
+        let rows = [["NAME", "LAG", "AT"], ["a", "7", "1.2:3"], ["longer", "1234", "1.2:30"]];
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
-        assert_eq!(lines(&rows), ["NAME     LAG", "a          7", "longer  1234"]);
+        assert_eq!(lines(&rows), ["NAME     LAG  AT", "a          7  1.2:3", "longer  1234  1.2:30"]);
         assert!(lines(&[]).is_empty());
     }
 }

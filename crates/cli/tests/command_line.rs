@@ -96,6 +96,7 @@ fn start(toml: &str, words: &[&str]) -> Output {
 #[test]
 fn servers_refuse_to_start_from_what_they_do_not_understand() {
     let meta = &["meta", "--config", "server.toml"][..];
+    let format = &["meta", "format", "--config", "server.toml"][..];
     let data = &["data", "--config", "server.toml"][..];
     for (toml, words, parts) in [
         ("name_dir = 'n'\nrpc_adress = '127.0.0.1:1'\n", meta, &["server.toml:2", "`rpc_adress`"][..]),
@@ -113,6 +114,31 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
         ("", meta, &["name_dir is not set", "clover meta format"]),
         ("name_dir = 'n'\n", data, &["server.toml:1", "`name_dir`"]),
         ("name_dir = 'n'\n", &["meta", "--config", "absent.toml"], &["absent.toml"]),
+        (
+            "name_dir = 'n'\nmembers = [1, 2, 3]\nin_sync_min = 4\n",
+            meta,
+            &["in_sync_min = 4", "members = [1, 2, 3]", "1 to 3"],
+        ),
+        ("name_dir = 'n'\n\nmember = 0\n", meta, &["server.toml:3", "member", "1 to 10000"]),
+        ("name_dir = 'n'\nmembers = [1, 1]\n", meta, &["members names 1 twice"]),
+        (
+            "name_dir = 'n'\ncoordinator = 'zookeeper://a:b/c'\n",
+            meta,
+            &["server.toml:2", "coordinator", "`a:b`"],
+        ),
+        ("name_dir = 'n'\ngroup_silence_ms = 400\n", meta, &["group_*_ms", "400", "340"]),
+        ("name_dir = 'n'\nmember = 4\nmembers = [1]\n", format, &["member = 4", "members = [1]"]),
+        (
+            "name_dir = 'n'\n",
+            &["meta", "format", "--join", "--config", "server.toml"],
+            &["no cluster to join"],
+        ),
+        (
+            "name_dir = 'n'\ncoordinator = 'zookeeper://127.0.0.1:1/c'\npeer_address = '127.0.0.1:0'\n\
+             coordinator_session_ms = '1s'\n",
+            format,
+            &["nothing was made", "ZooKeeper 127.0.0.1:1"],
+        ),
         ("", &["demo", "--dir", "d", "--set", "nonsense=1"], &["--set", "`nonsense`"]),
         ("", &["demo", "--dir", "d", "--set", "dfs.blocksize=1"], &["default_block_size", "1", "512"]),
         ("", &["demo", "--dir", "full"], &["full", "not a demo cluster"]),

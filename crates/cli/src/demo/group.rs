@@ -18,7 +18,10 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
 
 /// The directory of a lone metadata server; those of a group are numbered.
 pub const LONE_MEMBER: &str = "meta";
@@ -57,9 +60,13 @@ pub async fn serve(
 
     let (stop, _) = watch::channel(false);
     let mut running = JoinSet::new();
+    let (ready, mut all_ready) = mpsc::channel(1);
     for config in &configs {
-        running.spawn(keep_running(env.clone(), config.clone(), stop.subscribe()));
+        running.spawn(keep_running(env.clone(), config.clone(), ready.clone(), stop.subscribe()));
     }
+    drop(ready);
+    // Data servers that find nobody complain; the channel ends when every member has been there once.
+    while all_ready.recv().await.is_some() {}
     let addresses: Vec<String> = configs.iter().map(|config| config.rpc_address.to_string()).collect();
     settings.set(&format!("metadata_servers={}", addresses.join(",")))?;
     let data = start_data(&args, &mut settings, &env, &user).await?;
@@ -127,17 +134,25 @@ fn make(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Result<()> {
 }
 
 /// Runs a member and starts it again when it has ended, as whatever supervises servers would.
-async fn keep_running(env: Env, config: MetaConfig, mut stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+async fn keep_running(
+    env: Env,
+    config: MetaConfig,
+    ready: mpsc::Sender<()>,
+    mut stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let member = config.group.member;
-    let mut was_ready = false;
+    // Given up when it is ready.
+    let mut not_ready = Some(ready);
     loop {
         let mut stopped = stop.clone();
         let asked = async move { drop(stopped.wait_for(|stop| *stop).await) };
-        let ended = metad::run(env.clone(), config.clone(), asked, |_| was_ready = true).await;
+        let ended = metad::run(env.clone(), config.clone(), asked, |_| not_ready = None).await;
         match ended {
             Ok(()) => return Ok(()),
             // A mistake in the settings does not go away by itself.
-            Err(error) if !was_ready => return Err(error).with_context(|| format!("member {member}")),
+            Err(error) if not_ready.is_some() => {
+                return Err(error).with_context(|| format!("member {member}"));
+            }
             Err(error) => {
                 println!("member {member} has ended ({error}); it starts again in {RESTART_PAUSE:?}")
             }

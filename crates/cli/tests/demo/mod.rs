@@ -27,11 +27,20 @@ pub struct Output {
 
 impl Demo {
     pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// A cluster with so many metadata servers.
+    pub fn of_members(count: u32) -> Self {
+        Self::with(&["--members", &count.to_string()])
+    }
+
+    fn with(words: &[&str]) -> Self {
         let number = DEMOS.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("clover-shell-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join("local")).unwrap();
-        let (process, uri) = spawn(&directory);
+        let (process, uri) = spawn(&directory, words);
         let mut demo = Self { directory, process, uri, superuser: String::new() };
         demo.superuser = demo.must(&["-stat", "%u", "/"]).text.trim().to_owned();
         demo
@@ -46,7 +55,7 @@ impl Demo {
     pub fn kill_and_start(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        (self.process, self.uri) = spawn(&self.directory);
+        (self.process, self.uri) = spawn(&self.directory, &[]);
     }
 
     pub fn uri(&self) -> String {
@@ -56,6 +65,13 @@ impl Demo {
     /// Where commands run.
     pub fn local(&self) -> PathBuf {
         self.directory.join("local")
+    }
+
+    /// Runs a command whose clients know all metadata servers.
+    pub fn run_for_group(&self, words: &[&str]) -> Output {
+        let mut command = clover(&self.local());
+        command.args(words).env("HADOOP_CONF_DIR", self.directory.join("cluster/conf"));
+        run(command)
     }
 
     /// Runs `clover fs` as a user, or as the superuser.
@@ -85,9 +101,9 @@ impl Drop for Demo {
     }
 }
 
-fn spawn(directory: &Path) -> (Child, String) {
+fn spawn(directory: &Path, words: &[&str]) -> (Child, String) {
     let mut command = clover(directory);
-    command.args(["demo", "--dir", "cluster", "--rpc-port", "0", "--http-port", "0"]);
+    command.args(["demo", "--dir", "cluster", "--rpc-port", "0", "--http-port", "0"]).args(words);
     // Small blocks, so that small files have several.
     command.args(["--set", "dfs.namenode.fs-limits.min-block-size=512"]);
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();

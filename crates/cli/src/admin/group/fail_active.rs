@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use proto::clover::admin::{FailActiveRequestProto, FailActiveResponseProto};
 use rpc::CallError;
 use serde_json::json;
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -14,9 +14,6 @@ pub struct Args {
     #[arg(long)]
     force: bool,
 }
-
-/// The client settles on a connection before anything happens.
-const LULL: Duration = Duration::from_millis(300);
 
 pub async fn run(servers: &Servers, args: Args, is_json: bool) -> anyhow::Result<ExitCode> {
     let group = servers.group().await?;
@@ -30,8 +27,7 @@ pub async fn run(servers: &Servers, args: Args, is_json: bool) -> anyhow::Result
              it is back. `--force` does it all the same"
         );
     }
-    let bystander = watch::Bystander::start(&group)?;
-    tokio::time::sleep(LULL).await;
+    let bystander = watch::Bystander::start(&group).await?;
     if !is_json {
         println!("Member {active} is active in epoch {}. It ends now, as if it had been killed.", view.epoch);
     }

@@ -75,7 +75,9 @@ fn members(group: &GetGroupResponseProto) -> Vec<Vec<String>> {
     let headings =
         ["MEMBER", "ROLE", "IN SYNC", "LAST ENTRY", "LAG", "HEARD", "CLIENTS", "PEERS", "HTTP", "STATE"];
     let mut rows = vec![headings.map(str::to_owned).to_vec()];
-    for member in &group.members {
+    let mut members: Vec<&MemberProto> = group.members.iter().collect();
+    members.sort_by_key(|member| member.member);
+    for member in members {
         let address = |address: &Option<String>| match address.as_deref() {
             None | Some("") => "-".to_owned(),
             Some(address) => address.to_owned(),

@@ -16,6 +16,8 @@ use std::{
 const ASK_PAUSE: Duration = Duration::from_millis(20);
 /// How often the client asks.
 const CLIENT_PAUSE: Duration = Duration::from_millis(10);
+/// The client settles before anything happens, and goes on for as long afterwards.
+const LULL: Duration = Duration::from_millis(300);
 /// No group takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -87,7 +89,7 @@ pub struct Noticed {
 }
 
 impl Bystander {
-    pub fn start(group: &GetGroupResponseProto) -> anyhow::Result<Self> {
+    pub async fn start(group: &GetGroupResponseProto) -> anyhow::Result<Self> {
         let fs = connect(&addresses(group))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -105,10 +107,12 @@ impl Bystander {
             }
             noticed
         });
+        tokio::time::sleep(LULL).await;
         Ok(Self { stop, task })
     }
 
     pub async fn stop(self) -> Noticed {
+        tokio::time::sleep(LULL).await;
         self.stop.store(true, Ordering::Relaxed);
         self.task.await.unwrap_or_default()
     }
