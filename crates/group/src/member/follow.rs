@@ -116,16 +116,14 @@ impl Member {
             }
             _ => true,
         };
+        if self.stands_against(epoch) {
+            return false; // A candidate listens to the new epoch only.
+        }
         if is_new {
-            if self.candidacy.is_standing && self.pending.is_some() && epoch <= seen {
-                return false; // A candidate listens to the new epoch only.
-            }
             let (verified, committed) = (Sn(0), Sn(0));
             self.following.leader =
                 Some(Leader { member: from, boot, epoch, verified, committed, start: None });
             effects.outgoing.read_view |= seen < epoch;
-        } else if self.candidacy.is_standing && self.pending.is_some() {
-            return false;
         }
         if self.promised < epoch {
             effects.promise = Some(epoch);
@@ -133,6 +131,13 @@ impl Member {
         self.following.heard_at = Some(now);
         self.withdraw();
         true
+    }
+
+    /// A claim that would end this epoch is under way. One against an earlier epoch has been overtaken, though
+    /// its answer may be late: whoever leads the later one must not wait for that.
+    fn stands_against(&self, epoch: Epoch) -> bool {
+        let seen = self.view().map_or(Epoch(0), |view| view.epoch);
+        self.candidacy.is_standing && self.pending.is_some() && epoch <= seen
     }
 
     /// To be sent once this step's promise, if there is one, is durable.
@@ -160,7 +165,7 @@ impl Member {
         if !self.hear(now, from, boot, epoch, effects) {
             return;
         }
-        let is_granted = !self.candidacy.is_standing;
+        let is_granted = !self.candidacy.is_standing || self.pending.is_some();
         if is_granted {
             // Two settings may differ for a while; a lease is never promised for longer than a minute.
             let until = now.plus_ms(lease_ms.min(60_000));
@@ -247,8 +252,7 @@ impl Member {
     pub(super) fn acknowledge(&mut self, effects: &mut Effects) {
         let Some(leader) = &self.following.leader else { return };
         let is_current = leader.epoch == self.promising && leader.epoch == self.promised;
-        let is_standing = self.candidacy.is_standing && self.pending.is_some();
-        if is_current && !is_standing {
+        if is_current && !self.stands_against(leader.epoch) {
             let own_end = self.settings.breaks(Broken::AckOfOwnEnd);
             let last = if own_end { self.durable.id.sn } else { leader.verified.min(self.durable.id.sn) };
             effects.messages.push((leader.member, Message::Appended { epoch: leader.epoch, last }));

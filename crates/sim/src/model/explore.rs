@@ -95,19 +95,22 @@ struct Temper {
     /// Changes that nobody waits for are mostly left lying.
     keeps_orphans: bool,
     slow_disk: Option<u8>,
+    /// Hears late of changed views.
+    slow_reader: Option<u8>,
 }
 
 impl Temper {
     fn new(dice: &mut Dice, members: u32) -> Self {
         let mut seat = || dice.below(u64::from(members)) as u8;
         let slow_links = vec![(seat(), seat()), (seat(), seat()), (seat(), seat())];
-        let slow_disk = seat();
+        let (slow_disk, slow_reader) = (seat(), seat());
         let count = dice.below(4) as usize;
         Self {
             patience: dice.below(97),
             slow_links: slow_links[..count].to_vec(),
             keeps_orphans: dice.chance(50),
             slow_disk: dice.chance(30).then_some(slow_disk),
+            slow_reader: dice.chance(50).then_some(slow_reader),
         }
     }
 
@@ -116,6 +119,7 @@ impl Temper {
             Event::Deliver { from, to } => self.slow_links.contains(&(from, to)),
             Event::Decide { request } => self.keeps_orphans && world.is_orphan(request),
             Event::Sync { seat } => self.slow_disk == Some(seat),
+            Event::ReadView { seat } => self.slow_reader == Some(seat),
             _ => false,
         }
     }

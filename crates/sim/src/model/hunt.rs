@@ -1,0 +1,50 @@
+//! Looks for what a left-out rule breaks.
+
+use super::{Bounds, Counterexample, shorten, wander_many};
+use group::{Broken, Order, Settings};
+
+/// Bounds within which leaving out this rule shows, as far as a world without clocks can show it.
+pub fn bounds_for(rule: Broken) -> Bounds {
+    let settings = Settings { broken: Some(rule), ..Bounds::small_settings() };
+    let wide = Bounds {
+        settings,
+        operations: 2,
+        crashes: 3,
+        wakes: 8,
+        beats: 6,
+        resets: 1,
+        disorders: 1,
+        unknowns: 0,
+        alarms: 2,
+        slow_disk: true,
+        late_views: true,
+        epochs: 6,
+        log: 12,
+        depth: 200,
+        ..Bounds::default()
+    };
+    match rule {
+        // Broken before anything else can happen.
+        Broken::CommitBeforeReplication | Broken::ServesBeforeFirstCommit => {
+            Bounds { starts_served: false, ..wide }
+        }
+        Broken::PromiseNotKept => Bounds { forgets_promises: true, ..wide },
+        Broken::UnknownTakenAsLost => Bounds { unknowns: 3, ..wide },
+        Broken::LoweredMinimumKeepsExiles => Bounds {
+            orders: vec![Order::Reconfigure {
+                members: (1..=3).map(base::MemberId).collect(),
+                in_sync_min: 1,
+            }],
+            operations: 3,
+            ..wide
+        },
+        _ => wide,
+    }
+}
+
+/// The shortest story found in so many random ones.
+pub fn hunt(rule: Broken, walks: u64) -> (Bounds, Option<Counterexample>) {
+    let bounds = bounds_for(rule);
+    let found = wander_many(0, walks, &bounds).found.map(|found| shorten(found, &bounds));
+    (bounds, found)
+}
