@@ -15,6 +15,7 @@ use crate::{
 use base::{MemberId, MemberLife};
 use coord::{ChangeError, MemberRecord};
 use env::Env;
+use group::Role;
 use std::{
     io,
     net::SocketAddr,
@@ -234,14 +235,37 @@ impl MetaServer {
         &self.core.replica
     }
 
-    /// Resolves with the namespace's digest and the last entry in it.
+    /// The last entry applied, and a digest of the namespace at it: equal on all members at one entry.
     pub fn digest(&self) -> (base::TxId, u64) {
         let tree = self.core.tree();
         (tree.namespace.applied(), tree.namespace.digest())
     }
 
-    /// Takes no more calls, finishes those that have begun, closes the journal.
+    /// Lets another member lead if this one does, takes no more calls, finishes those that have begun, closes the
+    /// journal.
     pub async fn shutdown(self) {
+        self.hand_over().await;
+        self.stop_at_once().await;
+    }
+
+    /// Calls that arrive meanwhile are held, and passed on to whoever follows.
+    async fn hand_over(&self) {
+        const PATIENCE: Duration = Duration::from_millis(1_500);
+        let replica = &self.core.replica;
+        if replica.peer_address().is_none() || !replica.is_serving() {
+            return;
+        }
+        let mut standing = replica.subscribe();
+        replica.step_down();
+        let leads = |role: &Role| matches!(role, Role::Serving { .. } | Role::HandingOver { .. });
+        let over = standing.wait_for(|standing| !leads(&standing.role));
+        if tokio::time::timeout(PATIENCE, over).await.is_err() {
+            tracing::warn!("nobody follows yet; this member stops all the same");
+        }
+    }
+
+    /// The same without telling anybody: the others find out.
+    pub async fn stop_at_once(self) {
         self.rpc.shutdown().await;
         self.datanodes.stop();
         if let Some(web) = self.web {

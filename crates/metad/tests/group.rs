@@ -17,9 +17,9 @@ async fn what_the_active_has_acknowledged_all_members_have_and_another_goes_on_w
     cluster.wait_until_equal().await;
 
     let stopped = std::time::Instant::now();
-    cluster.stop(first).await;
+    cluster.kill(first).await;
     let second = cluster.wait_for_active(&[first]).await;
-    println!("serving again {} ms after the order to stop", stopped.elapsed().as_millis());
+    println!("serving again {} ms after the active began to end", stopped.elapsed().as_millis());
     for takeover in cluster.server(second).replica().status().last_takeovers {
         println!("{takeover:?}");
     }
@@ -146,7 +146,11 @@ async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
             cluster.server(active).replica().order(Order::HandOver { to: None }, done);
             println!("{:?}", answer.await.unwrap());
         } else {
-            cluster.stop(active).await;
+            if round == 0 {
+                cluster.kill(active).await
+            } else {
+                cluster.stop(active).await
+            }
             cluster.wait_for_active(&[active]).await;
             cluster.restart(active).await;
         }
@@ -174,6 +178,29 @@ async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
     for path in &acknowledged {
         assert!(names.contains(path), "{path} was acknowledged");
     }
+    cluster.wait_until_equal().await;
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_store_that_was_restored_from_a_copy_is_renewed_and_not_believed() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let third = (1..=3).rev().find(|member| *member != active).unwrap();
+    cluster.stop(third).await;
+    let copy = cluster.name_directory(third).with_extension("copy");
+    cluster::copy(&cluster.name_directory(third), &copy);
+    cluster.restart(third).await;
+    cluster.wait_in_sync(active, 3).await;
+    cluster.mkdirs(active, "/later").await;
+    cluster.stop(third).await;
+
+    std::fs::remove_dir_all(cluster.name_directory(third)).unwrap();
+    std::fs::rename(copy, cluster.name_directory(third)).unwrap();
+    cluster.restart(third).await;
+    assert_eq!(cluster.server(third).replica().me().generation, 1, "a life of its own");
+    cluster.wait_in_sync(active, 3).await;
     cluster.wait_until_equal().await;
     cluster.end().await;
 }

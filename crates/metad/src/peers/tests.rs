@@ -171,3 +171,61 @@ fn bytes_that_make_no_sense_end_the_connection_of_a_member_and_no_other() {
     one.wait_for(|event| matches!(event, PeerEvent::Gone(MemberId(2))));
     assert_eq!(one.peers.counters().malformed.load(Ordering::Relaxed), 1);
 }
+
+#[test]
+fn a_frame_over_the_limit_ends_the_connection_before_anything_is_allocated() {
+    let one = member(1);
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    let me = identity(2);
+    handshake::connect(&mut stream, &me, &secret("a secret of the cluster"), MemberId(1), [1; 32]).unwrap();
+    stream.write_all(&(frame::BODY_BYTES_MAX as u32 + 1).to_le_bytes()).unwrap();
+    stream.write_all(&[0; 4]).unwrap();
+    one.wait_for(|event| matches!(event, PeerEvent::Gone(MemberId(2))));
+    assert_eq!(one.peers.counters().malformed.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_recorded_proof_is_worth_nothing_on_another_connection() {
+    let one = member(1);
+    let mut record = Vec::new();
+    for nonce in [[1; 32], [1; 32]] {
+        let stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        if record.is_empty() {
+            let mut tap = Tap { stream, written: Vec::new() };
+            let me = identity(2);
+            handshake::connect(&mut tap, &me, &secret("a secret of the cluster"), MemberId(1), nonce)
+                .unwrap();
+            record = tap.written;
+        } else {
+            let mut stream = stream;
+            let _ = stream.write_all(&record);
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+        }
+    }
+    assert_eq!(one.refused(), 1, "the challenge is another one each time");
+}
+
+/// Remembers what was said.
+struct Tap {
+    stream: TcpStream,
+    written: Vec<u8>,
+}
+
+impl Read for Tap {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Tap {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.written.extend_from_slice(buffer);
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -247,7 +247,8 @@ impl Replica {
     /// Blocks while the disk or a member in sync is far behind.
     pub fn wait_for_room(&self) {
         let bytes_max = 2 * self.shared.settings.window_bytes;
-        self.shared.room.wait(bytes_max, || self.is_serving());
+        let may_go_on = || self.is_serving() && !self.shared.is_stopping.load(Ordering::Acquire);
+        self.shared.room.wait(bytes_max, may_go_on);
         self.shared.journal.wait_for_room();
     }
 
@@ -274,9 +275,13 @@ impl Replica {
 
     /// Ends the conversation with the others.
     pub fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.room.wake();
         self.shared.timer.stop();
         if let Some(peers) = self.shared.peers.get() {
             peers.stop();
+            // What has not committed never will, here: nobody may wait for it.
+            self.shared.commit.fail("this server is stopping");
         }
         self.shared.coordinator.release_lock(self.shared.group);
     }

@@ -48,6 +48,8 @@ pub struct Shared {
     /// Enough members are in sync for entries to commit.
     pub is_writable: AtomicBool,
     pub epoch: AtomicU64,
+    /// The server is being shut down: the conversation with the others has ended.
+    pub is_stopping: AtomicBool,
     /// Set before `ended` is: commits are not told any more.
     pub is_ending: AtomicBool,
     pub ended: watch::Sender<Option<Ended>>,
@@ -89,6 +91,7 @@ impl Shared {
             lease_end_ns: AtomicU64::new(0),
             is_writable: AtomicBool::new(false),
             epoch: AtomicU64::new(promised.0),
+            is_stopping: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             ended: watch::Sender::new(None),
             needs_image: watch::Sender::new(false),

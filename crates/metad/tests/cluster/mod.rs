@@ -119,14 +119,20 @@ impl Cluster {
             self.servers.iter().filter_map(|(m, server)| Some((*m, is_ended(server)?))).collect();
         for (member, ended) in &ended {
             assert!(matches!(ended, Ended::Restart(_)), "member {member}: {ended:?}");
-            self.stop(*member).await;
+            self.kill(*member).await;
             self.restart(*member).await;
         }
         ended.into_iter().map(|(member, _)| member).collect()
     }
 
+    /// As an operator stops it.
     pub async fn stop(&mut self, member: u32) {
         self.servers.remove(&member).expect("it runs").shutdown().await;
+    }
+
+    /// Without a word to the others.
+    pub async fn kill(&mut self, member: u32) {
+        self.servers.remove(&member).expect("it runs").stop_at_once().await;
     }
 
     pub fn server(&self, member: u32) -> &MetaServer {
@@ -244,7 +250,7 @@ impl Cluster {
 
     pub async fn end(self) {
         for server in self.servers.into_values() {
-            server.shutdown().await;
+            server.stop_at_once().await;
         }
     }
 }
@@ -258,4 +264,18 @@ pub async fn try_mkdirs(client: &rpc::Client, path: &str) -> Result<bool, String
     };
     let response: Result<p::MkdirsResponseProto, _> = client.call("mkdirs", &request).await;
     response.map(|response| response.result).map_err(|error| error.to_string())
+}
+
+/// A directory and all below it.
+#[allow(dead_code, reason = "not every story needs it")]
+pub fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
