@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from checks import doubled, errors, linear, lost, outage
+from checks import doubled, epochs, errors, linear, lost, outage, stages
 from checks.history import Entry, Operation
 
 
@@ -112,6 +112,16 @@ class Private(unittest.TestCase):
 
 
 class Others(unittest.TestCase):
+    def test_an_epoch_with_two_actives_is_found(self):
+        logs = {"m1": "is active in epoch 3 and serves\n", "m2": "is active in epoch 4 and serves\n"}
+        self.assertEqual(epochs.violations(logs), [])
+        self.assertEqual(len(epochs.violations({**logs, "m3": "… is active in epoch 3 and serves group=1"})), 1)
+
+    def test_the_stages_of_a_takeover_add_up(self):
+        takeover = {"epoch": 2, "member": 3, "trigger": "lease over", "detect_ms": 400, "claim_ms": 5, "sync_ms": 60}
+        self.assertEqual(stages.of(takeover), {"noticed": 400, "election": 5, "switching": 55})
+        self.assertIn("reconnection 40 ms", stages.sentence(takeover, 500))
+
     def test_an_error_is_allowed_by_name_only(self):
         history = [told("own-1", "create", 0, 1, "error:RetriableException", "own-1/f")]
         self.assertEqual(len(errors.violations([history])), 1)

@@ -178,8 +178,7 @@ class Cluster:
             value, _ = self.zookeeper.get(self.view_path)
         except (OSError, EOFError, AttributeError):
             return None
-        record = json.loads(value)
-        return record.get("view", record)
+        return json.loads(value)
 
     def roles(self):
         """What each member is: active where it serves, standby where the view has it in sync, else junior; off or frozen
@@ -247,6 +246,9 @@ class Cluster:
             if member.process.popen.returncode not in (-signal.SIGKILL, -signal.SIGTERM, 0):
                 code = member.process.popen.returncode
                 raise Failure(f"{member.name} ended by itself with {code}:\n{member.process.tail()}")
+
+    def member_logs(self):
+        return {m.name: m.log.read_text(errors="replace") for m in self.members.values() if m.log.exists()}
 
     def tails(self):
         return "\n".join(f"--- {m.name}\n{m.process.tail(1500)}" for m in self.members.values() if m.process)

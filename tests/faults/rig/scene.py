@@ -2,13 +2,12 @@
 
 import contextlib
 import dataclasses
-import json
 import random
 import resource
 import time
 from pathlib import Path
 
-from checks import doubled, errors, history, linear, lost, outage
+from checks import doubled, epochs, errors, history, linear, lost, outage, stages
 from harness.report import Failure
 
 from . import conf, load
@@ -183,6 +182,7 @@ class Verdict:
     doubled: list
     errors: list
     disorder: list
+    epochs: list
     felt: list
     worst_ms: float
     goal_ms: float | None
@@ -204,6 +204,7 @@ class Verdict:
             doubled=doubled.violations(histories, listing),
             errors=errors.violations(histories, allowed) + errors.unanswered(histories),
             disorder=linear.violations(histories),
+            epochs=epochs.violations(scene.cluster.member_logs()),
             felt=felt,
             worst_ms=worst,
             goal_ms=goal_ms,
@@ -214,8 +215,9 @@ class Verdict:
         for row in self.felt:
             say(f"felt by {row['client']}: {row['gap_ms']} ms without service (slowest call {row['slowest_ms']} ms) after {row['fault']}")
         for takeover in self.takeovers:
-            say("takeover: " + json.dumps(takeover))
-        for what, found in (("lost", self.lost), ("doubled", self.doubled), ("error", self.errors), ("order", self.disorder)):
+            say("takeover: " + stages.sentence(takeover))
+        found_by_kind = {"lost": self.lost, "doubled": self.doubled, "error": self.errors, "order": self.disorder}
+        for what, found in {**found_by_kind, "epoch": self.epochs}.items():
             for sentence in found[:8]:
                 say(f"{what}: {sentence}")
             if len(found) > 8:
@@ -224,12 +226,12 @@ class Verdict:
     def summary(self):
         return (
             f"{self.operations} operations, lost {len(self.lost)}, doubled {len(self.doubled)}, errors {len(self.errors)}, "
-            f"out of order {len(self.disorder)}, worst outage {self.worst_ms:.0f} ms"
+            f"out of order {len(self.disorder)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
         )
 
     def judge(self):
         """Raises where something is not as it must be."""
-        if self.lost or self.doubled or self.errors or self.disorder:
+        if self.lost or self.doubled or self.errors or self.disorder or self.epochs:
             raise Failure(self.summary())
         if self.goal_ms is not None and self.worst_ms > self.goal_ms:
             raise Failure(f"{self.summary()}; the outage may be {self.goal_ms:.0f} ms at most here")

@@ -12,6 +12,11 @@ from .proxy import exactly
 SERVING_S = 60
 # Kinds of requests.
 GET_DATA, SET_DATA, CLOSE = 4, 5, -11
+BAD_VERSION = -103
+
+
+class BadVersion(Exception):
+    """Somebody else changed the node first."""
 
 
 class ZooKeeper:
@@ -81,6 +86,8 @@ class ZooKeeper:
             answer = receive(connection)
             send(connection, struct.pack(">ii", 2, CLOSE))
         error = struct.unpack_from(">i", answer, 12)[0]
+        if error == BAD_VERSION:
+            raise BadVersion
         if error:
             raise OSError(f"ZooKeeper answers with error {error}")
         return answer[16:]

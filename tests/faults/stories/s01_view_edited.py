@@ -2,6 +2,8 @@
 
 import json
 
+from rig.zookeeper import BadVersion
+
 ITEM = "1"
 IN_SLICE = False
 NEEDS_CABLES = False
@@ -24,8 +26,13 @@ def run(scene_of):
 
 def depose(scene):
     zookeeper, path = scene.cluster.zookeeper, scene.cluster.view_path
-    value, version = zookeeper.get(path)
-    record = json.loads(value)
-    view = record.get("view", record)
-    view |= {"epoch": view["epoch"] + 1, "active": None, "change_id": scene.chance.randrange(1, 1 << 60)}
-    zookeeper.set(path, json.dumps(record, separators=(",", ":")).encode(), version)
+    while True:
+        value, version = zookeeper.get(path)
+        view = json.loads(value)
+        view |= {"epoch": view["epoch"] + 1, "active": None, "change_id": scene.chance.randrange(1, 1 << 60)}
+        try:
+            zookeeper.set(path, json.dumps(view, separators=(",", ":")).encode(), version)
+            return
+        except BadVersion:
+            # The group changed it at the same moment.
+            continue

@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from harness.report import check
+
 ITEM = "11"
 IN_SLICE = False
 NEEDS_CABLES = False
@@ -57,7 +59,8 @@ def told(scene, disks):
 
 
 def fill(path):
-    """To the last byte."""
+    """To the last byte. Never any other disk than the small one."""
+    check(path.parent.is_mount(), f"{path.parent} is not the small disk of this story")
     piece = bytes(1 << 16)
     with open(path, "wb", buffering=0) as file:
         while piece:
