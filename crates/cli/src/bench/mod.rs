@@ -1,9 +1,12 @@
 //! Measures a cluster, or a part of this program. One file a bench.
 
+mod failover;
+mod image;
 mod launch;
 mod memory;
 mod meta;
 mod null_server;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,10 @@ enum Bench {
     NullServer(null_server::Args),
     /// Bytes of memory that a file costs.
     Memory(memory::Args),
+    /// How long clients wait when the active of a group is lost.
+    Failover(failover::Args),
+    /// Fills a new metadata directory with files.
+    Image(image::Args),
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -28,5 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Bench::Meta(args) => meta::run(args),
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
+        Bench::Failover(args) => failover::run(args),
+        Bench::Image(args) => image::run(args),
     }
 }

@@ -1,0 +1,100 @@
+//! What a cell of runs came to: a table for people, a line for programs.
+
+use super::{Client, Fault};
+use crate::bench::failover::history::Verdict;
+
+/// One fault, one client, one size.
+pub struct Cell {
+    pub fault: Fault,
+    pub client: Client,
+    pub files: u64,
+    pub members: u16,
+    /// Milliseconds, a run each, in their order.
+    pub gaps_ms: Vec<f64>,
+    /// Of the takeovers that were seen: from the confirmed change of the view to the first commit.
+    pub switches_ms: Vec<f64>,
+    pub verdict: Verdict,
+}
+
+impl Cell {
+    /// The nearest rank: of few runs the 99th is the longest.
+    pub fn percentile(values: &[f64], share: f64) -> f64 {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let rank = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+    }
+
+    fn gap(&self, share: f64) -> f64 {
+        Self::percentile(&self.gaps_ms, share)
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        let tenth = |ms: f64| (ms * 10.0).round() / 10.0;
+        serde_json::json!({
+            "fault": self.fault.name(),
+            "client": self.client.name(),
+            "files": self.files,
+            "runs": self.gaps_ms.len(),
+            "p50_ms": tenth(self.gap(0.5)),
+            "p95_ms": tenth(self.gap(0.95)),
+            "p99_ms": tenth(self.gap(0.99)),
+            "max_ms": tenth(self.gap(1.0)),
+            "lost": self.verdict.lost,
+            "doubled": self.verdict.doubled,
+            "errors": self.verdict.errors,
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let switch = match self.switches_ms.is_empty() {
+            true => "-".to_owned(),
+            false => format!("{:.0}", Self::percentile(&self.switches_ms, 0.5)),
+        };
+        let mut text = format!(
+            "fault     client  members     files  runs   p50 ms   p95 ms   p99 ms   max ms  switch p50  lost  doubled  errors\n\
+             {:<9} {:<7} {:>7} {:>9} {:>5} {:>8.0} {:>8.0} {:>8.0} {:>8.0} {:>11} {:>5} {:>8} {:>7}\n",
+            self.fault.name(),
+            self.client.name(),
+            self.members,
+            self.files,
+            self.gaps_ms.len(),
+            self.gap(0.5),
+            self.gap(0.95),
+            self.gap(0.99),
+            self.gap(1.0),
+            switch,
+            self.verdict.lost,
+            self.verdict.doubled,
+            self.verdict.errors,
+        );
+        text += &format!("{} operations were acknowledged\n", self.verdict.acknowledged);
+        for finding in &self.verdict.findings {
+            text += &format!("  {finding}\n");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_line_for_programs() {
+        let cell = Cell {
+            fault: Fault::Kill,
+            client: Client::Hadoop,
+            files: 0,
+            members: 4,
+            gaps_ms: (1..=30).map(|run| f64::from(run) * 10.0).collect(),
+            switches_ms: Vec::new(),
+            verdict: Verdict::default(),
+        };
+        let line: serde_json::Value = serde_json::json!({
+            "fault": "kill", "client": "hadoop", "files": 0, "runs": 30, "p50_ms": 150.0, "p95_ms": 290.0,
+            "p99_ms": 300.0, "max_ms": 300.0, "lost": 0, "doubled": 0, "errors": 0,
+        });
+        assert_eq!(cell.json(), line);
+    }
+}
