@@ -6,21 +6,34 @@ use bytes::Bytes;
 use env::{Disk, Env, OpenMode};
 use group::EpochStart;
 use journal::{
-    Checkpoint, Identity, ImageReader, MemberState, Settings,
+    Checkpoint, Identity, ImageReader, Journal, MemberState, Settings,
     block::{Footer, SegmentHeader},
     record::{self, encode_batch},
     scan::scan,
+    watermark::Slot,
 };
 use sim::{Dice, SimClock, SimDisk, SimRandom};
-use std::{convert::Infallible, io::Read, path::Path, sync::Arc};
+use std::{
+    convert::Infallible,
+    io::Read,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 const GROUP: GroupId = GroupId(0);
 
-pub fn targets() -> [Target; 6] {
+pub fn targets() -> [Target; 9] {
     [
         Target { name: "journal_segment", samples: segments, check: check_segment },
         Target { name: "journal_segment_resealed", samples: segments, check: check_resealed },
         Target { name: "image_container", samples: images, check: check_image },
+        Target { name: "journal_read", samples: written_segments, check: check_read },
+        Target { name: "staged_image", samples: staged, check: check_staged },
+        Target {
+            name: "commit_slot",
+            samples: || vec![commit_slot().encode().to_vec()],
+            check: |bytes| Slot::decode(bytes).is_some(),
+        },
         Target { name: "member_state", samples: states, check: |bytes| MemberState::decode(bytes).is_ok() },
         Target {
             name: "checkpoint",
@@ -155,6 +168,109 @@ fn check_image(bytes: &[u8]) -> bool {
     let Ok(mut reader) = ImageReader::open(file) else { return false };
     let mut content = Vec::new();
     reader.read_to_end(&mut content).is_ok() && reader.finish().is_ok()
+}
+
+const STORE: &str = "/s";
+
+fn open_store(env: &Env) -> Journal {
+    let settings = Settings { segment_bytes: 16 << 10, ..Settings::default() };
+    let recovery = journal::open(env, Path::new(STORE), settings).expect("just made");
+    recovery.replay(|_| Ok(())).expect("undamaged").0
+}
+
+/// A world on a copy of what `make` has made once.
+fn world_of(once: &OnceLock<SimDisk>, make: impl FnOnce() -> SimDisk) -> (Env, SimDisk) {
+    let disk = once.get_or_init(make).copy();
+    (Env { disk: Arc::new(disk.clone()), ..world().0 }, disk)
+}
+
+/// The first segment of [`written`].
+const SEALED: &str = "/s/log/0000000001-00000000000000000001";
+
+fn written_segments() -> Vec<Vec<u8>> {
+    let file = written().1.files().into_iter().find(|(path, _)| path == Path::new(SEALED));
+    vec![file.expect("sealed by the second start").1]
+}
+
+/// A store with a sealed segment and an open one.
+fn written() -> (Env, SimDisk) {
+    static DISK: OnceLock<SimDisk> = OnceLock::new();
+    world_of(&DISK, write)
+}
+
+fn write() -> SimDisk {
+    let (env, disk) = world();
+    let identity = Identity { cluster_id: "CID-fuzz".into(), group: GROUP, member: base::MemberId(1) };
+    journal::format(&env, Path::new(STORE), &identity).expect("a fresh disk");
+    let append = |journal: &Journal, payload: &[u8]| {
+        let payload = Bytes::copy_from_slice(payload);
+        let entry = Entry::after(journal.end(), Epoch(1), EntryKind::Operation, payload);
+        journal.append(vec![entry], Box::new(|_| ())).expect("it follows");
+        disk.complete_all();
+    };
+    let journal = open_store(&env);
+    for payload in [&b"one"[..], b"", &[7; 600]] {
+        append(&journal, payload);
+    }
+    drop(journal);
+    append(&open_store(&env), b"four");
+    disk.crash(sim::Loss::Nothing);
+    disk
+}
+
+/// The segment changes after the store was opened.
+fn check_read(bytes: &[u8]) -> bool {
+    let (env, disk) = written();
+    let journal = open_store(&env);
+    disk.put(Path::new(SEALED), bytes);
+    let mut last = LogPoint::default();
+    while let Ok((point, entries)) = journal.read(last.id.sn, Sn(u64::MAX), 1 << 20) {
+        assert_eq!(point.id.sn, last.id.sn, "the answer says what it follows");
+        for entry in &entries {
+            assert_eq!(entry.id.sn.0, last.id.sn.0 + 1, "entries follow each other");
+            last = entry.point();
+        }
+        if entries.is_empty() {
+            return last.id.sn == Sn(4);
+        }
+    }
+    false
+}
+
+/// The beginnings of an image, as an interrupted fetch leaves them.
+fn staged() -> Vec<Vec<u8>> {
+    let image = images().pop().expect("there are two");
+    [0, 64, 100, image.len()].map(|length| image[..length].to_vec()).to_vec()
+}
+
+/// What is staged may be anything; the fetch goes on with the true bytes.
+fn check_staged(bytes: &[u8]) -> bool {
+    static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
+    let image = IMAGE.get_or_init(|| images().pop().expect("there are two"));
+    let (env, disk) = written();
+    let journal = open_store(&env);
+    disk.put(Path::new("/image"), image);
+    let file = disk.open(Path::new("/image"), OpenMode::Read).expect("just put");
+    let reader = ImageReader::open(file).expect("it is one");
+    let at = reader.header().at;
+    let sha256 = reader.finish().expect("it is whole");
+    let checkpoint = Checkpoint { at, file_bytes: image.len() as u64, sha256 };
+    drop(journal.stage(checkpoint).expect("nothing is staged yet"));
+    disk.put(&Path::new(STORE).join("staging/image"), bytes);
+    let mut staged = journal.stage(checkpoint).expect("the disk is well");
+    assert!(staged.have() <= bytes.len() as u64);
+    let have = staged.have() as usize;
+    staged.write_chunk(have as u64, &image[have..]).expect("these are the next bytes");
+    let Ok(kept) = staged.finish() else { return false };
+    journal.keep_image(kept).expect("the disk is well");
+    let path = Path::new(STORE).join("images").join(checkpoint.file_name());
+    let found = disk.files().into_iter().find(|(name, _)| *name == path).expect("just kept").1;
+    assert!(found == *image, "what passes the digest is the image");
+    true
+}
+
+fn commit_slot() -> Slot {
+    Slot { store_uuid: [3; 16], generation: 1, sn: Sn(77), writes: 4 }
 }
 
 fn sample_checkpoint() -> Checkpoint {
