@@ -100,9 +100,6 @@ fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier
     if state(core) == p::HaServiceStateProto::Active {
         return done(reply);
     }
-    if let Some(reason) = not_ready(core) {
-        return reply.error(RpcError::application(SERVICE_FAILED, reason));
-    }
     hand_over(core, call, Some(core.replica.me().member), reply, done);
 }
 

@@ -1,16 +1,21 @@
 //! Orders that the active carries out.
 
 use super::refuse;
-use crate::{client_protocol::decode, core::Core, forward};
+use crate::{client_protocol::decode, core::Core, forward, replica::Standing};
 use base::MemberId;
 use group::Order;
 use prost::Message;
 use proto::{clover::admin as p, protocol};
 use rpc::{Call, Replier};
 use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 
-/// How long an order may take. A change of the members waits for the coordinator, a hand-over for commits.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an order may take. A change of the members waits for the coordinator, a hand-over for commits;
+/// `haadmin` gives up a server that is to become standby after 5 s.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How soon an order is given again that could not be carried out yet.
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// How long until the answer to an order to fail is on its way.
 const LAST_WORDS: Duration = Duration::from_millis(20);
@@ -156,30 +161,49 @@ pub fn order_hand_over(
     drop(runtime.spawn(async move { done(handed_over(&core, to, &order).await) }));
 }
 
+/// An order that comes while the group is between two actives, or while a member that has just handed over is
+/// not back in sync, is given again for a while.
 async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
-    let wants_to_serve = to == Some(core.replica.me().member);
+    let me = core.replica.me().member;
     let mut standing = core.replica.subscribe();
-    if core.replica.is_serving() {
-        if wants_to_serve {
+    let is_so = |standing: &Standing| match to {
+        Some(to) if to == me => standing.is_serving(),
+        // Somebody else is there, not only this one gone.
+        _ => !standing.is_serving() && standing.active.is_some_and(|active| active != me),
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if is_so(&standing.borrow_and_update()) {
             return Ok(());
         }
+        let reason = match given(core, to, order).await {
+            Ok(()) => format!("the order was taken, but had not come true after {PATIENCE:?}"),
+            Err(reason) => reason,
+        };
+        // In a moment: a hand-over that succeeds takes less.
+        let _ = tokio::time::timeout(AGAIN_AFTER, standing.wait_for(|standing| is_so(standing))).await;
+        if Instant::now() >= deadline && !is_so(&standing.borrow()) {
+            return Err(reason);
+        }
+    }
+}
+
+/// Gives the order once.
+async fn given(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
+    if core.replica.is_serving() {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         core.replica.order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
         let answer = tokio::time::timeout(PATIENCE, receiver).await;
         answer.map_err(|_| format!("no answer within {PATIENCE:?}"))?.map_err(|_| "no answer")??;
-    } else {
-        let answer = core.forwarder.ask_active(order, PATIENCE).await?;
-        if let Some(refusal) = answer.refusal {
-            return Err(refusal.message);
-        }
-        if answer.is_elsewhere() {
-            return Err("the group is between two actives: try again".into());
-        }
+        return Ok(());
     }
-    let became = standing.wait_for(|standing| standing.is_serving() == wants_to_serve);
-    match tokio::time::timeout(PATIENCE, became).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err("this server is stopping".into()),
-        Err(_) => Err(format!("the order was taken, but had not come true after {PATIENCE:?}")),
+    if to.is_none() {
+        return Err("no other member leads yet".into());
+    }
+    let answer = core.forwarder.ask_active(order, PATIENCE).await?;
+    match answer.refusal {
+        Some(refusal) => Err(refusal.message),
+        None if answer.is_elsewhere() => Err("the group is between two actives".into()),
+        None => Ok(()),
     }
 }
