@@ -80,22 +80,25 @@ class Scene:
 
     # The clients.
 
-    def conf(self, provider="configured", **properties):
-        """A directory with a client's configuration."""
-        name = "-".join(["conf", provider, *(f"{key}={value}" for key, value in sorted(properties.items()))])
+    def conf(self, provider="configured", first=None, **properties):
+        """A directory with a client's configuration. A client calls the member `first` where one is named, else any."""
+        name = "-".join(["conf", provider, str(first or "any"), *(f"{key}={value}" for key, value in sorted(properties.items()))])
         directory = self.directory / name
         if not directory.exists():
-            addresses = [member.rpc for member in self.cluster.members.values()]
+            numbers = sorted(self.cluster.members, key=lambda number: number != first)
+            addresses = [self.cluster.members[number].rpc for number in numbers]
+            if first:
+                properties["dfs.client.failover.random.order"] = "false"
             conf.write(self.options.clover, directory, self.proxied or addresses, provider, properties)
         return directory
 
-    def start_load(self, name="hadoop", provider="configured", size=None, **properties):
+    def start_load(self, name="hadoop", provider="configured", size=None, first=None, **properties):
         """A stock client begins, and has some operations behind it when this returns."""
         number = len(self.loads) + 1
         client = load.Load(
             self.options.java,
             name,
-            self.conf(provider, **properties),
+            self.conf(provider, first, **properties),
             ROOT,
             self.options.seed * 100 + number,
             size or self.options.size,

@@ -8,15 +8,16 @@ NEEDS_CABLES = False
 def run(scene_of):
     with scene_of(members=3, meta_keys={"coordinator_session_ms": 2000}) as scene:
         cluster = scene.cluster
-        scene.start_load()
-        # This one waits for the frozen server for as long as a stock client does by default, and so reads what it says
-        # when it wakes.
-        size = scene.options.size._replace(data=0, stream=0)
-        scene.start_load("patient", size=size, **{"ipc.client.rpc-timeout.ms": 120_000})
-        scene.patient.add("patient")
-        for _ in range(1 if scene.options.is_slice else 3):
-            scene.rest(1, 2)
+        scene.start_load(first=cluster.wait_active())
+        for turn in range(1 if scene.options.is_slice else 3):
             number = cluster.wait_active()
+            # This one calls the active itself and waits for it as long as a stock client does by default, and so reads
+            # what it says when it wakes.
+            size = scene.options.size._replace(own=2, data=0, stream=0)
+            name = f"patient-{turn + 1}"
+            scene.start_load(name, size=size, first=number, **{"ipc.client.rpc-timeout.ms": 120_000})
+            scene.patient.add(name)
+            scene.rest(1, 2)
             process = cluster.members[number].process
             scene.fault(f"m{number}, the active, is frozen", process.freeze)
             cluster.wait_active(other_than=number)
