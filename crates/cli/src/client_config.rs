@@ -183,6 +183,14 @@ mod tests {
     }
 
     #[test]
+    fn stock_clients_are_as_patient_as_the_native_one() {
+        use client::config::high_availability::{CONNECT_TIMEOUT_MS, RPC_TIMEOUT_MS};
+        let value = |key: &str| PATIENCE.iter().find(|(name, ..)| *name == key).map(|(_, value, _)| *value);
+        assert_eq!(value("ipc.client.rpc-timeout.ms"), Some(&*RPC_TIMEOUT_MS.to_string()));
+        assert_eq!(value("ipc.client.connect.timeout"), Some(&*CONNECT_TIMEOUT_MS.to_string()));
+    }
+
+    #[test]
     fn clients_of_a_group_know_all_members() {
         let dir = std::env::temp_dir().join(format!("clover-client-config-group-{}", std::process::id()));
         let members: Vec<String> = ["h1:1", "h2:2", "[::1]:3"].map(str::to_owned).to_vec();

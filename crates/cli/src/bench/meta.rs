@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    group: group::GroupArgs,
+    group: Box<group::GroupArgs>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

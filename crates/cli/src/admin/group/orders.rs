@@ -96,7 +96,7 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     };
     let (answer, successor) = tokio::join!(order, watch::successor(servers, &group, view.epoch));
     let noticed = bystander.stop().await;
-    let answer = answer?;
+    answer?;
     let successor = successor?;
     if is_json {
         let line = json!({"from": active, "to": successor.member, "epoch": successor.epoch,
@@ -104,9 +104,6 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
             "client_failed": noticed.failed});
         println!("{line}");
         return Ok(ExitCode::SUCCESS);
-    }
-    if let Some(message) = answer.message {
-        println!("{message}");
     }
     println!(
         "Member {} is active in epoch {}, {} ms after the order; before it was member {active}.",
@@ -120,5 +117,8 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
 
 /// The server's own words, else ours.
 fn say(message: Option<String>, otherwise: impl FnOnce() -> String) {
-    println!("{}", message.filter(|message| !message.is_empty()).unwrap_or_else(otherwise));
+    match message.filter(|message| !message.is_empty()) {
+        Some(message) => println!("Done: {message}."),
+        None => println!("{}", otherwise()),
+    }
 }

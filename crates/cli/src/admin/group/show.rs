@@ -39,7 +39,18 @@ fn headline(group: &GetGroupResponseProto) -> Vec<String> {
         return lines;
     };
     lines.push(match view.active {
-        Some(active) => format!("{place}: member {active} is active in epoch {}.", view.epoch),
+        Some(active) => match group.members.iter().find(|member| member.member == active).map(role) {
+            Some("active") => format!("{place}: member {active} is active in epoch {}.", view.epoch),
+            Some("unknown") | None => {
+                format!(
+                    "{place}: nobody serves; member {active} had epoch {}, and is not heard of.",
+                    view.epoch
+                )
+            }
+            Some(doing) => {
+                format!("{place}: nobody serves; member {active} has epoch {}: {doing}.", view.epoch)
+            }
+        },
         None => format!("{place}: no member is active; the last epoch was {}.", view.epoch),
     });
     lines.push(format!(

@@ -56,11 +56,6 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     if !args.yes_lose_data || !missing.is_empty() {
         let answer = ask(false).await;
         eprintln!("Nothing has been done. {}", loss(args.member, answer.as_ref().ok()));
-        if let Some(message) =
-            answer.ok().and_then(|answer| answer.message).filter(|message| !message.is_empty())
-        {
-            eprintln!("{message}");
-        }
         eprintln!(
             "Members {complete:?} have everything: if one of them can come back, start it instead, and nothing is lost."
         );
@@ -76,35 +71,25 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let answer = ask(true).await?;
-    if let Some(message) = answer.message.as_deref().filter(|message| !message.is_empty()) {
-        println!("{message}");
-    }
     if answer.is_done != Some(true) {
         bail!("member {} has not become active; nothing was decided", args.member);
     }
     println!("Member {} goes on. {}", args.member, loss(args.member, Some(&answer)));
     println!(
         "Members {complete:?} must not come back with their old directories: empty them, and `clover meta format \
-         --join --replace` each. This election is counted, and noted in the log."
+         --join --replace` each. Changes are refused until {} members are in sync. This election is counted, and noted \
+         in the log.",
+        view.in_sync_min
     );
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which entries are at stake.
+/// Which entries are at stake: in the member's own words, else in ours.
 fn loss(member: u32, answer: Option<&UncleanElectResponseProto>) -> String {
-    let (after, up_to) = answer.map_or((None, None), |answer| (answer.loss_after, answer.loss_up_to));
-    match (after, up_to) {
-        (Some(after), Some(up_to)) if up_to > after => format!(
-            "Member {member} has entries up to sn {after}: the acknowledged changes {} to {up_to}, and perhaps later ones, \
-             would be lost for ever.",
-            after + 1
-        ),
-        (Some(after), _) => format!(
-            "Member {member} has entries up to sn {after}: acknowledged changes after that, if there were any, would be \
-             lost for ever."
-        ),
-        _ => format!("Acknowledged changes that member {member} does not have would be lost for ever."),
-    }
+    let message = answer.and_then(|answer| answer.message.clone()).filter(|message| !message.is_empty());
+    message.unwrap_or_else(|| {
+        format!("Acknowledged changes that member {member} does not have would be lost for ever.")
+    })
 }
 
 fn serving(group: &GetGroupResponseProto) -> Option<u32> {

@@ -67,6 +67,14 @@ pub struct Pace {
     pub interval: Duration,
 }
 
+/// Where a lane stands in its pace.
+struct Schedule {
+    /// When the next operation begins.
+    due: Instant,
+    /// What could not be sent when it was due counts from then on, not from when there was a place for it.
+    is_late: bool,
+}
+
 /// A place for one operation at a time. Its call ids are its own number modulo the number of places.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -152,29 +160,14 @@ impl Lane {
         end: Instant,
         pace: Option<Pace>,
     ) -> anyhow::Result<Outcome> {
-        let mut due = pace.map_or_else(Instant::now, |pace| pace.start);
-        // What could not be sent when it was due counts from then on, not from when there was a place for it.
-        let mut was_late = false;
+        let mut schedule =
+            Schedule { due: pace.map_or_else(Instant::now, |pace| pace.start), is_late: false };
         loop {
             let now = Instant::now();
-            let mut wake = now + SILENCE_MAX;
-            while now < end {
-                if pace.is_some() && due > now {
-                    (wake, was_late) = (due, false);
-                    break;
-                }
-                let Some(index) = self.free.pop() else {
-                    was_late = true;
-                    break;
-                };
-                let slot = &mut self.slots[index];
-                (slot.operation, slot.step) = (next.fetch_add(1, Ordering::Relaxed), 0);
-                slot.begun = if pace.is_some() && was_late { due } else { now };
-                self.put_step(index);
-                if let Some(pace) = pace {
-                    due += pace.interval;
-                }
-            }
+            let wake = match now < end {
+                true => self.begin_due(next, now, pace, &mut schedule),
+                false => now + SILENCE_MAX,
+            };
             self.write()?;
             let is_idle = self.free.len() == self.slots.len();
             if is_idle && now >= end {
@@ -192,6 +185,31 @@ impl Lane {
                 }
             }
         }
+    }
+
+    /// Begins what is due and has a place. Returns when to come back if nothing happens before.
+    fn begin_due(
+        &mut self,
+        next: &AtomicU64,
+        now: Instant,
+        pace: Option<Pace>,
+        schedule: &mut Schedule,
+    ) -> Instant {
+        while pace.is_none() || schedule.due <= now {
+            let Some(index) = self.free.pop() else {
+                schedule.is_late = true;
+                return now + SILENCE_MAX;
+            };
+            let slot = &mut self.slots[index];
+            (slot.operation, slot.step) = (next.fetch_add(1, Ordering::Relaxed), 0);
+            slot.begun = if pace.is_some() && schedule.is_late { schedule.due } else { now };
+            self.put_step(index);
+            if let Some(pace) = pace {
+                schedule.due += pace.interval;
+            }
+        }
+        schedule.is_late = false;
+        schedule.due
     }
 
     /// Sends the slot's next call. False if its operation has none left.
