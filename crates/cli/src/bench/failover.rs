@@ -128,7 +128,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let outcome = runtime::block_on(async move {
         let cell = measure(&args, &directory).await?;
         if args.json {
-            println!("{}", cell.json());
+            println!("{}", serde_json::to_string(&cell.json())?);
         } else {
             print!("{}", cell.text());
         }

@@ -16,6 +16,22 @@ pub struct Cell {
     pub verdict: Verdict,
 }
 
+/// A cell as programs read it.
+#[derive(serde::Serialize)]
+pub struct Line {
+    fault: &'static str,
+    client: &'static str,
+    files: u64,
+    runs: usize,
+    p50_ms: f64,
+    p95_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
+    lost: u64,
+    doubled: u64,
+    errors: u64,
+}
+
 impl Cell {
     /// The nearest rank: of few runs the 99th is the longest.
     pub fn percentile(values: &[f64], share: f64) -> f64 {
@@ -29,21 +45,21 @@ impl Cell {
         Self::percentile(&self.gaps_ms, share)
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> Line {
         let tenth = |ms: f64| (ms * 10.0).round() / 10.0;
-        serde_json::json!({
-            "fault": self.fault.name(),
-            "client": self.client.name(),
-            "files": self.files,
-            "runs": self.gaps_ms.len(),
-            "p50_ms": tenth(self.gap(0.5)),
-            "p95_ms": tenth(self.gap(0.95)),
-            "p99_ms": tenth(self.gap(0.99)),
-            "max_ms": tenth(self.gap(1.0)),
-            "lost": self.verdict.lost,
-            "doubled": self.verdict.doubled,
-            "errors": self.verdict.errors,
-        })
+        Line {
+            fault: self.fault.name(),
+            client: self.client.name(),
+            files: self.files,
+            runs: self.gaps_ms.len(),
+            p50_ms: tenth(self.gap(0.5)),
+            p95_ms: tenth(self.gap(0.95)),
+            p99_ms: tenth(self.gap(0.99)),
+            max_ms: tenth(self.gap(1.0)),
+            lost: self.verdict.lost,
+            doubled: self.verdict.doubled,
+            errors: self.verdict.errors,
+        }
     }
 
     pub fn text(&self) -> String {
@@ -91,10 +107,10 @@ mod tests {
             switches_ms: Vec::new(),
             verdict: Verdict::default(),
         };
-        let line: serde_json::Value = serde_json::json!({
-            "fault": "kill", "client": "hadoop", "files": 0, "runs": 30, "p50_ms": 150.0, "p95_ms": 290.0,
-            "p99_ms": 300.0, "max_ms": 300.0, "lost": 0, "doubled": 0, "errors": 0,
-        });
-        assert_eq!(cell.json(), line);
+        assert_eq!(
+            serde_json::to_string(&cell.json()).unwrap(),
+            "{\"fault\":\"kill\",\"client\":\"hadoop\",\"files\":0,\"runs\":30,\"p50_ms\":150.0,\"p95_ms\":290.0,\
+             \"p99_ms\":300.0,\"max_ms\":300.0,\"lost\":0,\"doubled\":0,\"errors\":0}"
+        );
     }
 }
