@@ -267,6 +267,7 @@ impl MetaServer {
     /// The same without telling anybody: the others find out.
     pub async fn stop_at_once(self) {
         self.rpc.shutdown().await;
+        self.core.forwarder.close();
         self.datanodes.stop();
         if let Some(web) = self.web {
             web.shutdown().await;

@@ -110,6 +110,26 @@ async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_swit
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_active_without_the_others_reads_by_the_coordinators_word_and_takes_no_changes() {
+    let (mut cluster, active, _) = start().await;
+    let client = cluster.client(active);
+    mkdir(&client, "/before").await.unwrap();
+    for member in (1..=3).filter(|member| *member != active) {
+        cluster.stop(member).await;
+    }
+    // The last to leave is an exile: it could be elected, and grants no lease.
+    cluster.wait_in_sync(active, 1).await;
+    assert!(exists(&client, "/before").await);
+    assert!(!exists(&client, "/never").await, "an absence is a statement as well");
+    let refused = mkdir(&client, "/after").await.unwrap_err();
+    assert_eq!(refused.class(), Some("org.apache.hadoop.ipc.RetriableException"), "{refused}");
+    assert!(refused.to_string().contains("1 of the 2 copies"), "{refused}");
+    let shown = group(&cluster, active).await;
+    assert_eq!(shown.is_writable, Some(false));
+    assert_eq!(shown.answered_by, active);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn haadmin_sees_states_and_moves_the_active() {
     let (cluster, active, standby) = start().await;
     let status = async |member: u32| -> ha::GetServiceStatusResponseProto {

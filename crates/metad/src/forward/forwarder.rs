@@ -63,6 +63,8 @@ struct Inner {
     hold: Arc<Hold>,
     links: Links,
     counts: Counts,
+    /// True once this server is on its way out.
+    closing: watch::Sender<bool>,
 }
 
 /// What became of calls so far, and those that wait now.
@@ -111,8 +113,8 @@ const TAKEOVER_WAIT: Duration = Duration::from_secs(1);
 
 impl Forwarder {
     pub fn new(parts: Parts) -> Self {
-        let (hold, links, counts) = Default::default();
-        Self { inner: Some(Arc::new(Inner { parts, hold, links, counts })) }
+        let (hold, links, counts, closing) = Default::default();
+        Self { inner: Some(Arc::new(Inner { parts, hold, links, counts, closing })) }
     }
 
     /// For a group of one.
@@ -122,6 +124,14 @@ impl Forwarder {
 
     pub fn is_alone(&self) -> bool {
         self.inner.is_none()
+    }
+
+    /// Lets go of all calls that are here, and of those that come: what they hold of a server that stops must
+    /// not keep its store from being opened again. Their clients find the connection closed.
+    pub fn close(&self) {
+        if let Some(inner) = &self.inner {
+            inner.closing.send_replace(true);
+        }
     }
 
     /// Whether calls are answered here at the moment.
@@ -141,8 +151,15 @@ impl Forwarder {
         let cost = call.request.len() as u64 + CALL_BYTES;
         match inner.hold.enter(&inner.parts.limits, cost) {
             Some(ticket) => {
-                let carried = inner.clone().carry(call, reply, fate, serve, ticket);
-                drop(inner.parts.runtime.spawn(carried));
+                let (inner, mut closing) = (inner.clone(), inner.closing.subscribe());
+                let runtime = inner.parts.runtime.clone();
+                drop(runtime.spawn(async move {
+                    tokio::select! {
+                        biased;
+                        _ = closing.wait_for(|closing| *closing) => {}
+                        () = inner.carry(call, reply, fate, serve, ticket) => {}
+                    }
+                }));
             }
             None => {
                 inner.counts.refused.fetch_add(1, Ordering::Relaxed);

@@ -353,6 +353,19 @@ async fn a_call_whose_client_has_left_is_not_sent_on() {
     assert_eq!(member.done(), []);
 }
 
+#[tokio::test]
+async fn a_member_that_stops_lets_go_of_what_it_holds() {
+    let (member, _) = two(patient());
+    let held = begin(&member.client(), "/held");
+    until("held", || member.fake.forwarder.numbers().held == 1).await;
+    member.fake.forwarder.close();
+    until("let go", || member.fake.forwarder.numbers().pending == 0).await;
+    assert!(held.await.unwrap().is_err());
+    assert!(make(&member.client(), "/later").await.is_err());
+    // Only the service itself still has it.
+    until("nobody keeps the member", || Arc::strong_count(&member.fake) == 2).await;
+}
+
 fn sample() -> Call {
     Call {
         protocol: protocol::CLIENT_NAMENODE,
