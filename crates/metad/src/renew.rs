@@ -11,6 +11,7 @@
 use crate::{
     core::Core,
     pool::{
+        PIECE_BYTES,
         fetch::{self, Means},
         source::{self, Source},
     },
@@ -38,6 +39,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     // Nothing is fetched before this; and a checkpoint that could not be had is not tried again before it.
     let mut not_before = core.moment();
     let mut wanted: Option<Checkpoint> = None;
+    let mut failures = 0;
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_PERIOD);
         if checkpoints.has_changed().unwrap_or(false) {
@@ -49,7 +51,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
             continue;
         }
         let is_stopped = || stop.load(Ordering::Acquire);
-        let fetching = Fetching { core, runtime, is_stopped: &is_stopped };
+        let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
         let result = if *needs_image.borrow() && !core.replica.status().is_in_sync {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
@@ -57,6 +59,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
         } else {
             continue;
         };
+        failures = if result.is_ok() { 0 } else { failures + 1 };
         if let Err(reason) = result {
             if !is_stopped() {
                 tracing::warn!(reason, "an image could not be fetched; it is tried again");
@@ -70,6 +73,8 @@ struct Fetching<'a> {
     core: &'a Arc<Core>,
     runtime: &'a Handle,
     is_stopped: &'a dyn Fn() -> bool,
+    /// Each puts another source first: one whose own copy has rotted must not be asked for ever.
+    failures: usize,
 }
 
 impl Fetching<'_> {
@@ -80,7 +85,7 @@ impl Fetching<'_> {
             return Ok(());
         }
         if journal.open_image(checkpoint).is_err() {
-            let image = self.fetch(&source::sources(self.core), checkpoint)?;
+            let image = self.fetch(source::sources(self.core, self.runtime), checkpoint)?;
             journal.keep_image(image).map_err(|error| error.to_string())?;
         }
         journal.checkpoint_committed(checkpoint).map_err(|error| error.to_string())?;
@@ -97,7 +102,7 @@ impl Fetching<'_> {
             at = %checkpoint.at, %committed, bytes = checkpoint.file_bytes,
             "this member is too far behind for the log; an image is to take its place"
         );
-        let image = self.fetch(&holders, &checkpoint)?;
+        let image = self.fetch(holders, &checkpoint)?;
         if core.replica.status().is_in_sync || core.commit.committed() >= checkpoint.at.id.sn {
             return Err("this member has caught up meanwhile".into());
         }
@@ -109,11 +114,11 @@ impl Fetching<'_> {
 
     /// The newest image, and who has it.
     fn newest(&self, committed: Sn) -> Result<(Checkpoint, Vec<Source>), String> {
-        let sources = source::sources(self.core);
+        let sources = source::sources(self.core, self.runtime);
         let mut found: Vec<(Source, Vec<Checkpoint>)> = Vec::new();
         let mut errors = String::new();
         for source in sources {
-            match self.runtime.block_on(source.images()) {
+            match source.images() {
                 Ok(images) => found.push((source, images)),
                 Err(error) => errors += &format!(" Member {}: {error}.", source.member),
             }
@@ -129,15 +134,25 @@ impl Fetching<'_> {
         Ok((newest, holders.collect()))
     }
 
-    fn fetch(&self, sources: &[Source], checkpoint: &Checkpoint) -> Result<StagedImage, String> {
+    fn fetch(&self, mut sources: Vec<Source>, checkpoint: &Checkpoint) -> Result<StagedImage, String> {
+        if sources.is_empty() {
+            return Err("there is no other member to fetch an image from".into());
+        }
+        let first = self.failures % sources.len();
+        sources.rotate_left(first);
         let journal = self.core.replica.journal();
         let staged = journal.stage(*checkpoint).map_err(|error| error.to_string())?;
+        let missing = checkpoint.file_bytes - staged.have();
+        let free_bytes = journal.room().map_err(|error| error.to_string())?.free_bytes;
+        if free_bytes < missing {
+            return Err(format!("the {missing} bytes missing of an image do not fit into {free_bytes}"));
+        }
         let means = Means {
-            runtime: self.runtime,
             progress: &self.core.fetching,
+            piece_bytes: PIECE_BYTES,
             bytes_per_second: self.core.config.group.fetch_bytes_per_second,
             is_stopped: self.is_stopped,
         };
-        fetch::fetch(&means, sources, staged)
+        fetch::fetch(&means, &sources, staged)
     }
 }

@@ -1,12 +1,12 @@
 //! Downloads an image into the journal's staging directory.
 
-use super::{PIECE_BYTES, source::Source};
+use base::MemberId;
+use bytes::Bytes;
 use journal::{Checkpoint, Staged, StagedImage, StagingError};
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
-use tokio::runtime::Handle;
 
 /// How far a download is, for those who ask; all zero when there is none.
 #[derive(Debug, Default)]
@@ -28,10 +28,17 @@ impl Progress {
     }
 }
 
+/// Where pieces of images come from.
+pub trait Pieces {
+    fn member(&self) -> MemberId;
+    /// Bytes of an image's file, at most `length`; an error where it does not have them, or is gone. Blocks.
+    fn read(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String>;
+}
+
 /// What a download has to do with.
 pub struct Means<'a> {
-    pub runtime: &'a Handle,
     pub progress: &'a Progress,
+    pub piece_bytes: u32,
     /// 0: as fast as it goes.
     pub bytes_per_second: u64,
     /// Looked at between two pieces.
@@ -39,14 +46,14 @@ pub struct Means<'a> {
 }
 
 /// How long to wait when no source has the next piece.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(300);
 /// So many times all sources are asked in vain before the download is given up; what is here stays.
 const ROUNDS_MAX: usize = 6;
 const TELL_PERIOD: Duration = Duration::from_secs(5);
 
 /// Fetches what is missing of a staged image, from the first source as long as it answers, then from the next.
 /// Blocks.
-pub fn fetch(means: &Means<'_>, sources: &[Source], mut staged: Staged) -> Result<StagedImage, String> {
+pub fn fetch(means: &Means<'_>, sources: &[impl Pieces], mut staged: Staged) -> Result<StagedImage, String> {
     let checkpoint = *staged.checkpoint();
     let result = fetch_pieces(means, sources, &mut staged, &checkpoint);
     means.progress.set(0, 0);
@@ -59,11 +66,11 @@ pub fn fetch(means: &Means<'_>, sources: &[Source], mut staged: Staged) -> Resul
 
 fn fetch_pieces(
     means: &Means<'_>,
-    sources: &[Source],
+    sources: &[impl Pieces],
     staged: &mut Staged,
     checkpoint: &Checkpoint,
 ) -> Result<(), String> {
-    let Means { runtime, progress, bytes_per_second, is_stopped } = means;
+    let Means { progress, piece_bytes, bytes_per_second, is_stopped } = means;
     let (total, first) = (checkpoint.file_bytes, staged.have());
     let (began, mut told) = (Instant::now(), Instant::now());
     let (mut current, mut failures) = (0, 0);
@@ -77,14 +84,14 @@ fn fetch_pieces(
         let Some(source) = sources.get(current % sources.len().max(1)) else {
             return Err("there is no other member to fetch it from".into());
         };
-        let length = u64::from(PIECE_BYTES).min(total - have) as u32;
-        match runtime.block_on(source.read(checkpoint, have, length)) {
+        let length = u64::from(*piece_bytes).min(total - have) as u32;
+        match source.read(checkpoint, have, length) {
             Ok(data) => {
                 staged.write_chunk(have, &data).map_err(|error| error.to_string())?;
                 failures = 0;
             }
             Err(error) => {
-                tracing::warn!(from = %source.member, at = have, error, "the image is sought elsewhere");
+                tracing::warn!(from = %source.member(), at = have, error, "the image is sought elsewhere");
                 failures += 1;
                 current += 1;
                 if failures >= ROUNDS_MAX * sources.len() {
@@ -99,7 +106,7 @@ fn fetch_pieces(
         if told.elapsed() >= TELL_PERIOD {
             told = Instant::now();
             let percent = staged.have() * 100 / total;
-            tracing::info!(have = staged.have(), total, percent, from = %source.member, "fetching an image");
+            tracing::info!(have = staged.have(), total, percent, from = %source.member(), "fetching an image");
         }
         if *bytes_per_second > 0 {
             let due = Duration::from_secs_f64((staged.have() - first) as f64 / *bytes_per_second as f64);
@@ -110,3 +117,6 @@ fn fetch_pieces(
     tracing::info!(at = %checkpoint.at, bytes = total - first, took_ms, "the image is here");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ pub mod serve;
 pub mod source;
 
 /// What one answer carries: large enough to stream, small enough to be in memory a few times.
-const PIECE_BYTES: u32 = 1 << 20;
+pub const PIECE_BYTES: u32 = 1 << 20;
 /// The most that is answered at once.
 const PIECE_BYTES_MAX: u32 = 4 << 20;
 

@@ -1,12 +1,13 @@
 //! Another member, as one that may have an image.
 
-use super::{PIECE_BYTES_MAX, purpose};
+use super::{PIECE_BYTES_MAX, fetch::Pieces, purpose};
 use crate::core::Core;
 use base::MemberId;
 use bytes::Bytes;
 use journal::Checkpoint;
 use proto::clover::pool as p;
 use std::{sync::Arc, time::Duration};
+use tokio::runtime::Handle;
 
 /// A member that has died costs so long before the next one is asked.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,10 +17,11 @@ pub struct Source {
     pub member: MemberId,
     core: Arc<Core>,
     client: rpc::Client,
+    runtime: Handle,
 }
 
 /// The other members: whoever does not lead comes first, and of those the in-sync ones.
-pub fn sources(core: &Arc<Core>) -> Vec<Source> {
+pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
     let status = core.replica.status();
     let is_in_sync = |member: MemberId| {
         status.view.as_ref().is_some_and(|(view, _)| view.in_sync.iter().any(|store| store.member == member))
@@ -44,24 +46,25 @@ pub fn sources(core: &Arc<Core>) -> Vec<Source> {
                 ..rpc::ClientOptions::default()
             };
             let client = rpc::Client::connect(record.rpc_address, proto::protocol::POOL, user, options);
-            Source { member, core: core.clone(), client }
+            Source { member, core: core.clone(), client, runtime: runtime.clone() }
         })
         .collect()
 }
 
 impl Source {
-    /// The committed images that it has.
-    pub async fn images(&self) -> Result<Vec<Checkpoint>, String> {
+    /// The committed images that it has. Blocks.
+    pub fn images(&self) -> Result<Vec<Checkpoint>, String> {
         let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
         let mac = self.sign(purpose::LIST, &[cluster_id.as_bytes(), &from.to_le_bytes()])?;
         let request = p::ListImagesRequestProto { cluster_id, from, mac };
-        let response: p::ListImagesResponseProto =
-            self.client.call("listImages", &request).await.map_err(|error| error.to_string())?;
+        let response: p::ListImagesResponseProto = self
+            .runtime
+            .block_on(self.client.call("listImages", &request))
+            .map_err(|error| error.to_string())?;
         Ok(response.checkpoints.iter().filter_map(|bytes| Checkpoint::decode(bytes)).collect())
     }
 
-    /// Bytes of an image's file, at most `length`; an error where it does not have them, or is gone.
-    pub async fn read(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
+    fn read_piece(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
         let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
         let checkpoint = checkpoint.encode();
         let parts: [&[u8]; 5] = [
@@ -73,8 +76,10 @@ impl Source {
         ];
         let mac = self.sign(purpose::READ, &parts)?;
         let request = p::ReadImageRequestProto { cluster_id, from, checkpoint, offset, length, mac };
-        let response: p::ReadImageResponseProto =
-            self.client.call("readImage", &request).await.map_err(|error| error.to_string())?;
+        let response: p::ReadImageResponseProto = self
+            .runtime
+            .block_on(self.client.call("readImage", &request))
+            .map_err(|error| error.to_string())?;
         let data = response.data.ok_or("it does not have this image")?;
         if data.is_empty() || data.len() > length as usize {
             return Err(format!("{} bytes where {length} were asked for", data.len()));
@@ -88,5 +93,15 @@ impl Source {
     fn sign(&self, purpose: &[u8], parts: &[&[u8]]) -> Result<Bytes, String> {
         let secret = self.core.secret.as_ref().ok_or("the cluster has no secret")?;
         Ok(Bytes::copy_from_slice(&secret.sign(purpose, parts)))
+    }
+}
+
+impl Pieces for Source {
+    fn member(&self) -> MemberId {
+        self.member
+    }
+
+    fn read(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
+        self.read_piece(checkpoint, offset, length)
     }
 }
