@@ -14,6 +14,7 @@ pub mod config;
 pub mod coordinator;
 pub mod data_directory;
 pub mod data_transfer;
+pub mod members;
 pub mod messages;
 pub mod mutate;
 pub mod namespace_bytes;
@@ -44,6 +45,7 @@ pub fn targets() -> Vec<Target> {
     all.extend(data_directory::targets());
     all.extend(config::targets());
     all.extend(coordinator::targets());
+    all.extend(members::targets());
     all
 }
 

@@ -177,10 +177,14 @@ fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatErr
 
 /// What is proved to other members: the file's content, or what was drawn when the cluster was made. An error
 /// names the file and what is wrong with it.
-pub fn secret(file: Option<&Path>, cluster: &Cluster) -> Result<Option<Secret>, (PathBuf, String)> {
+pub fn secret(
+    env: &Env,
+    file: Option<&Path>,
+    cluster: &Cluster,
+) -> Result<Option<Secret>, (PathBuf, String)> {
     let Some(path) = file else { return Ok(cluster.secret.clone()) };
     let fail = |what: String| Err((path.to_owned(), what));
-    let bytes = match std::fs::read(path) {
+    let bytes = match recover::read_small(env, path) {
         Ok(bytes) => bytes,
         Err(error) => return fail(format!("the members' secret cannot be read: {error}")),
     };

@@ -86,7 +86,7 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
     let began = env.clock.moment();
     config.group.timing.check().map_err(RecoverError::Timing)?;
     let cluster = format::read_cluster(&env, &config.name_directory)?;
-    let secret = secret_of(&config, &cluster)?;
+    let secret = secret_of(&env, &config, &cluster)?;
     let layout = Layout::of(&config.name_directory);
     let coordinator = open_coordinator(&env, &config.group.coordinator, &layout)?;
     let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
@@ -176,8 +176,8 @@ fn patiently<T>(
     }
 }
 
-fn secret_of(config: &MetaConfig, cluster: &Cluster) -> Result<Option<Secret>, RecoverError> {
-    let secret = format::secret(config.group.secret.as_deref(), cluster)
+fn secret_of(env: &Env, config: &MetaConfig, cluster: &Cluster) -> Result<Option<Secret>, RecoverError> {
+    let secret = format::secret(env, config.group.secret.as_deref(), cluster)
         .map_err(|(path, what)| RecoverError::Secret { path, what })?;
     match (&secret, config.group.peer_address) {
         (None, Some(_)) => Err(RecoverError::NoSecret),

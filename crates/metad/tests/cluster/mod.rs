@@ -107,7 +107,15 @@ impl Cluster {
     }
 
     pub async fn restart(&mut self, member: u32) {
-        let server = MetaServer::start(Env::production(), self.config(member)).await.unwrap();
+        let began = Instant::now();
+        let server = loop {
+            match MetaServer::start(Env::production(), self.config(member)).await {
+                Ok(server) => break server,
+                // A call of its life before may still be on its way out.
+                Err(error) => assert!(began.elapsed() < Duration::from_secs(5), "{error:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
         self.addresses.lock().unwrap().insert(member, server.rpc_address());
         self.servers.insert(member, server);
     }
@@ -197,7 +205,18 @@ impl Cluster {
     }
 
     pub async fn mkdirs(&self, member: u32, path: &str) {
-        assert!(try_mkdirs(&self.client(member), path).await.unwrap());
+        let (client, began) = (self.client(member), Instant::now());
+        loop {
+            match try_mkdirs(&client, path).await {
+                Ok(made) => return assert!(made),
+                // Too few in sync at the moment, on a busy machine.
+                Err(error) if error.contains("RetriableException") => {
+                    assert!(began.elapsed() < PATIENCE, "{error}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub async fn names(&self, member: u32, path: &str) -> Vec<String> {

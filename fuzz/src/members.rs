@@ -1,0 +1,135 @@
+//! What members of a group say to each other, and what a stranger may say to their port.
+
+use crate::Target;
+use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
+use bytes::{Bytes, BytesMut};
+use group::{Append, Message, Proposal};
+use metad::peers::{Identity, Secret, codec, frame, handshake};
+use std::{
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+};
+
+pub fn targets() -> [Target; 2] {
+    [
+        Target { name: "member_message", samples: messages, check: check_message },
+        Target { name: "member_handshake", samples: handshakes, check: check_handshake },
+    ]
+}
+
+fn messages() -> Vec<Vec<u8>> {
+    let (epoch, committed) = (Epoch(3), Sn(7));
+    let entry = |payload: &'static [u8]| {
+        Entry::after(LogPoint::default(), epoch, EntryKind::Operation, Bytes::from_static(payload))
+    };
+    let end = entry(b"end").point();
+    let proposal = Proposal { kind: EntryKind::Checkpoint, payload: Bytes::from_static(b"checkpoint") };
+    let entries = vec![entry(b"one"), entry(b""), entry(&[7; 300])];
+    [
+        Message::Append(Append { epoch, previous: end, entries: entries.clone(), committed }),
+        Message::Promised { epoch, end, committed: end, is_suspect: true },
+        Message::Beacon { epoch, round: 9, committed, lease_ms: 400 },
+        Message::Grant { epoch, round: 9, is_granted: true, end, committed: end },
+        Message::Fetched { previous: end, entries, committed },
+        Message::FetchFailed { after: end, committed: end, is_gone: false },
+        Message::Suggest { epoch, proposal },
+    ]
+    .iter()
+    .map(encoded)
+    .collect()
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = BytesMut::new();
+    codec::encode(message, &mut bytes);
+    bytes.to_vec()
+}
+
+/// What was read is written the same.
+fn check_message(bytes: &[u8]) -> bool {
+    let Ok(message) = codec::decode(Bytes::copy_from_slice(bytes)) else { return false };
+    assert_eq!(encoded(&message), bytes);
+    true
+}
+
+const NONCE: [u8; 32] = [7; 32];
+
+fn identity(member: u32) -> Identity {
+    let store = MemberStore { member: MemberId(member), generation: 0 };
+    Identity { cluster_id: "CID-1".into(), group: GroupId(1), store, boot: 4 }
+}
+
+fn secret() -> Secret {
+    Secret::new(b"known to members only").expect("it is long enough")
+}
+
+/// What a member says to another, that draws the same number each time, and a message behind it.
+fn handshakes() -> Vec<Vec<u8>> {
+    let (near, mut far) = UnixStream::pair().expect("two ends");
+    let other =
+        std::thread::spawn(move || handshake::accept(&mut far, &identity(1), &secret(), NONCE).is_ok());
+    let mut said = Tap { stream: near, written: Vec::new() };
+    handshake::connect(&mut said, &identity(2), &secret(), MemberId(1), [1; 32]).expect("a member is let in");
+    assert!(other.join().expect("it ends"), "a member is let in");
+    frame::write(&mut said.written, &messages()[2]).expect("memory takes it");
+    vec![said.written]
+}
+
+/// Whoever is let in has said exactly what a member says; then its frames are read.
+fn check_handshake(bytes: &[u8]) -> bool {
+    let mut stream = Deaf { said: bytes };
+    let Ok(other) = handshake::accept(&mut stream, &identity(1), &secret(), NONCE) else { return false };
+    assert_eq!(
+        (other.store, other.boot),
+        (identity(2).store, identity(2).boot),
+        "the proof covers the hello"
+    );
+    while let Ok(body) = frame::read(&mut stream, frame::BODY_BYTES_MAX) {
+        let _ = codec::decode(body);
+    }
+    true
+}
+
+/// Remembers what was said.
+struct Tap {
+    stream: UnixStream,
+    written: Vec<u8>,
+}
+
+impl Read for Tap {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Tap {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.written.extend_from_slice(buffer);
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Says its piece and hears nothing.
+struct Deaf<'a> {
+    said: &'a [u8],
+}
+
+impl Read for Deaf<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.said.read(buffer)
+    }
+}
+
+impl Write for Deaf<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
