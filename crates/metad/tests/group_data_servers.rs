@@ -1,0 +1,196 @@
+//! A data server speaks to all members of a group, and a file being written outlives the active. The data server and
+//! the writer are spoken by hand, over real sockets.
+
+#[allow(dead_code, reason = "each story uses its own part of it")]
+mod cluster;
+
+use base::{CallId, ClientId};
+use cluster::Cluster;
+use proto::hdfs::{self as p, datanode as d, nnha_status_heartbeat_proto::State};
+use rpc::{CallError, CallIdentity, Client, ClientOptions};
+
+const USER: &str = "alice";
+const HOLDER: &str = "DFSClient_group_1";
+const STORAGE: &str = "DS-1";
+const SN_BITS: u32 = 40;
+
+fn data(cluster: &Cluster, member: u32) -> Client {
+    let address = cluster.server(member).rpc_address();
+    Client::connect(address, proto::protocol::DATANODE, USER, ClientOptions::default())
+}
+
+/// The same client at every member.
+fn files(cluster: &Cluster, member: u32) -> Client {
+    let options =
+        ClientOptions { client_id: Some(ClientId(*b"one and the same")), ..ClientOptions::default() };
+    let address = cluster.server(member).rpc_address();
+    Client::connect(address, proto::protocol::CLIENT_NAMENODE, USER, options)
+}
+
+/// A client numbers its calls over all members.
+fn numbered(call: i32) -> CallIdentity {
+    CallIdentity { call_id: CallId(call), retry_count: 0 }
+}
+
+fn storage() -> p::DatanodeStorageProto {
+    p::DatanodeStorageProto { storage_uuid: STORAGE.into(), state: Some(0), storage_type: Some(1) }
+}
+
+/// Registers the data server with a member; what that says of itself.
+async fn register(data: &Client) -> (d::DatanodeRegistrationProto, State, String) {
+    let version: p::VersionResponseProto =
+        data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
+    let state = version.info.state();
+    let registration = d::DatanodeRegistrationProto {
+        datanode_id: p::DatanodeIdProto {
+            ip_addr: "127.0.0.1".into(),
+            host_name: "worker".into(),
+            datanode_uuid: "uuid-1".into(),
+            xfer_port: 9866,
+            info_port: 9864,
+            ipc_port: 9867,
+            info_secure_port: None,
+        },
+        storage_info: p::StorageInfoProto { layout_version: -57i32 as u32, ..version.info.storage_info },
+        keys: p::ExportedBlockKeysProto::default(),
+        software_version: "3.5.0".into(),
+    };
+    let request = d::RegisterDatanodeRequestProto { registration: registration.clone() };
+    let _: d::RegisterDatanodeResponseProto = data.call("registerDatanode", &request).await.unwrap();
+    (registration, state, version.info.block_pool_id)
+}
+
+async fn heartbeat(data: &Client, registration: &d::DatanodeRegistrationProto) -> d::HeartbeatResponseProto {
+    #[allow(deprecated)]
+    let report = p::StorageReportProto {
+        storage_uuid: STORAGE.into(),
+        capacity: Some(100 << 30),
+        remaining: Some(90 << 30),
+        storage: Some(storage()),
+        ..p::StorageReportProto::default()
+    };
+    let request = d::HeartbeatRequestProto {
+        registration: registration.clone(),
+        reports: vec![report],
+        ..d::HeartbeatRequestProto::default()
+    };
+    data.call("sendHeartbeat", &request).await.unwrap()
+}
+
+async fn received(
+    data: &Client,
+    registration: &d::DatanodeRegistrationProto,
+    pool: &str,
+    block: p::BlockProto,
+) {
+    #[allow(deprecated)]
+    let storage = d::StorageReceivedDeletedBlocksProto {
+        storage_uuid: STORAGE.into(),
+        storage: Some(storage()),
+        blocks: vec![d::ReceivedDeletedBlockInfoProto {
+            block,
+            status: d::received_deleted_block_info_proto::BlockStatus::Received as i32,
+            delete_hint: None,
+        }],
+    };
+    let request = d::BlockReceivedAndDeletedRequestProto {
+        registration: registration.clone(),
+        block_pool_id: pool.to_owned(),
+        blocks: vec![storage],
+    };
+    let _: d::BlockReceivedAndDeletedResponseProto =
+        data.call("blockReceivedAndDeleted", &request).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_being_written_outlives_the_active() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+
+    // Everybody is told; one claims to be active, by its epoch.
+    let mut registration = None;
+    let mut pool = String::new();
+    for member in 1..=3 {
+        let data = data(&cluster, member);
+        let (registered, state, its_pool) = register(&data).await;
+        let claim = heartbeat(&data, &registered).await.ha_status;
+        assert_eq!(state == State::Active, member == active);
+        assert_eq!(claim.state() == State::Active, member == active);
+        if member == active {
+            assert_eq!(claim.txid >> SN_BITS, cluster.server(active).replica().epoch().0);
+        }
+        (registration, pool) = (Some(registered), its_pool);
+    }
+    let registration = registration.unwrap();
+
+    let writer = files(&cluster, active);
+    let create = p::CreateRequestProto {
+        src: "/open".into(),
+        masked: p::FsPermissionProto { perm: 0o644 },
+        client_name: HOLDER.into(),
+        create_flag: 1,
+        create_parent: true,
+        replication: 1,
+        block_size: 128 << 20,
+        ..p::CreateRequestProto::default()
+    };
+    let _: p::CreateResponseProto = writer.call_as(numbered(5), "create", &create).await.unwrap();
+    let add = p::AddBlockRequestProto {
+        src: "/open".into(),
+        client_name: HOLDER.into(),
+        ..p::AddBlockRequestProto::default()
+    };
+    let name = numbered(6);
+    let added: p::AddBlockResponseProto = writer.call_as(name, "addBlock", &add).await.unwrap();
+
+    // The answer is lost with the active, before any data server has heard of the block.
+    cluster.kill(active).await;
+    let next = cluster.wait_for_active(&[active]).await;
+    let writer = files(&cluster, next);
+    let claim = heartbeat(&data(&cluster, next), &registration).await.ha_status;
+    assert_eq!(claim.state(), State::Active);
+    assert_eq!(claim.txid >> SN_BITS, cluster.server(next).replica().epoch().0);
+    let name = CallIdentity { retry_count: 1, ..name };
+    let again: p::AddBlockResponseProto = writer.call_as(name, "addBlock", &add).await.unwrap();
+    assert_eq!(again.block.b, added.block.b, "one call has one block");
+    assert_eq!(again.block.storage_i_ds, [STORAGE], "and it can be written somewhere");
+
+    // The data server tells all members; the file is closed, and read through the one that does not lead.
+    let last = p::ExtendedBlockProto { num_bytes: Some(77), ..again.block.b };
+    let block =
+        p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
+    let standby = (1..=3).find(|member| ![active, next].contains(member)).unwrap();
+    for member in [next, standby] {
+        received(&data(&cluster, member), &registration, &pool, block).await;
+    }
+    let complete = p::CompleteRequestProto {
+        src: "/open".into(),
+        client_name: HOLDER.into(),
+        last: Some(last.clone()),
+        ..p::CompleteRequestProto::default()
+    };
+    let closed: p::CompleteResponseProto = writer.call_as(numbered(7), "complete", &complete).await.unwrap();
+    assert!(closed.result);
+    let locate = p::GetBlockLocationsRequestProto { src: "/open".into(), offset: 0, length: 1 << 30 };
+    let reader = files(&cluster, standby);
+    let located: p::GetBlockLocationsResponseProto =
+        reader.call_as(numbered(8), "getBlockLocations", &locate).await.unwrap();
+    assert_eq!(located.locations.unwrap().blocks[0].locs.len(), 1);
+
+    // What ends a block's recovery is for the active alone.
+    let outcome = d::CommitBlockSynchronizationRequestProto {
+        block: last,
+        new_gen_stamp: block.gen_stamp + 1,
+        new_length: 77,
+        close_file: true,
+        ..d::CommitBlockSynchronizationRequestProto::default()
+    };
+    let answer: Result<d::CommitBlockSynchronizationResponseProto, CallError> =
+        data(&cluster, standby).call("commitBlockSynchronization", &outcome).await;
+    assert_eq!(answer.unwrap_err().class(), Some(proto::exception::STANDBY));
+
+    for member in [next, standby] {
+        cluster.stop(member).await;
+    }
+}
