@@ -47,6 +47,8 @@ pub enum RecoverError {
     Read(#[from] coord::ReadError),
     #[error("the coordinator knows nothing of group {0}; format the metadata directory again or restore it")]
     NoView(base::GroupId),
+    #[error("the group has {members} members, and this one names no address where the others reach it")]
+    NoPeerAddress { members: usize },
     #[error("the timing of the group: {0}")]
     Timing(String),
     #[error("{path}: {what}")]
@@ -92,6 +94,9 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
     let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
         .ok_or(RecoverError::NoView(format::GROUP))?
         .view;
+    if view.members.len() > 1 && config.group.peer_address.is_none() {
+        return Err(RecoverError::NoPeerAddress { members: view.members.len() });
+    }
     let records = patiently("the members' records", || {
         coord::wait(|done| coordinator.read_members(format::GROUP, done))
     })?;

@@ -121,6 +121,9 @@ impl Shared {
             tracing::info!(group = %self.group, ?takeover, "takeover over");
         }
         if let Some(reason) = outgoing.distrust {
+            // The member has stopped for this; the server begins again once the store says so too.
+            self.is_ending.store(true, Ordering::Release);
+            self.is_serving.store(false, Ordering::Release);
             self.disk.push(Task::Distrust(reason));
             after.has_disk_work = true;
         }
@@ -142,7 +145,9 @@ impl Shared {
         self.lease_end_ns.store(lease_end, Ordering::Release);
         self.is_writable.store(member.is_writable(), Ordering::Release);
         self.timer.set(member.deadline());
-        if let Role::Stopped { reason } = member.role() {
+        if let Role::Stopped { reason } = member.role()
+            && !self.is_ending.load(Ordering::Acquire)
+        {
             self.will_end(after, Ended::Failed(reason.clone()));
         }
         let epoch = member.view().map_or(member.promised(), |view| view.epoch.max(member.promised()));

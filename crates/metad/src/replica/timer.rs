@@ -26,6 +26,8 @@ struct State {
 
 /// The longest sleep: then the coordinator is looked at, should a hint have got lost.
 const SLEEP_MS_MAX: u64 = 1_000;
+/// An active looks less often: whoever deposes it tells it so.
+const SERVING_LOOK_MS: u64 = 5_000;
 
 impl Timer {
     pub fn set(&self, deadline: Option<Moment>) {
@@ -64,9 +66,9 @@ pub fn run(shared: &Weak<Shared>) {
         if is_due {
             shared.push(Event::Input(Input::Tick), Patience::None);
         }
-        if !shared.is_serving.load(Ordering::Acquire)
-            && looked.is_none_or(|looked| now.ms_since(looked) >= SLEEP_MS_MAX)
-        {
+        let period = if shared.is_serving.load(Ordering::Acquire) { SERVING_LOOK_MS } else { SLEEP_MS_MAX };
+        let is_alone = shared.peers.get().is_none() && shared.is_serving.load(Ordering::Acquire);
+        if !is_alone && looked.is_none_or(|looked| now.ms_since(looked) >= period) {
             looked = Some(now);
             shared.look_again();
         }
