@@ -6,7 +6,7 @@
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId};
 use bytes::Bytes;
 use env::Env;
-use journal::{Identity, Journal, Settings};
+use journal::{Identity, Journal, Recovered, Settings};
 use std::{
     io::Read,
     path::{Path, PathBuf},
@@ -49,8 +49,20 @@ fn append(journal: &Journal, epoch: u64, kind: EntryKind, payload: Bytes) -> Log
 
 #[test]
 fn a_store_of_version_1_opens() {
+    opens("store-1", "2417cf185d2a701e");
+}
+
+/// Its member's state is of version 2, and there is a file `commit`.
+#[test]
+fn a_store_of_version_2_opens() {
+    let recovered = opens("store-2", "0fd3fcebac71995f");
+    assert_eq!((recovered.base.id.to_string().as_str(), recovered.tail.len()), ("2-7", 1));
+}
+
+/// The end of its log depends on the image, which names the store that made it.
+fn opens(name: &str, end: &str) -> Recovered {
     let directory = tempfile::tempdir().unwrap();
-    copy(&fixture("store-1"), directory.path());
+    copy(&fixture(name), directory.path());
     let env = Env::production();
     let mut recovery = journal::open(&env, directory.path(), SETTINGS).unwrap();
     let state = recovery.state().clone();
@@ -83,15 +95,16 @@ fn a_store_of_version_1_opens() {
         ("2-8", EntryKind::Operation, 4),
     ];
     assert_eq!(entries, expected.map(|(id, kind, length)| (id.to_owned(), kind, length)));
-    assert_eq!(recovered.end.chain.to_string(), "2417cf185d2a701e");
+    assert_eq!(recovered.end.chain.to_string(), end);
     // And it goes on.
     append(&journal, 3, EntryKind::Operation, Bytes::from_static(b"today"));
+    recovered
 }
 
 #[test]
 #[ignore = "writes the fixture"]
 fn write_the_fixture() {
-    let directory = fixture("store-1");
+    let directory = fixture("store-2");
     let _ = std::fs::remove_dir_all(&directory);
     let env = Env::production();
     let identity = Identity { cluster_id: "CID-yesterday".into(), group: GroupId(7), member: MemberId(3) };
@@ -114,4 +127,6 @@ fn write_the_fixture() {
     let _ = journal.promise(Epoch(2)).unwrap();
     append(&journal, 2, EntryKind::EpochStart, Bytes::from_static(&[1; 57]));
     append(&journal, 2, EntryKind::Operation, Bytes::from_static(b"last"));
+    journal.note_commit(base::Sn(7));
+    journal.persist_commit().unwrap();
 }

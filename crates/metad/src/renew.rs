@@ -118,6 +118,9 @@ impl Fetching<'_> {
         let mut found: Vec<(Source, Vec<Checkpoint>)> = Vec::new();
         let mut errors = String::new();
         for source in sources {
+            if (self.is_stopped)() {
+                return Err("the server is stopping".into());
+            }
             match source.images() {
                 Ok(images) => found.push((source, images)),
                 Err(error) => errors += &format!(" Member {}: {error}.", source.member),
