@@ -52,6 +52,11 @@ impl FileWriter {
         }
     }
 
+    /// The file's number, which it keeps when it is moved.
+    pub fn file_id(&self) -> u64 {
+        self.file_id
+    }
+
     pub fn path(&self) -> &str {
         &self.path
     }

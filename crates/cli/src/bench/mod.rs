@@ -3,6 +3,7 @@
 mod failover;
 mod image;
 mod launch;
+mod load;
 mod memory;
 mod meta;
 mod null_server;
@@ -28,6 +29,8 @@ enum Bench {
     Failover(failover::Args),
     /// Fills a new metadata directory with files.
     Image(image::Args),
+    /// The native client at work until standard input ends, and what it was told.
+    Load(load::Args),
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -37,5 +40,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Bench::Memory(args) => memory::run(args),
         Bench::Failover(args) => failover::run(args),
         Bench::Image(args) => image::run(args),
+        Bench::Load(args) => load::run(args),
     }
+}
+
+/// The machine's monotonic clock, the same for all processes.
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
