@@ -147,3 +147,35 @@ async fn a_call_sent_twice_has_one_effect_and_one_answer() {
     drop(client);
     server.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_for_it_is_started_again_in_its_process_on_the_same_port() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let mut config = config(directory.path());
+    config.rpc_address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (sender, mut started) = tokio::sync::mpsc::unbounded_channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(async move {
+        let stop = async { drop(stopped.await) };
+        let tell =
+            move |server: &MetaServer| drop(sender.send((server.rpc_address(), server.replica().clone())));
+        metad::run(Env::production(), config, stop, tell).await
+    });
+    let connect = |address| {
+        let options = rpc::ClientOptions::default();
+        rpc::Client::connect(address, proto::protocol::CLIENT_NAMENODE, SUPERUSER, options)
+    };
+
+    let (address, replica) = started.recv().await.unwrap();
+    assert!(mkdirs(&connect(address), "/before").await);
+    replica.restart("its memory is not what is on the disk");
+    drop(replica);
+
+    let (again, _) = started.recv().await.unwrap();
+    assert_eq!(again, address);
+    assert!(mkdirs(&connect(again), "/after").await);
+    assert_eq!(names(&connect(again), "/").await, ["after", "before"]);
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+}
