@@ -11,7 +11,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice test-zookeeper clean-clients
+.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice test-zookeeper clean-clients
 
 help:
 	@sed -n '1,5s/^# \{0,1\}//p' Makefile
@@ -64,3 +64,11 @@ faults-meta-slice: setup-test
 
 clean-clients:
 	rm -rf target/clients
+
+# Clusters played on virtual time, SEEDS of each story; a failure prints the line that replays it.
+faults-sim:
+	$(CARGO) run --release --locked --package clover-sim -- run all $(or $(FIRST_SEED),0) $(or $(SEEDS),10)
+
+# The bounded check of the group's machine, the long form.
+model:
+	$(CARGO) run --release --locked --package clover-sim -- model $(or $(STATES),2000000) $(or $(WALKS),50000)

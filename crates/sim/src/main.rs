@@ -1,11 +1,21 @@
 //! Runs scenarios from the command line.
-//!
-//! `replay <seed> [events]` runs one and prints its transcript; `run <first seed> <count> [events]` runs many
-//! and stops at the first that fails, with the line that replays it.
 
 use anyhow::{Context, bail};
-use sim::scenario::lone_server::{Options, Outcome, run};
+use sim::{
+    model::{Bounds, exhaust, tell, wander_many},
+    scenario::{
+        cluster::{self, Failure, Outcome, STORIES, Story},
+        lone_server,
+    },
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const USAGE: &str = "usage:
+  clover-sim list                          the stories of clusters
+  clover-sim replay <story> <seed>         one story, told line by line; `lone-server` is one as well
+  clover-sim run <story|all> <first> <count>
+  clover-sim lone-server <first> <count>   a server and its disk, through many lives
+  clover-sim model [states] [walks]        the bounded check of the group's machine";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,36 +25,159 @@ fn main() -> anyhow::Result<()> {
             .map(|text| text.parse().with_context(|| format!("{text} is no number")))
             .transpose()
     };
-    match arguments.first().map(String::as_str) {
-        Some("replay") => {
-            let seed = number(1)?.context("which seed?")?;
-            let outcome = run(seed, options(number(2)?));
-            outcome.transcript.iter().for_each(|line| println!("{line}"));
-            println!("{}", summary(seed, &outcome));
+    let word = |index: usize| arguments.get(index).map(String::as_str);
+    match word(0) {
+        Some("list") => {
+            STORIES.iter().for_each(|story| println!("{:16} {}", story.name, story.about));
+            Ok(())
         }
-        Some("run") => {
-            let (first, count) = (number(1)?.context("from which seed?")?, number(2)?.unwrap_or(100));
-            let options = options(number(3)?);
-            for seed in first..first + count {
-                match catch_unwind(AssertUnwindSafe(|| run(seed, options))) {
-                    Ok(outcome) => println!("{}", summary(seed, &outcome)),
-                    Err(_) => bail!("cargo run -p clover-sim -- replay {seed} {}", options.events),
+        Some("replay") if word(1) == Some("lone-server") => {
+            let outcome =
+                lone_server::run(number(2)?.context("which seed?")?, lone_server::Options::default());
+            outcome.transcript.iter().for_each(|line| println!("{line}"));
+            Ok(())
+        }
+        Some("replay") => {
+            let story = find(word(1))?;
+            let seed = number(2)?.context("which seed?")?;
+            match cluster::run(story, seed) {
+                Ok(outcome) => {
+                    outcome.transcript.iter().for_each(|line| println!("{line}"));
+                    println!("{}", summary(story, seed, &outcome));
+                    Ok(())
+                }
+                Err(failure) => {
+                    failure.transcript.iter().for_each(|line| println!("{line}"));
+                    bail!("{}", failure.rule)
                 }
             }
         }
-        _ => bail!("usage: clover-sim replay <seed> [events] | run <first seed> [count] [events]"),
+        Some("run") => {
+            let stories: Vec<&Story> = match word(1) {
+                Some("all") => STORIES.iter().collect(),
+                name => vec![find(name)?],
+            };
+            run_stories(&stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
+        }
+        Some("lone-server") => {
+            for seed in number(1)?.unwrap_or(0)..number(1)?.unwrap_or(0) + number(2)?.unwrap_or(100) {
+                let options = lone_server::Options::default();
+                if catch_unwind(AssertUnwindSafe(|| lone_server::run(seed, options))).is_err() {
+                    bail!("cargo run -p clover-sim -- replay lone-server {seed}");
+                }
+            }
+            Ok(())
+        }
+        Some("model") => model(number(1)?.unwrap_or(2_000_000) as usize, number(2)?.unwrap_or(50_000)),
+        _ => bail!("{USAGE}"),
+    }
+}
+
+fn find(name: Option<&str>) -> anyhow::Result<&'static Story> {
+    let name = name.context("which story?")?;
+    cluster::story(name).with_context(|| format!("no story is called {name}; try `clover-sim list`"))
+}
+
+/// Everything to the end, however much fails, then what it came to.
+fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
+    let mut failed = Vec::new();
+    let (mut answers, mut writes, mut epochs) = (0, 0, 0);
+    for story in stories {
+        let mut longest_gap_ms = 0;
+        for seed in first..first + count {
+            let ended = catch_unwind(AssertUnwindSafe(|| cluster::run(story, seed)));
+            match ended {
+                Ok(Ok(outcome)) => {
+                    answers += outcome.answers;
+                    writes += outcome.writes;
+                    epochs += outcome.epochs;
+                    longest_gap_ms = longest_gap_ms.max(outcome.longest_gap_ms);
+                }
+                Ok(Err(failure)) => {
+                    let Failure { rule, .. } = *failure;
+                    println!("{} {seed}: {rule}", story.name);
+                    println!("  cargo run -p clover-sim -- replay {} {seed}", story.name);
+                    failed.push(rule);
+                }
+                Err(_) => failed.push(format!("{} {seed}: the machine's own assertion", story.name)),
+            }
+        }
+        println!(
+            "{:16} seeds {first} to {}: longest outage {longest_gap_ms} ms",
+            story.name,
+            first + count - 1
+        );
+    }
+    let starting = |what: &str| failed.iter().filter(|rule| rule.starts_with(what)).count();
+    println!(
+        "{answers} answers, {writes} of them changes, in {epochs} epochs; acknowledged operations lost: {}, applied \
+         twice: {}, epochs with two actives: {}, reads that were stale: {}, other failures: {}",
+        starting("acknowledged") + starting("eligible"),
+        starting("each call"),
+        starting("one a"),
+        starting("reads") + starting("answers") + starting("leases"),
+        failed.len()
+            - ["acknowledged", "eligible", "each call", "one a", "reads", "answers", "leases"]
+                .iter()
+                .map(|what| starting(what))
+                .sum::<usize>()
+    );
+    if failed.is_empty() { Ok(()) } else { bail!("{} runs failed", failed.len()) }
+}
+
+fn summary(story: &Story, seed: u64, outcome: &Outcome) -> String {
+    let Outcome { answers, writes, committed, epochs, longest_gap_ms, slowest_ms, .. } = outcome;
+    format!(
+        "{} {seed}: {answers} answers ({writes} changes), {committed} entries, {epochs} epochs, longest outage \
+         {longest_gap_ms} ms, slowest call {slowest_ms} ms",
+        story.name
+    )
+}
+
+fn model(states: usize, walks: u64) -> anyhow::Result<()> {
+    let plain = Bounds { states, ..Bounds::default() };
+    let profiles = [
+        ("a crash", plain.clone()),
+        ("lost answers", Bounds { crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() }),
+        ("slow disks and late news", Bounds { slow_disk: true, late_views: true, ..plain.clone() }),
+        ("a first start", Bounds { starts_served: false, wakes: 3, operations: 0, ..plain.clone() }),
+        ("two crashes", Bounds { crashes: 2, wakes: 3, ..plain.clone() }),
+    ];
+    for (what, bounds) in profiles {
+        let report = exhaust(&bounds);
+        println!(
+            "{what}: {} states, {} steps, depth {}{}",
+            report.states,
+            report.steps,
+            report.depth,
+            if report.is_complete { ", complete" } else { "" }
+        );
+        if let Some(found) = report.found {
+            bail!("{}", tell(&found, &bounds).join("\n"));
+        }
+    }
+    let wide = Bounds {
+        operations: 3,
+        crashes: 3,
+        wakes: 8,
+        beats: 6,
+        resets: 2,
+        disorders: 2,
+        unknowns: 2,
+        alarms: 2,
+        slow_disk: true,
+        late_views: true,
+        epochs: 8,
+        log: 14,
+        depth: 250,
+        ..Bounds::default()
+    };
+    for (what, bounds) in [("three members", wide.clone()), ("four members", Bounds { members: 4, ..wide })] {
+        let report = wander_many(0, walks, &bounds);
+        println!("{what}: {walks} random stories, {} steps", report.steps);
+        if let Some(found) = report.found {
+            bail!("{}", tell(&found, &bounds).join("\n"));
+        }
     }
     Ok(())
-}
-
-fn options(events: Option<u64>) -> Options {
-    let default = Options::default();
-    Options { events: events.unwrap_or(default.events), ..default }
-}
-
-fn summary(seed: u64, outcome: &Outcome) -> String {
-    let Outcome { disk_trace, files_hash, acknowledged, lives, .. } = outcome;
-    format!(
-        "seed {seed}: {acknowledged} entries acknowledged in {lives} lives, disk {disk_trace:016x}, files {files_hash:016x}"
-    )
 }

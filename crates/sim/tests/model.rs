@@ -31,9 +31,12 @@ fn the_rules_hold_in_every_order_of_events() {
     let unknown = Bounds { states, crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };
     let slow = Bounds { states, slow_disk: true, late_views: true, ..plain.clone() };
     let first = Bounds { states, starts_served: false, wakes: 3, operations: 0, ..plain.clone() };
-    for (what, bounds) in
-        [("a crash", plain), ("lost answers", unknown), ("slow disks and late news", slow), ("a first start", first)]
-    {
+    for (what, bounds) in [
+        ("a crash", plain),
+        ("lost answers", unknown),
+        ("slow disks and late news", slow),
+        ("a first start", first),
+    ] {
         holds(what, &bounds, exhaust(&bounds));
     }
 }
@@ -97,11 +100,17 @@ fn each_rule_that_is_left_out_is_missed() {
 /// Then member 3 is killed, comes back, and hears from member 1 first.
 fn back_to_the_old_active() -> Vec<Event> {
     let between = |one: u8, other: u8| {
-        (0..12).flat_map(move |_| [Event::Deliver { from: one, to: other }, Event::Deliver { from: other, to: one }])
+        (0..12).flat_map(move |_| {
+            [Event::Deliver { from: one, to: other }, Event::Deliver { from: other, to: one }]
+        })
     };
     let mut events = vec![Event::LockGone { seat: 1 }, Event::Wake { seat: 1 }, Event::Decide { request: 0 }];
     events.extend(between(1, 2));
-    events.extend([Event::Crash { seat: 2, keeps: false }, Event::Start { seat: 2 }, Event::Propose { seat: 0 }]);
+    events.extend([
+        Event::Crash { seat: 2, keeps: false },
+        Event::Start { seat: 2 },
+        Event::Propose { seat: 0 },
+    ]);
     events.extend(between(0, 2));
     events
 }

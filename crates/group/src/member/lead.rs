@@ -136,7 +136,8 @@ impl Member {
         if leading.stage == Stage::WaitingForGrants {
             // Grants given after the claim was sent end before anything is said in the new epoch. A grant
             // given before it had ended already, unless this member was named by the old active.
-            if now < self.following.granted_until && !self.is_alone() && self.view().is_some() {
+            let waits = !self.is_alone() && !self.settings.breaks(Broken::ClaimBeforeGrantsEnd);
+            if now < self.following.granted_until && waits && self.view().is_some() {
                 return;
             }
             let members: Vec<_> = leading.peers.keys().copied().collect();

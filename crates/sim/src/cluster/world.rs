@@ -443,6 +443,12 @@ impl World {
             self.servers[seat].cuts += 1;
             self.servers[seat].is_syncing = false;
         }
+        let changed = !happened.cut.is_empty()
+            || !happened.appended.is_empty()
+            || happened
+                .outgoing
+                .iter()
+                .any(|outgoing| outgoing.committed.is_some() || outgoing.role.is_some());
         let is_killed = match &mut self.servers[seat].kill_after_steps {
             Some(0) => true,
             Some(left) => {
@@ -538,7 +544,7 @@ impl World {
         } else {
             self.after_step(seat)?;
         }
-        self.check()
+        if changed { self.check() } else { self.check_leases() }
     }
 
     fn after_step(&mut self, seat: usize) -> Result<(), Broken> {
@@ -589,9 +595,13 @@ impl World {
         }
     }
 
-    fn check(&mut self) -> Result<(), Broken> {
+    fn check(&self) -> Result<(), Broken> {
         let hosts: Vec<&Host> = self.servers.iter().map(|server| &server.host).collect();
         self.observer.check(&hosts, &self.keeper.view)?;
+        self.check_leases()
+    }
+
+    fn check_leases(&self) -> Result<(), Broken> {
         let holders: Vec<MemberId> = (0..self.servers.len())
             .filter(|seat| self.servers[*seat].holds_lease(self.now_ns))
             .map(member)
@@ -649,8 +659,7 @@ impl World {
         };
         match reply {
             ClientReply::NotActive => {
-                self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
-                // A repetition: the same call, a little later.
+                // The same call, a little later, to the next member.
                 let (tries, wait_ms) = (current.tries, 5 + self.dice.below(50));
                 self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
                 Ok(())

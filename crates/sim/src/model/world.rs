@@ -318,6 +318,18 @@ impl World {
         events
     }
 
+    /// What is under way from one member to another gets lost.
+    pub fn lose(&mut self, from: u8, to: u8) {
+        self.links.remove(&(from, to));
+    }
+
+    /// What only takes its course now, if anything does.
+    pub fn next_ordinary(&self, bounds: &Bounds) -> Option<Event> {
+        self.events(bounds)
+            .into_iter()
+            .find(|event| event.is_ordinary() && !matches!(event, Event::Start { .. }))
+    }
+
     /// Nobody waits for the answer to this change any more.
     pub(super) fn is_orphan(&self, request: u8) -> bool {
         self.keeper.value.requests.get(request as usize).is_some_and(|request| request.is_orphan)
@@ -345,7 +357,9 @@ impl World {
                 let value = &seat.value;
                 match () {
                     () if !value.host.is_up() => None,
-                    () if !bounds.slow_disk && value.host.unsynced() > 0 => Some(Event::Sync { seat: number }),
+                    () if !bounds.slow_disk && value.host.unsynced() > 0 => {
+                        Some(Event::Sync { seat: number })
+                    }
                     () if !bounds.late_views && value.reads_view => Some(Event::ReadView { seat: number }),
                     () => None,
                 }

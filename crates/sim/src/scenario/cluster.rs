@@ -57,6 +57,11 @@ pub const STORIES: &[Story] = &[
         plot: handovers,
     },
     Story {
+        name: "old-actives",
+        about: "an active that is stopped or alone does not hear that it is none any more",
+        plot: old_actives,
+    },
+    Story {
         name: "coordinator",
         about: "the coordinator is away, members and its answers get lost",
         plot: coordinator,
@@ -277,7 +282,8 @@ fn clocks(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = pauses(dice, shape);
     plot.extend(cuts(dice, shape));
     for at in moments(dice, 1_000) {
-        let by_ms = dice.below(7_200_000) as i64 - 3_600_000;
+        // All jumps together stay within the retry cache's ten minutes, which go by the wall clock.
+        let by_ms = dice.below(60_000) as i64 - 30_000;
         plot.push((at, Fault::JumpWall(somebody(dice), by_ms)));
     }
     plot
@@ -329,6 +335,27 @@ fn handovers(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
             plot.push((at + dice.below(100), Fault::Kill(somebody(dice))));
             plot.push((at + 300 + dice.below(500), Fault::StartAll));
         }
+    }
+    plot
+}
+
+fn old_actives(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.drift_ppm = dice.below(50_000);
+    let mut plot = Vec::new();
+    let mut at = 1_500;
+    while at + 3_000 < FAULTS_END_MS {
+        if dice.chance(50) {
+            // Everybody hears at once that the lock is gone, and it is not.
+            plot.push((at, Fault::Pause(Whom::Active)));
+            plot.push((at + dice.below(50), Fault::LockAlarm));
+            plot.push((at + dice.below(1_000), Fault::ResumeAll));
+        } else {
+            // It takes the others out of the in-sync set, and then cannot hear that one of them was elected.
+            plot.push((at, Fault::Isolate(Whom::Active)));
+            plot.push((at + 250 + dice.below(150), Fault::CutFromCoordinator(Whom::Active)));
+            plot.push((at + 1_500 + dice.below(1_000), Fault::Heal));
+        }
+        at += 2_500 + dice.below(1_000);
     }
     plot
 }
