@@ -291,3 +291,36 @@ pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Resu
     namespace::Namespace::read_image(seed, reader, size)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Epoch, GroupView, MemberStore};
+    use group::Role;
+
+    fn status(active: Option<u32>, in_sync: &[u32]) -> Status {
+        let stores: Vec<_> =
+            in_sync.iter().map(|member| MemberStore { member: MemberId(*member), generation: 0 }).collect();
+        Status {
+            role: Role::Following,
+            view: Some((GroupView::new(&stores, 1), 1)),
+            promised: Epoch(1),
+            end: LogPoint::default(),
+            committed: Sn(0),
+            active: active.map(MemberId),
+            is_eligible: true,
+            is_in_sync: true,
+            is_writable: true,
+            peers: Vec::new(),
+            last_takeovers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_lowest_standby_makes_images_and_a_lone_active_its_own() {
+        assert_eq!(maker_of(&status(Some(1), &[1, 2, 3])), Some(MemberId(2)));
+        assert_eq!(maker_of(&status(Some(2), &[1, 2, 3])), Some(MemberId(1)));
+        assert_eq!(maker_of(&status(Some(2), &[2])), Some(MemberId(2)));
+        assert_eq!(maker_of(&status(None, &[1, 2, 3])), None, "nobody could commit its checkpoint");
+    }
+}
