@@ -240,7 +240,7 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
         .map_err(|what| ClusterError::Malformed { path: path.clone(), what })
 }
 
-fn parse_cluster(text: &str) -> Result<Cluster, String> {
+pub(crate) fn parse_cluster(text: &str) -> Result<Cluster, String> {
     let values: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
     let get = |key: &str| {
         values.get(key).copied().filter(|value| !value.is_empty()).ok_or_else(|| format!("{key} is missing"))

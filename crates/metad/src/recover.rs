@@ -41,6 +41,13 @@ pub enum RecoverError {
         "the store in {directory} is that of member {found}, this server is configured as member {expected}"
     )]
     AnotherMember { directory: String, found: base::MemberId, expected: base::MemberId },
+    #[error(
+        "{directory} belongs to cluster {found}, and the coordinator to {expected}: check name_dir and the path in \
+         coordinator"
+    )]
+    AnotherCoordinator { directory: PathBuf, found: String, expected: String },
+    #[error("the coordinator keeps a cluster that cannot be read: {0}")]
+    ClusterText(String),
     #[error("the coordinator could not be opened")]
     Coordinator(#[from] coord::OpenError),
     #[error(transparent)]
@@ -91,6 +98,9 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
     let secret = secret_of(&env, &config, &cluster)?;
     let layout = Layout::of(&config.name_directory);
     let coordinator = open_coordinator(&env, &config.group.coordinator, &layout)?;
+    // Before anything is written there: a wrong path must not touch another cluster.
+    let text = patiently("the cluster", || coord::wait(|done| coordinator.read_cluster(done)))?;
+    check_cluster(text.as_deref(), &cluster, &config.name_directory)?;
     let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
         .ok_or(RecoverError::NoView(format::GROUP))?
         .view;
@@ -101,9 +111,8 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
         coord::wait(|done| coordinator.read_members(format::GROUP, done))
     })?;
 
-    let mut recovery = open_store(&env, &layout.store, &config, &view, &records)?;
+    let mut recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records)?;
     let state = recovery.state().clone();
-    check_identity(&state, &cluster, &config, &layout)?;
 
     let seed = env.random.next_u64();
     let image = recovery.load_image(|reader| {
@@ -195,6 +204,7 @@ fn secret_of(env: &Env, config: &MetaConfig, cluster: &Cluster) -> Result<Option
 fn open_store(
     env: &Env,
     directory: &Path,
+    cluster: &Cluster,
     config: &MetaConfig,
     view: &GroupView,
     records: &[MemberRecord],
@@ -210,6 +220,8 @@ fn open_store(
         opened => opened?,
     };
     let state = recovery.state();
+    // Nothing is held against a store that is merely another one than was meant.
+    check_identity(state, cluster, config, directory)?;
     let Some(record) = records.iter().find(|record| record.life.store.member == state.identity.member) else {
         return Ok(recovery);
     };
@@ -230,13 +242,27 @@ fn open_store(
     Ok(journal::open(env, directory, settings)?)
 }
 
+/// A coordinator of before groups names no cluster.
+fn check_cluster(text: Option<&[u8]>, cluster: &Cluster, directory: &Path) -> Result<(), RecoverError> {
+    let Some(text) = text else { return Ok(()) };
+    let kept = format::parse_cluster(&String::from_utf8_lossy(text)).map_err(RecoverError::ClusterText)?;
+    if kept.cluster_id == cluster.cluster_id {
+        return Ok(());
+    }
+    Err(RecoverError::AnotherCoordinator {
+        directory: directory.to_owned(),
+        found: cluster.cluster_id.clone(),
+        expected: kept.cluster_id,
+    })
+}
+
 fn check_identity(
     state: &MemberState,
     cluster: &Cluster,
     config: &MetaConfig,
-    layout: &Layout,
+    directory: &Path,
 ) -> Result<(), RecoverError> {
-    let directory = layout.store.display().to_string();
+    let directory = directory.display().to_string();
     if state.identity.cluster_id != cluster.cluster_id {
         return Err(RecoverError::AnotherCluster {
             directory,
