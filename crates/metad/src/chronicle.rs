@@ -32,7 +32,7 @@ impl Chronicle {
         Ok(Self { unclean_elections: AtomicU64::new(count), ..Self::default() })
     }
 
-    /// Looks whether this member has taken over since the last look.
+    /// Looks whether this member has taken over since the last look: from time to time, and before it tells.
     pub fn look(&self, core: &Core) {
         if !core.replica.is_serving() || self.last_epoch() == Some(core.replica.epoch()) {
             return;
@@ -47,11 +47,11 @@ impl Chronicle {
     }
 
     fn add(&self, ended_at_ms: u64, takeover: Takeover) {
-        if self.last_epoch() == Some(takeover.epoch) {
+        let mut takeovers = self.takeovers.lock();
+        if takeovers.back().is_some_and(|(_, last)| last.epoch == takeover.epoch) {
             return;
         }
         self.takeover_count.fetch_add(1, Ordering::Relaxed);
-        let mut takeovers = self.takeovers.lock();
         if takeovers.len() >= TAKEOVERS_MAX {
             takeovers.pop_front();
         }

@@ -161,6 +161,7 @@ impl Numbers {
     /// This member's place in its group, and how the others are from here.
     fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let core = &self.core;
+        core.chronicle.look(core);
         let status = core.replica.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
         let (takeovers, count) = (core.chronicle.takeovers(), core.chronicle.takeover_count());

@@ -8,7 +8,7 @@ use cluster::Cluster;
 use proto::{
     clover::admin as p,
     common as ha,
-    exception::{ACCESS_CONTROL, SERVICE_FAILED},
+    exception::{ACCESS_CONTROL, RETRIABLE, SERVICE_FAILED},
     hdfs, protocol,
 };
 use rpc::{CallError, Client, ClientOptions};
@@ -122,7 +122,7 @@ async fn an_active_without_the_others_reads_by_the_coordinators_word_and_takes_n
     assert!(exists(&client, "/before").await);
     assert!(!exists(&client, "/never").await, "an absence is a statement as well");
     let refused = mkdir(&client, "/after").await.unwrap_err();
-    assert_eq!(refused.class(), Some("org.apache.hadoop.ipc.RetriableException"), "{refused}");
+    assert_eq!(refused.class(), Some(RETRIABLE), "{refused}");
     assert!(refused.to_string().contains("1 of the 2 copies"), "{refused}");
     let shown = group(&cluster, active).await;
     assert_eq!(shown.is_writable, Some(false));

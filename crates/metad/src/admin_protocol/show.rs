@@ -105,6 +105,7 @@ async fn ask(address: String, user: String) -> Option<p::GetGroupResponseProto> 
 
 /// Only what this member knows.
 pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
+    core.chronicle.look(core);
     let status = core.replica.status();
     let records = core.replica.records();
     let me = core.replica.me();

@@ -282,10 +282,10 @@ async fn patience_and_room_end_in_the_refusal_that_makes_clients_go_elsewhere() 
     until("held", || lonely.fake.forwarder.numbers().held == 1).await;
     let began = Instant::now();
     let refused = make(&client, "/too-many").await.unwrap_err();
-    assert_eq!(refused.class(), Some("org.apache.hadoop.ipc.StandbyException"), "{refused}");
+    assert_eq!(refused.class(), Some(exception::STANDBY), "{refused}");
     assert!(began.elapsed() < Duration::from_millis(150), "refused at once");
     let refused = waiting.await.unwrap().unwrap_err();
-    assert_eq!(refused.class(), Some("org.apache.hadoop.ipc.StandbyException"), "{refused}");
+    assert_eq!(refused.class(), Some(exception::STANDBY), "{refused}");
     assert!(refused.to_string().contains("Operation mkdirs is not supported in state standby"), "{refused}");
     assert_eq!(lonely.fake.forwarder.numbers().refused, 2);
 }
@@ -332,7 +332,7 @@ async fn two_that_take_each_other_for_the_active_do_not_send_a_call_in_circles()
     first.follows(&second, 1);
     second.follows(&first, 1);
     let refused = make(&first.client(), "/circle").await.unwrap_err();
-    assert_eq!(refused.class(), Some("org.apache.hadoop.ipc.StandbyException"), "{refused}");
+    assert_eq!(refused.class(), Some(exception::STANDBY), "{refused}");
     assert_eq!(second.fake.forwarder.numbers().pending, 0, "the other has kept nothing");
     assert_eq!((first.done(), second.done()), (vec![], vec![]));
 }
