@@ -4,8 +4,9 @@
 //! same seed gives the same bytes. Production code contains nothing for it; everything comes in through `env`.
 //! This crate must never be used by another, except by tests and fuzz targets.
 //!
-//! Start with [`scenario::lone_server`]. A run that fails prints one line to paste:
-//! `cargo run -p clover-sim -- replay <seed>`.
+//! Start with [`scenario::lone_server`] for a server and its disk, [`scenario::cluster`] for whole groups on
+//! virtual time, [`model`] for every order of events in a small group. A run that fails prints one line to paste:
+//! `cargo run -p clover-sim -- replay <story> <seed>`.
 
 pub mod check;
 pub mod clock;

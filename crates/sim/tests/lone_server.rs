@@ -1,11 +1,10 @@
-//! Seeds of the lone server's scenario. More: `cargo run --release -p clover-sim -- run 0 1000`.
+//! Seeds of the lone server's scenario. More: `cargo run --release -p clover-sim -- lone-server 0 1000`.
 
 use sim::scenario::lone_server::{Options, run};
 
 fn replayable(seed: u64, options: Options) -> sim::scenario::lone_server::Outcome {
-    std::panic::catch_unwind(|| run(seed, options)).unwrap_or_else(|_| {
-        panic!("to see it again: cargo run -p clover-sim -- replay {seed} {}", options.events)
-    })
+    std::panic::catch_unwind(|| run(seed, options))
+        .unwrap_or_else(|_| panic!("to see it again: cargo run -p clover-sim -- replay lone-server {seed}"))
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn holds(what: &str, bounds: &Bounds, report: Report) {
 /// Every order of events: one operation, one crash, two clocks that run away.
 #[test]
 fn the_rules_hold_in_every_order_of_events() {
-    let states = number("CLOVER_MODEL_STATES", 40_000);
+    let states = number("CLOVER_MODEL_STATES", 6_000);
     let plain = Bounds { states, ..Bounds::default() };
     let unknown = Bounds { states, crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };
     let slow = Bounds { states, slow_disk: true, late_views: true, ..plain.clone() };
@@ -44,7 +44,7 @@ fn the_rules_hold_in_every_order_of_events() {
 /// Far more of everything than can be seen in every order, many times at random.
 #[test]
 fn the_rules_hold_in_long_stories() {
-    let walks = number("CLOVER_MODEL_WALKS", 600) as u64;
+    let walks = number("CLOVER_MODEL_WALKS", 120) as u64;
     let wide = Bounds {
         operations: 3,
         crashes: 3,

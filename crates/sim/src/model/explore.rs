@@ -102,7 +102,7 @@ struct Temper {
 impl Temper {
     fn new(dice: &mut Dice, members: u32) -> Self {
         let mut seat = || dice.below(u64::from(members)) as u8;
-        let slow_links = vec![(seat(), seat()), (seat(), seat()), (seat(), seat())];
+        let slow_links = [(seat(), seat()), (seat(), seat()), (seat(), seat())];
         let (slow_disk, slow_reader) = (seat(), seat());
         let count = dice.below(4) as usize;
         Self {
