@@ -36,13 +36,15 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let mut stop = std::pin::pin!(stop);
     let mut pause = PAUSE_MIN;
+    let mut tries = FIRST_TRIES;
     loop {
         let began = env.clock.moment();
         let server = tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
-            server = start(&env, &config) => server?,
+            server = start(&env, &config, tries) => server?,
         };
+        tries = TRIES;
         started(&server);
         tokio::select! {
             biased;
@@ -64,14 +66,19 @@ pub async fn run(
     }
 }
 
+/// How often a store in use is tried again by the process that used it itself.
+const TRIES: u32 = 200;
+/// And by a new one: a killed process of many gigabytes may not be gone yet, but another server in this directory
+/// is to be told soon.
+const FIRST_TRIES: u32 = 20;
+
 /// Waits for the server before to let go of its store: a call may still be on its way out of it.
-async fn start(env: &Env, config: &MetaConfig) -> Result<MetaServer, StartError> {
-    const TRIES: u32 = 200;
-    let mut tries = 0;
+async fn start(env: &Env, config: &MetaConfig, tries: u32) -> Result<MetaServer, StartError> {
+    let mut tried = 0;
     loop {
         match MetaServer::start(env.clone(), config.clone()).await {
-            Err(error) if error.is_in_use() && tries < TRIES => {
-                tries += 1;
+            Err(error) if error.is_in_use() && tried < tries => {
+                tried += 1;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             answer => return answer,
