@@ -207,7 +207,9 @@ mod tests {
         append(&env, directory.path(), "first\n").unwrap();
         append(&env, directory.path(), "second\n").unwrap();
         assert_eq!(count(&env, directory.path()).unwrap(), 2);
-        let text = std::fs::read_to_string(directory.path().join(AUDIT_FILE)).unwrap();
-        assert_eq!(text, "first\nsecond\n");
+        let file = env.disk.open(&directory.path().join(AUDIT_FILE), OpenMode::Read).unwrap();
+        let mut text = vec![0; file.length().unwrap() as usize];
+        read_exact_at(&*file, &mut text, 0).unwrap();
+        assert_eq!(text, b"first\nsecond\n");
     }
 }
