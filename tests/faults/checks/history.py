@@ -39,6 +39,9 @@ def read(path):
     for line in text[: text.rfind("\n") + 1].splitlines():
         thread, name, begun, ended, outcome, value, *arguments = line.split("\t")
         end = int(ended)
+        # How a file is refused that exists and is still being written.
+        if name == "create" and value.startswith("Failed to CREATE_FILE"):
+            outcome = "exists"
         operations.append(
             Operation(path.stem, thread, name, int(begun), end if end >= 0 else None, outcome, value, tuple(arguments))
         )

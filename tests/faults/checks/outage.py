@@ -20,9 +20,8 @@ def of(history, begin, end):
     )
     gap, began = 0, begin
     inside = [moment for moment in done if begin <= moment < end]
-    after = [moment for moment in done if moment >= end][:1]
-    # What was slow before the fault is not its doing.
-    moments = [begin, *inside, *(after or [end])]
+    # What was slow before the fault is not its doing, nor what is slow after the next one.
+    moments = [begin, *inside, end]
     for earlier, later in zip(moments, moments[1:]):
         if later - earlier > gap:
             gap, began = later - earlier, earlier

@@ -72,8 +72,15 @@ class Member:
         toml(self.settings, **{**keys, **others})
 
     def format(self, *words):
+        """Again where ZooKeeper was too slow for it, as on a machine with much to do: nothing was made then."""
         command = [*self.inside, self.cluster.clover, "meta", "format", *words, "--config", self.settings]
-        call(command, timeout=60)
+        for patience in (3, 2, 1, 0):
+            try:
+                call(command, timeout=60)
+                return
+            except subprocess.CalledProcessError as refused:
+                if not patience or b"nothing was made: ZooKeeper" not in refused.stderr:
+                    raise
 
     @property
     def inside(self):

@@ -49,11 +49,11 @@ class Java:
 class Load:
     """One client process at work. Its name is that of its history."""
 
-    def __init__(self, java, name, conf, root, seed, size, directory):
+    def __init__(self, name, command_of, directory):
+        """`command_of` makes the command for the file that it is to write its history to."""
         self.name = name
         self.history = directory / f"{name}.tsv"
-        words = ["load", root, self.history, seed, size.own, size.cell, size.data, size.stream, size.pause_us]
-        command = java.command(conf, *words)
+        command = command_of(self.history)
         self.process = Process(name, command, directory / f"{name}.log", stdin=subprocess.PIPE)
 
     def done(self):
@@ -77,6 +77,16 @@ class Load:
             raise Failure(f"{self.name} did not end:\n{self.process.tail()}") from None
         if "broke:" in self.process.log.read_text(errors="replace"):
             raise Failure(f"{self.name} has a fault of its own:\n{self.process.tail()}")
+
+
+def stock(java, conf, root, seed, size):
+    words = [seed, size.own, size.cell, size.data, size.stream, size.pause_us]
+    return lambda history: java.command(conf, "load", root, history, *words)
+
+
+def native(clover, conf, root, seed, size):
+    words = ["--root", root, "--seed", seed, "--own", size.own, "--cell", size.cell, "--pause-us", size.pause_us]
+    return lambda history: [clover, "bench", "load", "--conf", conf, "--history", history, *words]
 
 
 def dump(java, conf, root, file, log):

@@ -94,16 +94,20 @@ class Scene:
 
     def start_load(self, name="hadoop", provider="configured", size=None, first=None, **properties):
         """A stock client begins, and has some operations behind it when this returns."""
-        number = len(self.loads) + 1
-        client = load.Load(
-            self.options.java,
-            name,
-            self.conf(provider, first, **properties),
-            ROOT,
-            self.options.seed * 100 + number,
-            size or self.options.size,
-            self.directory / "clients",
-        )
+        size = size or self.options.size
+        words = (self.options.java, self.conf(provider, first, **properties), ROOT, self.load_seed(), size)
+        return self.begin(name, load.stock(*words))
+
+    def start_native(self, name="native", first=None):
+        """The same with our own client."""
+        size = self.options.size
+        return self.begin(name, load.native(self.options.clover, self.conf(first=first), ROOT, self.load_seed(), size))
+
+    def load_seed(self):
+        return self.options.seed * 100 + len(self.loads) + 1
+
+    def begin(self, name, command_of):
+        client = load.Load(name, command_of, self.directory / "clients")
         self.loads.append(client)
         client.wait_for(100)
         return client

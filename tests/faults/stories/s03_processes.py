@@ -9,6 +9,7 @@ def run(scene_of):
     with scene_of(members=4) as scene:
         cluster = scene.cluster
         scene.start_load()
+        scene.start_native()
         scene.rest(2, 3)
         first = scene.kill_active()
         second = cluster.wait_active(other_than=first)

@@ -8,6 +8,7 @@ NEEDS_CABLES = False
 def run(scene_of):
     with scene_of(members=3) as scene:
         scene.start_load()
+        scene.start_native()
         for _ in range(1 if scene.options.is_slice else 3):
             scene.rest(1, 2)
             number = scene.cluster.wait_active()

@@ -9,6 +9,7 @@ LIMIT_S = 900
 def run(scene_of):
     with scene_of(members=3) as scene:
         scene.start_load()
+        scene.start_native()
         cuts = [from_all, from_one, from_zookeeper, outwards, inwards, cable, flapping]
         for cut in cuts:
             scene.rest(1, 2)

@@ -9,6 +9,7 @@ def run(scene_of):
     with scene_of(members=3, meta_keys={"coordinator_session_ms": 2000}) as scene:
         cluster = scene.cluster
         scene.start_load(first=cluster.wait_active())
+        scene.start_native()
         for turn in range(1 if scene.options.is_slice else 3):
             number = cluster.wait_active()
             # This one calls the active itself and waits for it as long as a stock client does by default, and so reads

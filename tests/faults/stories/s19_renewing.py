@@ -20,7 +20,7 @@ def run(scene_of):
         member.process.wait_gone()
         shutil.rmtree(member.directory)
         scene.rest(1, 2)
-        member.format("--join")
+        member.format("--join", "--replace")
         member.start()
         # Somewhere in the image or the log.
         scene.rest(0.3, 1.5)
