@@ -291,13 +291,18 @@ fn clocks(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
 
 fn disks(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
+    // One store is lost: of two complete ones, both of which are, nobody may follow without an operator.
+    let mut is_lost = false;
     for at in moments(dice, 1_500) {
         let whom = somebody(dice);
         plot.push((
             at,
             match dice.below(3) {
-                0 => Fault::SyncFails(whom),
-                1 => Fault::SlowDisk(whom, 4_000_000),
+                0 if !is_lost => {
+                    is_lost = true;
+                    Fault::SyncFails(whom)
+                }
+                0 | 1 => Fault::SlowDisk(whom, 4_000_000),
                 _ => Fault::SlowDisk(whom, 400_000),
             },
         ));
