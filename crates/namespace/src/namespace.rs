@@ -4,7 +4,7 @@ use crate::{
     Edit, Reply, RetryLookup, Snapshot,
     edit::Body,
     ops,
-    retry::{Record, RetryIndex},
+    retry::{Record, RetryIndex, journal_time},
     store::{
         attributes::{AttributeIndex, AttributeValues},
         index::InodeIndex,
@@ -151,7 +151,7 @@ impl Namespace {
         };
         let counters = &mut self.tree.counters;
         counters.applied = at;
-        counters.time = counters.time.max(time);
+        counters.time = journal_time(counters.time, time);
         let time = counters.time;
         if let Some(origin) = &edit.origin {
             self.retry.insert(&mut self.tree.retry, Record::new(origin, applied.reply, time));

@@ -2,8 +2,9 @@
 //! first time.
 //!
 //! The cache is built by `apply` alone, from what edits carry. An entry leaves when it is older than
-//! [`WINDOW_MS`] by the times in the edits, or when there are more than [`ENTRIES_MAX`]; so it leaves at the
-//! same edit on every member.
+//! [`WINDOW_MS`] by journal time, or when there are more than [`ENTRIES_MAX`]; so it leaves at the same edit on
+//! every member. Journal time follows the times in the edits, by [`STEP_MS`] an edit at most: a wall clock that
+//! jumps ahead forgets nobody's call before 600,000 more edits have been made.
 
 use crate::{
     Reply, RetryLookup,
@@ -18,6 +19,18 @@ use std::{collections::VecDeque, sync::Arc};
 pub(crate) const WINDOW_MS: u64 = 600_000;
 /// About 60 MiB at most. Chosen by eye.
 pub(crate) const ENTRIES_MAX: u64 = 1 << 20;
+
+/// How far one edit takes journal time ahead. A cluster of fewer than a thousand edits a second keeps its
+/// answers for longer than the window, by count.
+pub(crate) const STEP_MS: u64 = 1;
+
+/// Journal time after an edit of this time. No clock turns it back, and none makes it jump.
+pub(crate) fn journal_time(before: Timestamp, edit: Timestamp) -> Timestamp {
+    if before == Timestamp::default() {
+        return edit; // The first one says when the journal begins.
+    }
+    Timestamp::from_ms(edit.ms.clamp(before.ms, before.ms.saturating_add(STEP_MS)))
+}
 
 const PER_PAGE: usize = (64 * 1024 - 16) / size_of::<Record>();
 
@@ -236,5 +249,40 @@ impl RetryIndex {
             }
             ring.pop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journal_time_neither_jumps_nor_goes_back() {
+        let at = Timestamp::from_ms;
+        assert_eq!(journal_time(Timestamp::default(), at(5_000)), at(5_000));
+        assert_eq!(journal_time(at(5_000), at(5_000)), at(5_000));
+        assert_eq!(journal_time(at(5_000), at(4_000)), at(5_000));
+        assert_eq!(journal_time(at(5_000), at(3_600_000)), at(5_000 + STEP_MS));
+    }
+
+    #[test]
+    fn what_is_too_old_by_journal_time_is_forgotten() {
+        let (mut index, mut ring) = (RetryIndex::new(1), Ring::default());
+        let origin = |call| Origin {
+            client: ClientId([7; 16]),
+            call: CallId(call),
+            fingerprint: u64::from(call as u32),
+        };
+        for (call, ms) in [(1, 1_000), (2, 2_000)] {
+            index.insert(&mut ring, Record::new(&origin(call), Reply::Unit, Timestamp::from_ms(ms)));
+        }
+        let found = |index: &RetryIndex, ring: &Ring, call: i32| {
+            index.lookup(ring, ClientId([7; 16]), CallId(call), u64::from(call as u32))
+        };
+        index.evict(&mut ring, Timestamp::from_ms(1_000 + WINDOW_MS));
+        assert_eq!(found(&index, &ring, 1), RetryLookup::Hit(Reply::Unit));
+        index.evict(&mut ring, Timestamp::from_ms(1_001 + WINDOW_MS));
+        assert_eq!(found(&index, &ring, 1), RetryLookup::Miss);
+        assert_eq!(found(&index, &ring, 2), RetryLookup::Hit(Reply::Unit));
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Counters {
     pub last_inode: InodeId,
     pub last_block: BlockId,
     pub last_stamp: GenerationStamp,
-    /// The highest time in an edit so far: journal time, which no clock can turn back.
+    /// Journal time: follows the times in the edits, and neither goes back nor jumps.
     pub time: Timestamp,
     pub files: u64,
     pub directories: u64,

@@ -282,8 +282,7 @@ fn clocks(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = pauses(dice, shape);
     plot.extend(cuts(dice, shape));
     for at in moments(dice, 1_000) {
-        // All jumps together stay within the retry cache's ten minutes, which go by the wall clock.
-        let by_ms = dice.below(60_000) as i64 - 30_000;
+        let by_ms = dice.below(7_200_000) as i64 - 3_600_000;
         plot.push((at, Fault::JumpWall(somebody(dice), by_ms)));
     }
     plot
