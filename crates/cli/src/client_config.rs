@@ -47,7 +47,7 @@ type Properties = Vec<(String, String, &'static str)>;
 
 /// What a client of a group needs beyond the addresses. A member that does not lead hands a call on or holds it,
 /// so the pauses of the client are for the case that a whole machine is silent.
-const PATIENCE: [(&str, &str, &str); 5] = [
+const PATIENCE: [(&str, &str, &str); 6] = [
     ("ipc.client.connect.timeout", "1000", "A machine that is off does not answer at all."),
     (
         "ipc.client.rpc-timeout.ms",
@@ -60,6 +60,11 @@ const PATIENCE: [(&str, &str, &str); 5] = [
         "The pause before another server is asked again; it doubles.",
     ),
     ("dfs.client.failover.sleep.max.millis", "500", "And ends here."),
+    (
+        "dfs.client.failover.random.order",
+        "false",
+        "The server named first is asked first: where it leads, no call is handed on.",
+    ),
     ("dfs.client.failover.max.attempts", "240", "Two minutes of such pauses, and then an error."),
 ];
 

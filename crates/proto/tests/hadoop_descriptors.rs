@@ -26,7 +26,7 @@ const NOT_SPOKEN: &[&str] = &[
 ];
 
 /// Our files for protocols that Hadoop does not know.
-const OUR_OWN: &[&str] = &["clover_admin.proto", "clover_forward.proto"];
+const OUR_OWN: &[&str] = &["clover_admin.proto", "clover_forward.proto", "clover_pool.proto"];
 
 /// What a definition says, by the full name of what it is said about: `hadoop.hdfs.BlockProto.blockId` ↦
 /// `1 required uint64`.
