@@ -58,6 +58,8 @@ pub struct Core {
     started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
+    /// Answers to calls that changed nothing, for late copies of them.
+    pub refusals: Mutex<crate::client_protocol::Refusals>,
     queue: Arc<Queue>,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: crate::checkpoint::Trigger,
@@ -114,6 +116,7 @@ impl Core {
             chronicle,
             started: now,
             parked: crate::client_protocol::Parked::default(),
+            refusals: Mutex::default(),
             queue: replica.queue().clone(),
             replica,
             checkpoint: crate::checkpoint::Trigger::default(),

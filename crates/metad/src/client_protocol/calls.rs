@@ -221,9 +221,16 @@ pub fn run(
     if let Some(essentials) = remembered(turn, call)? {
         return Ok(essentials);
     }
-    refuse_in_safe_mode(turn.core(), what)?;
-    match turn.plan(&call.caller, call.origin, fingerprint(call), plan)? {
-        Planned::Edit(edit) => Ok(turn.apply(&edit).reply),
-        Planned::NoChange(essentials) => Ok(essentials),
+    let fingerprint = fingerprint(call);
+    if let Some(answer) = turn.core().refusals.lock().get(&call.origin, fingerprint) {
+        return answer;
     }
+    refuse_in_safe_mode(turn.core(), what)?;
+    let answer = match turn.plan(&call.caller, call.origin, fingerprint, plan) {
+        Ok(Planned::Edit(edit)) => return Ok(turn.apply(&edit).reply),
+        Ok(Planned::NoChange(essentials)) => Ok(essentials),
+        Err(error) => Err(error),
+    };
+    turn.core().refusals.lock().put(&call.origin, fingerprint, answer.clone());
+    answer
 }

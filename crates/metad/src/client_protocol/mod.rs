@@ -11,12 +11,14 @@ mod completes;
 mod files;
 mod leading;
 mod reads;
+mod refusals;
 mod service;
 pub mod status;
 
 pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
 pub use leading::Leading;
+pub use refusals::Refusals;
 pub use service::require_superuser;
 
 use crate::core::Core;
