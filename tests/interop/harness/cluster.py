@@ -1,8 +1,8 @@
 """A cluster of separate processes: one metadata server, three data servers."""
 
 import json
-import random
 import os
+import random
 import signal
 import socket
 import subprocess
