@@ -44,7 +44,8 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     calls::turn(core, call, reply, move |turn, call| {
         let mut answer = try_create(turn, call, &request, &machine);
         if matches!(answer, Err(FsError::RecoveryInProgress(_))) && take_over(turn, &request) {
-            // The file is closed now: it is in the way as any other.
+            // The file is closed now: it is in the way as any other. Nobody has been told anything yet.
+            turn.core().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
         }
         let fs = match answer? {

@@ -15,7 +15,7 @@ const ENTRIES_MAX: usize = 1 << 16;
 #[derive(Default)]
 pub struct Refusals {
     answers: HashMap<(ClientId, CallId), Answer>,
-    /// In the order of their coming; one that was answered anew is in it twice.
+    /// In the order of their coming. One that was forgotten and put again is in it twice.
     order: VecDeque<(ClientId, CallId)>,
 }
 
@@ -36,12 +36,20 @@ impl Refusals {
         is_copy.then(|| known.answer.clone())
     }
 
+    /// For an answer that was not given after all.
+    pub fn forget(&mut self, origin: &CallOrigin) {
+        self.answers.remove(&(origin.client_id, origin.call_id));
+    }
+
     pub fn put(&mut self, origin: &CallOrigin, fingerprint: u64, answer: FsResult<Reply>) {
         if origin.retry_count < 0 {
             return;
         }
         let key = (origin.client_id, origin.call_id);
-        self.answers.insert(key, Answer { fingerprint, retry_count: origin.retry_count, answer });
+        let answer = Answer { fingerprint, retry_count: origin.retry_count, answer };
+        if self.answers.insert(key, answer).is_some() {
+            return;
+        }
         self.order.push_back(key);
         if self.order.len() > ENTRIES_MAX
             && let Some(oldest) = self.order.pop_front()
