@@ -164,7 +164,7 @@ impl Member {
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
             Input::Quiet => self.on_quiet(),
-            Input::StepDown => self.on_step_down(now, effects),
+            Input::StepDown => self.on_step_down(now),
             Input::Tick => {}
         }
     }
@@ -437,7 +437,7 @@ impl Member {
         }
     }
 
-    fn on_step_down(&mut self, now: Moment, _effects: &mut Effects) {
+    fn on_step_down(&mut self, now: Moment) {
         let is_served = matches!(self.role, Role::Serving { .. });
         if !is_served || self.begin_hand_over(now, None, None).is_err() {
             self.stop("asked to step down");

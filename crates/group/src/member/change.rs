@@ -164,12 +164,12 @@ impl Member {
             }
         }
         if self.leading.is_none() && self.is_alone() {
-            self.check_alone(effects);
+            self.check_alone();
         }
     }
 
     /// A group of one has nobody to be renewed by: whoever cannot claim says so and stops.
-    fn check_alone(&mut self, _effects: &mut Effects) {
+    fn check_alone(&mut self) {
         let view = self.view().expect("a view was read");
         let (member, generation) = (self.me.member, self.me.generation);
         if !view.is_eligible(self.me) {

@@ -10,6 +10,8 @@ pub(super) struct Wanted {
     pub ticket: u64,
     members: Vec<MemberId>,
     in_sync_min: u32,
+    /// The change went to the coordinator at least once; its confirmation answers the ticket.
+    was_asked: bool,
 }
 
 impl Member {
@@ -144,7 +146,7 @@ impl Member {
         if leading.wanted.is_some() {
             return Err("another change of the members is under way".into());
         }
-        leading.wanted = Some(Wanted { ticket, members, in_sync_min });
+        leading.wanted = Some(Wanted { ticket, members, in_sync_min, was_asked: false });
         Ok(())
     }
 
@@ -156,7 +158,13 @@ impl Member {
         let view = self.view().expect("whoever leads has a view");
         if view.members == wanted.members && view.in_sync_min == wanted.in_sync_min {
             let leading = self.leading.as_mut().expect("this member leads");
-            leading.wanted = None;
+            // The confirmation of the change has answered already, unless there was nothing to change.
+            if leading.wanted.take().is_some_and(|wanted| !wanted.was_asked) {
+                effects
+                    .outgoing
+                    .answers
+                    .push((wanted.ticket, Ok("nothing to change: it is so already".into())));
+            }
             return;
         }
         // Whoever goes leaves the in-sync set first.
@@ -181,6 +189,9 @@ impl Member {
             next.in_sync_min = wanted.in_sync_min;
             next.exiles.retain(|store| wanted.members.contains(&store.member));
         });
+        if let Some(wanted) = self.leading.as_mut().and_then(|leading| leading.wanted.as_mut()) {
+            wanted.was_asked = true;
+        }
         self.ask_for(now, Cause::Reconfigure { ticket: wanted.ticket }, next, Vec::new(), effects);
     }
 }

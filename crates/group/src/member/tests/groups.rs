@@ -260,3 +260,15 @@ fn after_an_unclean_election_the_one_that_knows_more_is_renewed() {
     assert_eq!(cluster.serving(), Some(3), "the new line goes on");
     assert!(cluster.members[&1].needs_image || cluster.members[&1].distrust.is_some());
 }
+
+#[test]
+fn an_order_that_changes_nothing_is_answered() {
+    let mut cluster = serving(3);
+    let order = Order::Reconfigure { members: vec![MemberId(1), MemberId(2), MemberId(3)], in_sync_min: 2 };
+    let version = cluster.version;
+    cluster.step(1, Input::Operator { ticket: 5, order });
+    cluster.pass(100);
+    let answers = &cluster.members[&1].answers;
+    assert!(matches!(&answers[..], [(5, Ok(text))] if text.contains("already")), "{answers:?}");
+    assert_eq!(cluster.version, version);
+}
