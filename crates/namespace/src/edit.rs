@@ -5,12 +5,20 @@
 
 pub(crate) mod codec;
 
-use crate::{Context, ops, store::inode::LIMIT_48};
-use base::{CallId, ClientId, Timestamp};
+use crate::{
+    Context, Namespace,
+    charge::{self, Charge},
+    ops,
+    preserve::{self, SnapshotId},
+    store::inode::LIMIT_48,
+};
+use base::{CallId, ClientId, FsResult, InodeId, Timestamp};
 use codec::{Reader, Writer};
 
-/// The first byte of an edit.
+/// The first byte of an edit that preserves and charges nothing.
 const VERSION: u8 = 1;
+/// That of one which does.
+const VERSION_WITH_DUES: u8 = 2;
 
 /// A fully resolved change. It contains no "now", no "next id" and no "current user".
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +27,19 @@ pub struct Edit {
     pub time: Timestamp,
     /// `None` for what the service does of itself.
     pub origin: Option<Origin>,
+    /// What the edit owes to snapshots and quotas; most owe nothing.
+    pub dues: Option<Box<Dues>>,
     pub body: Body,
+}
+
+/// What is done with an edit besides its body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dues {
+    /// The inodes that the edit changes and that snapshots have to show as they were, each with the latest
+    /// snapshot that includes it.
+    pub preserve: Vec<(InodeId, SnapshotId)>,
+    /// What the edit adds to the usage of directories with a quota.
+    pub charges: Vec<Charge>,
 }
 
 /// The call that an edit answers.
@@ -107,7 +127,29 @@ kinds! {
 }
 
 impl Edit {
-    pub(crate) fn new(ctx: &Context<'_>, body: Body) -> Self {
+    /// An edit that answers a client, with what it owes to snapshots and quotas.
+    ///
+    /// # Errors
+    /// One of the quotas that it would exceed.
+    pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>, body: Body) -> FsResult<Self> {
+        let edit = Self::with_dues(ns, ctx, body);
+        charge::verify(ns, &edit)?;
+        Ok(edit)
+    }
+
+    /// An edit that the service makes of itself: answered to nobody, and no quota stands in its way.
+    pub(crate) fn of_service(ns: &Namespace, ctx: &Context<'_>, body: Body) -> Self {
+        Self::with_dues(ns, &Context { origin: None, ..*ctx }, body)
+    }
+
+    fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: Body) -> Self {
+        let mut edit = Self::new(ctx, body);
+        let dues = Dues { preserve: preserve::of(ns, &edit.body), charges: charge::of(ns, &edit.body) };
+        edit.dues = (dues != Dues::default()).then(|| dues.into());
+        edit
+    }
+
+    fn new(ctx: &Context<'_>, body: Body) -> Self {
         let origin = ctx.origin.filter(|origin| origin.call_id.0 >= 0).map(|origin| Origin {
             client: origin.client_id,
             call: origin.call_id,
@@ -115,16 +157,19 @@ impl Edit {
         });
         // A clock beyond what a record holds must not make an edit that cannot be read back.
         let time = Timestamp::from_ms(ctx.now.ms.min(LIMIT_48 - 1));
-        Self { time, origin, body }
+        Self { time, origin, dues: None, body }
     }
 
     /// Appends the edit's bytes; see `docs/format/edits.md`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         use codec::Field;
         let out = &mut Writer(out);
-        out.byte(VERSION);
+        out.byte(if self.dues.is_some() { VERSION_WITH_DUES } else { VERSION });
         self.time.encode(out);
         self.origin.encode(out);
+        if let Some(dues) = &self.dues {
+            dues.encode(out);
+        }
         encode_body(&self.body, out);
     }
 
@@ -133,16 +178,18 @@ impl Edit {
         use codec::Field;
         let mut input = Reader::new(bytes);
         let version = input.byte()?;
-        if version != VERSION {
+        if !matches!(version, VERSION | VERSION_WITH_DUES) {
             return Err(DecodeError::UnknownVersion(version));
         }
         let time = Field::decode(&mut input)?;
         let origin = Field::decode(&mut input)?;
+        let dues = if version == VERSION_WITH_DUES { Some(Field::decode(&mut input)?) } else { None };
         let kind = input.byte()?;
         let body = decode_body(kind, &mut input)?;
         input.finish()?;
-        Ok(Self { time, origin, body })
+        Ok(Self { time, origin, dues: dues.map(Box::new), body })
     }
 }
 
 codec::record_fields! { Origin { client, call, fingerprint } }
+codec::record_fields! { Dues { preserve, charges } }

@@ -10,7 +10,10 @@ use crate::tree::Tree;
 use base::TxId;
 use std::io;
 
-const MAGIC: &[u8; 8] = b"clovrNS\x01";
+/// Followed by the version.
+const MAGIC: &[u8; 7] = b"clovrNS";
+/// Version 1 had no sections between the retry cache and the end.
+const VERSION: u8 = 2;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;

@@ -13,6 +13,7 @@
 
 mod access;
 mod change;
+pub mod charge;
 mod consistency;
 pub mod context;
 mod digest;
@@ -27,6 +28,7 @@ pub mod limits;
 pub mod namespace;
 pub mod ops;
 pub mod path;
+pub mod preserve;
 pub mod reads;
 pub mod renewals;
 mod resolve;
@@ -34,6 +36,7 @@ mod retry;
 mod store;
 mod tree;
 
+pub use charge::Charge;
 pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
 pub use digest::fingerprint;
 pub use edit::{DecodeError, Edit};
@@ -41,4 +44,5 @@ pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use image::{ImageError, Snapshot};
 pub use limits::{AccessPolicy, Limits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
+pub use preserve::SnapshotId;
 pub use renewals::Renewals;

@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod inode;
 pub(crate) mod names;
 pub(crate) mod open_file;
+pub(crate) mod shared_map;
 pub(crate) mod strings;
 
 pub(crate) use arena::{Arena, NONE};

@@ -217,6 +217,29 @@ impl Field for std::sync::Arc<str> {
     }
 }
 
+/// Zigzag, so that small numbers of either sign are short.
+impl Field for i64 {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.number((*self << 1 ^ *self >> 63) as u64);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let number = input.number()?;
+        Ok((number >> 1 ^ (number & 1).wrapping_neg()) as i64)
+    }
+}
+
+impl<A: Field, B: Field> Field for (A, B) {
+    fn encode(&self, out: &mut Writer<'_>) {
+        self.0.encode(out);
+        self.1.encode(out);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok((A::decode(input)?, B::decode(input)?))
+    }
+}
+
 impl Field for Block {
     fn encode(&self, out: &mut Writer<'_>) {
         self.id.encode(out);

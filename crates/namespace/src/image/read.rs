@@ -1,6 +1,6 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section, VERSION};
 use crate::{
     Namespace,
     edit::Origin,
@@ -150,8 +150,12 @@ impl Image<'_> {
     }
 
     fn read(&mut self) -> Result<()> {
-        if &self.array::<8>()? != MAGIC {
-            return Err(self.malformed("this is no namespace image of a known version"));
+        if &self.array::<7>()? != MAGIC {
+            return Err(self.malformed("this is no namespace image"));
+        }
+        let version = self.byte()?;
+        if !(1..=VERSION).contains(&version) {
+            return Err(self.malformed(format!("version {version} is not known; {VERSION} is")));
         }
         self.counters()?;
         self.section(Section::Tree)?;

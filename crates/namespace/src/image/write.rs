@@ -1,6 +1,6 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, MAGIC, Section};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, MAGIC, Section, VERSION};
 use crate::{
     edit::codec::Writer,
     store::{NONE, block_list::Stored},
@@ -57,6 +57,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
         before: super::Previous::default(),
     };
     image.buffer.extend_from_slice(MAGIC);
+    image.buffer.push(VERSION);
     image.counters();
     image.out().byte(Section::Tree as u8);
     image.subtree(tree.root)?;

@@ -33,7 +33,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = AbandonBlockEdit { inode: ns.tree.inode(file).id() };
-    Ok(Planned::Edit(Edit::new(ctx, Body::AbandonBlock(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::AbandonBlock(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &AbandonBlockEdit, changes: &mut Vec<BlockChange>) -> Reply {

@@ -98,7 +98,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
         generation_stamp: GenerationStamp(tree.counters.last_stamp.0 + 1),
         length: 0,
     };
-    let edit = Edit::new(ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }));
+    let edit = Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }))?;
     Ok(Plan::New { edit, inode, replication, block_size })
 }
 

@@ -47,8 +47,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
             break;
         }
     }
-    let ctx = Context { origin: None, ..*ctx };
-    Some(Edit::new(&ctx, Body::Cleanup(CleanupEdit { inodes })))
+    Some(Edit::of_service(ns, ctx, Body::Cleanup(CleanupEdit { inodes })))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<BlockChange>) -> Reply {

@@ -62,8 +62,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         block: (!req.delete_block).then_some(block),
         close: req.close_file,
     };
-    let ctx = Context { origin: None, ..*ctx };
-    Ok(Planned::Edit(Edit::new(&ctx, Body::FinishRecovery(edit))))
+    Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::FinishRecovery(edit))))
 }
 
 pub(crate) fn apply(

@@ -71,7 +71,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
         }
     }
     let edit = CompleteEdit { inode: tree.inode(file).id(), committed, drop_last: false };
-    Ok(Plan::Close(Edit::new(ctx, Body::Complete(edit))))
+    Ok(Plan::Close(Edit::plan(ns, ctx, Body::Complete(edit))?))
 }
 
 /// A client that missed the answer may ask again: the file is closed and ends with the block it names.

@@ -110,7 +110,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         Some(_) => Vec::new(),
         None => mkdirs::missing_ancestors(ns, ctx, &resolved, inherited)?,
     };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Create(edit(ns, ctx, req, &resolved, missing)))))
+    let body = Body::Create(edit(ns, ctx, req, &resolved, missing));
+    Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
 }
 
 fn edit(

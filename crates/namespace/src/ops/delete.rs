@@ -46,7 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Ok(Planned::NoChange(Reply::Bool(false)));
     }
     let edit = DeleteEdit { inode: inode.id(), at_once: is_small(ns, target) };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Delete(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Delete(edit))?))
 }
 
 /// Whether a subtree has no more inodes than an edit may touch.

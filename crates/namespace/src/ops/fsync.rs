@@ -46,7 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Err(FsError::Io(format!("Cannot fsync block {} with {length} bytes", last.block)));
     }
     let edit = FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Fsync(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Fsync(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &FsyncEdit) -> Reply {

@@ -71,7 +71,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         owner: ctx.caller.user.clone(),
         group: group_of(ns, resolved.ancestor),
     };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Mkdirs(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Mkdirs(edit))?))
 }
 
 /// The directories that must be made above the target, which does not exist; with the limits on all names.

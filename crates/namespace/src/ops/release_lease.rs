@@ -43,10 +43,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     let Some(file) = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_open()) else {
         return Plan::Closed;
     };
-    // What the service does of itself is answered to nobody.
-    let ctx = Context { origin: None, ..*ctx };
     let close = |committed, drop_last| {
-        Plan::Close(Edit::new(&ctx, Body::Complete(CompleteEdit { inode, committed, drop_last })))
+        let body = Body::Complete(CompleteEdit { inode, committed, drop_last });
+        Plan::Close(Edit::of_service(ns, ctx, body))
     };
     let last = ns.tree.last_block(file);
     if last == NONE {
@@ -71,7 +70,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     match next_stamp(ns) {
         Ok(stamp) => {
             let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
-            Plan::Recover { edit: Edit::new(&ctx, Body::StartRecovery(edit)), block, stamp }
+            Plan::Recover { edit: Edit::of_service(ns, ctx, Body::StartRecovery(edit)), block, stamp }
         }
         Err(_) => Plan::Waiting(block),
     }

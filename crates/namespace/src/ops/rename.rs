@@ -80,7 +80,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         replaced: None,
         answers: true,
     };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Rename(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Rename(edit))?))
 }
 
 /// Whether a path lies strictly below another.

@@ -57,7 +57,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         replaced: destination.target.map(|target| ns.tree.inode(target).id()),
         answers: false,
     };
-    Ok(Planned::Edit(Edit::new(ctx, Body::Rename(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Rename(edit))?))
 }
 
 fn check_source(source: &Resolved<'_>) -> FsResult<u32> {

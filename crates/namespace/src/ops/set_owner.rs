@@ -56,7 +56,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         owner: owner.map(Into::into),
         group: group.map(Into::into),
     };
-    Ok(Planned::Edit(Edit::new(ctx, Body::SetOwner(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetOwner(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &SetOwnerEdit) -> Reply {

@@ -32,7 +32,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetPermissionEdit { inode: ns.tree.inode(target).id(), mode };
-    Ok(Planned::Edit(Edit::new(ctx, Body::SetPermission(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetPermission(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &SetPermissionEdit) -> Reply {

@@ -37,7 +37,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }
     let edit = SetReplicationEdit { inode: ns.tree.inode(target).id(), replication };
-    Ok(Planned::Edit(Edit::new(ctx, Body::SetReplication(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetReplication(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &SetReplicationEdit, changes: &mut Vec<BlockChange>) -> Reply {

@@ -41,7 +41,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetTimesEdit { inode: inode.id(), modified, accessed };
-    Ok(Planned::Edit(Edit::new(ctx, Body::SetTimes(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetTimes(edit))?))
 }
 
 fn time(ms: i64) -> FsResult<Option<Timestamp>> {
@@ -64,9 +64,8 @@ pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned
         return Planned::NoChange(Reply::Unit);
     }
     // A read is not a change that its caller asked for: it needs no place in the retry cache.
-    let ctx = Context { origin: None, ..*ctx };
     let edit = SetTimesEdit { inode, modified: None, accessed: Some(ctx.now) };
-    Planned::Edit(Edit::new(&ctx, Body::SetTimes(edit)))
+    Planned::Edit(Edit::of_service(ns, ctx, Body::SetTimes(edit)))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &SetTimesEdit) -> Reply {

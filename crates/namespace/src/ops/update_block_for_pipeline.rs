@@ -35,7 +35,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let stamp = next_stamp(ns)?;
     let block = Block { generation_stamp: stamp, ..req.block };
     let edit = NewStampEdit { inode: ns.tree.inode(file).id(), block };
-    Ok(Planned::Edit(Edit::new(ctx, Body::NewStamp(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::NewStamp(edit))?))
 }
 
 pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {

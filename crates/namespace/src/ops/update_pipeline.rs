@@ -46,7 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         )));
     }
     let edit = UpdatePipelineEdit { inode: ns.tree.inode(file).id(), block: new };
-    Ok(Planned::Edit(Edit::new(ctx, Body::UpdatePipeline(edit))))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::UpdatePipeline(edit))?))
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &UpdatePipelineEdit, changes: &mut Vec<BlockChange>) -> Reply {
