@@ -2,7 +2,7 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
+#   make contract, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -11,7 +11,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice test-zookeeper clean-clients
+.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice contract contract-slice shell-contract test-zookeeper clean-clients
 
 help:
 	@sed -n '1,5s/^# \{0,1\}//p' Makefile
@@ -61,6 +61,20 @@ faults-meta-slice: setup-test
 	$(CARGO) build --locked --package clover
 	python3 -B -m unittest discover -q -s tests/faults/checks
 	tests/faults/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice $(FAULTS)
+
+# Hadoop's own tests, by the stock client: what passes on Hadoop's HDFS passes here. CONTRACT=--hadoop-column runs
+# Hadoop's column anew instead of taking the stored one.
+contract: build setup-test
+	tests/contract/run --clover $(BUILD)/release/clover $(CONTRACT)
+
+# A few quick classes of it, as CI runs them.
+contract-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/contract/run --clover $(BUILD)/debug/clover --slice $(CONTRACT)
+
+# Some seven hundred commands by Hadoop's own shell on Hadoop and on Clover, compared line by line.
+shell-contract: build setup-test
+	tests/contract/run-shell --clover $(BUILD)/release/clover $(CONTRACT)
 
 clean-clients:
 	rm -rf target/clients

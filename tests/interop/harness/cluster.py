@@ -31,7 +31,9 @@ class AttachedCluster:
 class CloverCluster:
     """Clover's processes, their configuration files and directories, all below one directory."""
 
-    def __init__(self, clover, directory, stock):
+    def __init__(self, clover, directory, stock, settings=None):
+        """`settings` are more keys of the metadata server's file."""
+        self.settings = settings or {}
         self.clover = clover
         self.directory = directory
         self.stock = stock
@@ -59,6 +61,7 @@ class CloverCluster:
             http_address="127.0.0.1:0",
             safe_mode_extension_ms=0,
             heartbeat_interval_ms=1000,
+            **self.settings,
         )
         for number in range(DATA_SERVERS):
             toml(

@@ -1,0 +1,25 @@
+import java.io.File;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+
+/**
+ * A whole HDFS in this JVM, to hold beside Clover: {@code Hadoop DIRECTORY DATA-SERVERS [KEY=VALUE …]} prints
+ * {@code ready hdfs://…} and serves until its standard input ends.
+ */
+public class Hadoop {
+  public static void main(String[] arguments) throws Exception {
+    Configuration conf = new HdfsConfiguration();
+    for (int index = 2; index < arguments.length; index++) {
+      String[] pair = arguments[index].split("=", 2);
+      conf.set(pair[0], pair[1]);
+    }
+    MiniDFSCluster cluster =
+        new MiniDFSCluster.Builder(conf, new File(arguments[0])).numDataNodes(Integer.parseInt(arguments[1])).build();
+    cluster.waitActive();
+    System.out.println("ready " + cluster.getURI());
+    while (System.in.read() >= 0) {}
+    cluster.shutdown(true);
+    System.exit(0);
+  }
+}

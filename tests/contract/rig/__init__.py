@@ -1,0 +1,1 @@
+"""The harness of the contract tests; start with `run` beside this directory."""

@@ -1,0 +1,92 @@
+"""The JVM that runs test classes against a URI, and what it says of each test."""
+
+import os
+import shutil
+import subprocess
+import zipfile
+
+from harness.clients import environment
+
+# The whole of it takes some ten minutes on two slow cores.
+TIMEOUT_S = 3600
+
+# Modules that Hadoop's own build opens for its tests.
+OPENS = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.io", "java.math", "java.net", "java.text", "java.util", "java.util.zip", "sun.security.x509")
+]
+
+LOGGING = """\
+log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+log4j.logger.org.apache.hadoop.cli=INFO
+"""
+
+
+class Judge:
+    def __init__(self, clients, version, work):
+        self.jars = clients / f"contract-{version}"
+        self.classes = clients / f"contract-classes-{version}"
+        if not self.classes.is_dir():
+            raise SystemExit(f"{self.classes} is missing: run scripts/setup-test {version}")
+        self.work = work
+        self.conf = work / "judge-conf"
+        self.conf.mkdir()
+        (self.conf / "log4j.properties").write_text(LOGGING)
+        temporary = f"<property><name>hadoop.tmp.dir</name><value>{work / 'tmp'}</value></property>"
+        (self.conf / "core-site.xml").write_text(f"<configuration>{temporary}</configuration>\n")
+        (self.conf / "hdfs-site.xml").write_text("<configuration/>\n")
+
+    def java(self, parts, *arguments, heap_mib=512, properties=()):
+        """A command that runs a class, with some of our directories of classes before Hadoop's jars."""
+        ours = ":".join(str(self.classes / part) for part in parts)
+        options = [f"-Xmx{heap_mib}m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *OPENS, *properties]
+        return ["java", *options, "-cp", f"{self.conf}:{ours}:{self.jars}/*", *map(str, arguments)]
+
+    def run(self, uri, names, column):
+        """Runs the classes and returns (class, test) -> (result, reason), in the order in which they ran."""
+        results, place = self.work / f"{column}.tsv", self.work / f"{column}-cwd"
+        self.lay_out(place)
+        properties = [
+            f"-Dclover.contract.uri={uri}",
+            f"-Dtest.cache.data={place / 'cache'}",
+            f"-Dtest.build.data={place / 'data'}",
+            f"-Dhadoop.log.dir={place / 'logs'}",
+        ]
+        command = self.java(["shim", "bind", "judge"], "Judge", results, *names, properties=properties)
+        with open(self.work / f"{column}.log", "wb") as log:
+            process = subprocess.Popen(
+                command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment(), "USER": os.environ.get("USER", "root")}
+            )
+            try:
+                code = process.wait(TIMEOUT_S)
+            finally:
+                process.kill()
+        if code != 0:
+            raise SystemExit(f"the judge ended with {code}; see {self.work / f'{column}.log'}")
+        found = {}
+        for line in results.read_text().splitlines():
+            name, test, result, millis, reason = line.split("\t")
+            # Repeated runs of one name: the worst counts.
+            before = found.get((name, test))
+            if before is None or ORDER.index(result) > ORDER.index(before[0]):
+                found[name, test] = (result, reason, int(millis))
+        shutil.rmtree(place, ignore_errors=True)
+        return found
+
+    def lay_out(self, place):
+        """The files beside the test sources, which Hadoop's build copies to where the tests look for them."""
+        cache = place / "cache"
+        cache.mkdir(parents=True)
+        for jar in sorted(self.jars.glob("*-test-sources.jar")):
+            with zipfile.ZipFile(jar) as sources:
+                for name in sources.namelist():
+                    if "/" not in name and not name.endswith(".java"):
+                        sources.extract(name, cache)
+
+
+ORDER = ("passed", "skipped", "failed")
