@@ -333,8 +333,12 @@ impl Member {
             if view.epoch != epoch || view.active != Some(self.me.member) {
                 return Err("whoever leads is the active of the confirmed view");
             }
-            if self.promised != epoch || self.promising != epoch {
-                return Err("whoever leads has promised its own epoch and no later one");
+            if self.promising != epoch {
+                return Err("whoever leads has asked for the promise of its own epoch and of no later one");
+            }
+            let has_begun = self.leading.as_ref().is_some_and(|leading| leading.epoch_start > Sn(0));
+            if has_begun && self.promised != epoch {
+                return Err("nothing is appended in an epoch before its promise is durable");
             }
         }
         if let Role::Serving { .. } = self.role

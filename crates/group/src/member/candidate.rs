@@ -210,7 +210,9 @@ impl Member {
         }
     }
 
-    /// The claim is the coordinator's. The promise comes before any message of the epoch.
+    /// The claim is the coordinator's. The others are asked for their promises while the own one is on its way to the
+    /// disk: a member that forgets it forgets this life as well, and finds the epoch in the view before it says
+    /// anything in the next one. Nothing is appended in the epoch, and no beacon sent, before it is durable.
     pub(super) fn claim_confirmed(&mut self, now: Moment, effects: &mut Effects) {
         let epoch = self.view().expect("a view was confirmed").epoch;
         if self.promising >= epoch {
@@ -223,22 +225,17 @@ impl Member {
         self.candidacy.claimed_at = now;
         self.promising = epoch;
         effects.promise = Some(epoch);
+        self.start(now);
     }
 
     pub(super) fn on_promised(&mut self, now: Moment, promised: Epoch, effects: &mut Effects) {
-        let is_mine =
-            self.view().is_some_and(|view| view.epoch == promised && view.active == Some(self.me.member));
-        if matches!(self.role, Role::Claiming)
-            && self.pending.is_none()
-            && is_mine
-            && self.promising == promised
-        {
-            let forced = self.candidacy.forced.take();
-            self.start(now);
-            if let Some(ticket) = forced {
-                let text = format!("member {} leads epoch {promised}", self.me.member);
-                effects.outgoing.answers.push((ticket, Ok(text)));
-            }
+        if self.leading.as_ref().is_none_or(|leading| leading.epoch != promised) {
+            return;
+        }
+        self.note_promise(now);
+        if let Some(ticket) = self.candidacy.forced.take() {
+            let text = format!("member {} leads epoch {promised}", self.me.member);
+            effects.outgoing.answers.push((ticket, Ok(text)));
         }
     }
 

@@ -103,9 +103,6 @@ impl Member {
             if self.leading.is_some() {
                 self.step_down(now, &format!("member {from} leads epoch {epoch}"), effects);
             }
-            if matches!(self.role, Role::Claiming) && self.pending.is_none() {
-                self.role = Role::Following; // The promise of the own epoch was still on its way.
-            }
         }
         let is_new = match &self.following.leader {
             Some(leader) if leader.epoch == epoch => {

@@ -72,11 +72,11 @@ impl Member {
             trigger: self.candidacy.trigger,
             detect_ms: heard_at.map_or(0, |at| began_at.ms_since(at)),
             claim_ms: self.candidacy.claimed_at.ms_since(began_at),
-            promise_ms: now.ms_since(began_at),
             ..Takeover::default()
         };
         self.candidacy = super::candidate::Candidacy {
             gone: std::mem::take(&mut self.candidacy.gone),
+            forced: self.candidacy.forced,
             began_at,
             ..Default::default()
         };
@@ -108,6 +108,16 @@ impl Member {
         self.following.leader = None;
         self.leading = Some(Box::new(leading));
         self.role = Role::Starting { epoch };
+    }
+
+    pub(super) fn note_promise(&mut self, now: Moment) {
+        let began_at = self.candidacy.began_at;
+        self.leading_mut().takeover.promise_ms = now.ms_since(began_at);
+    }
+
+    /// The promise of the epoch that this member leads is durable.
+    fn has_promised(&self) -> bool {
+        self.leading.as_ref().is_some_and(|leading| self.promised >= leading.epoch)
     }
 
     pub(super) fn drive_leading(&mut self, now: Moment, effects: &mut Effects) {
@@ -149,7 +159,7 @@ impl Member {
             leading.began_at = now;
             leading.beacon_at = now;
         }
-        if self.leading_mut().stage == Stage::Fencing && self.all_have_answered(now) {
+        if self.leading_mut().stage == Stage::Fencing && self.has_promised() && self.all_have_answered(now) {
             let began_at = self.candidacy.began_at;
             self.leading_mut().takeover.fence_ms = now.ms_since(began_at);
             match self.longer_log() {
@@ -416,7 +426,8 @@ impl Member {
     fn send_beacons(&mut self, now: Moment, effects: &mut Effects) {
         let (lease_ms, beacon_ms) = (self.settings.lease_ms, self.settings.beacon_ms);
         let committed = self.committed;
-        if self.is_sealed() {
+        // Whoever's own disk stands still must not keep the others from taking over.
+        if self.is_sealed() || !self.has_promised() {
             return;
         }
         let leading = self.leading_mut();
@@ -484,7 +495,8 @@ impl Member {
             |ticket: u64| (ticket, Err(format!("member {} leads no more: {reason}", self.me.member)));
         let hand_over = leading.hand_over.as_ref().and_then(|hand_over| hand_over.ticket);
         let wanted = leading.wanted.as_ref().map(|wanted| wanted.ticket);
-        effects.outgoing.answers.extend([hand_over, wanted].into_iter().flatten().map(refused));
+        let forced = self.candidacy.forced;
+        effects.outgoing.answers.extend([hand_over, wanted, forced].into_iter().flatten().map(refused));
         if self.pending.take().is_some_and(|pending| pending.cause == Cause::Claim) {
             unreachable!("whoever leads claims nothing");
         }
@@ -507,6 +519,9 @@ impl Member {
         }
         if leading.stage == Stage::WaitingForGrants {
             return Some(self.following.granted_until);
+        }
+        if !self.has_promised() {
+            return None;
         }
         let hand_over = leading.hand_over.as_ref().map(|hand_over| hand_over.deadline);
         [Some(leading.beacon_at), leading.flush_at, hand_over].into_iter().flatten().min()
