@@ -90,19 +90,14 @@ impl Journal {
     }
 
     pub fn state(&self) -> MemberState {
-        self.shared.file.lock().state.clone()
+        let mut state = self.shared.file.lock().state.clone();
+        state.promised = state.promised.max(self.shared.inner.lock().promised);
+        state
     }
 
     /// Makes a promise durable. Blocks.
     pub fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
-        let promised = self.shared.inner.lock().promised;
-        if epoch < promised {
-            return Err(StateError::PromiseGoesBack { epoch, promised });
-        }
-        let proof = self.shared.change_state(|state| state.promised = state.promised.max(epoch))?;
-        let mut inner = self.shared.inner.lock();
-        inner.promised = inner.promised.max(epoch);
-        Ok(proof)
+        self.shared.promise(epoch)
     }
 
     /// Remembers what has committed, lazily: it is written with the next change of the member's state.

@@ -5,6 +5,7 @@ use crate::{
     index::{Index, Mark},
     keeping::Keeping,
     member_state::StateFile,
+    promise::{self, PromiseFile},
     proof::proof_of,
     record::{PAYLOAD_BYTES_MAX, batch_bytes, encode_batch},
     segment::{self, OpenSegment},
@@ -28,8 +29,7 @@ pub(crate) struct Opened {
     pub lock: Box<dyn Lock>,
     pub end: LogPoint,
     pub log_bytes: u64,
-    /// The highest epoch of an entry in the log.
-    pub promised: Epoch,
+    pub promise: PromiseFile,
     pub index: Index,
 }
 
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) changed: Condvar,
     /// Held across its flushes; appends never take it.
     pub(crate) file: Mutex<StateFile>,
+    /// Held across its sync; nobody else waits for it.
+    promise: Mutex<PromiseFile>,
     pub(crate) keeping: Mutex<Keeping>,
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,
@@ -209,7 +211,7 @@ impl Shared {
                 lock: Some(opened.lock),
                 end: opened.end,
                 sent: opened.end,
-                promised: state.promised.max(opened.promised),
+                promised: state.promised,
                 known_commit: state.known_commit,
                 waiting: VecDeque::new(),
                 waiting_bytes: 0,
@@ -229,6 +231,7 @@ impl Shared {
             }),
             changed: Condvar::new(),
             file: Mutex::new(opened.file),
+            promise: Mutex::new(opened.promise),
             keeping: Mutex::new(Keeping::default()),
             index: Mutex::new(opened.index),
             spare: Mutex::new(()),
@@ -413,16 +416,45 @@ impl Shared {
             .map_err(|source| StateError::Io { file: self.directory.join(watermark::FILE_NAME), source })
     }
 
-    /// Changes the member's state and makes it durable, together with what is written lazily.
-    pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
-        let mut file = self.file.lock();
-        let (known_commit, durable) = {
+    /// Makes a promise durable, in its own file: whoever changes the state meanwhile is not waited for.
+    pub(crate) fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
+        let mut file = self.promise.lock();
+        let promised = {
             let inner = self.inner.lock();
             if let Some(fault) = &inner.fault {
                 return Err(StateError::Failed(fault.clone()));
             }
-            (inner.known_commit, inner.durable)
+            inner.promised
         };
+        if epoch < promised {
+            return Err(StateError::PromiseGoesBack { epoch, promised });
+        }
+        match proof_of(file.write(epoch)) {
+            Ok(proof) => {
+                self.inner.lock().promised = epoch;
+                Ok(proof)
+            }
+            Err(error) => {
+                drop(file);
+                let path = self.directory.join(promise::FILE_NAME);
+                let fault = self.fail("writing the promise", path, &error, true);
+                self.deliver();
+                Err(StateError::Failed(fault))
+            }
+        }
+    }
+
+    /// Changes the member's state and makes it durable, together with what is written lazily.
+    pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
+        let mut file = self.file.lock();
+        let (known_commit, durable, promised) = {
+            let inner = self.inner.lock();
+            if let Some(fault) = &inner.fault {
+                return Err(StateError::Failed(fault.clone()));
+            }
+            (inner.known_commit, inner.durable, inner.promised)
+        };
+        file.state.promised = file.state.promised.max(promised);
         file.state.known_commit = file.state.known_commit.max(known_commit.min(durable));
         file.state.next = file.state.next.max(Sn(durable.0 + 1));
         change(&mut file.state);

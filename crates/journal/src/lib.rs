@@ -26,6 +26,7 @@ pub mod image;
 mod index;
 mod keeping;
 pub mod member_state;
+mod promise;
 mod proof;
 mod read;
 pub mod record;

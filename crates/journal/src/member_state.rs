@@ -1,7 +1,7 @@
 //! What a member must remember about itself, in two copies.
 //!
 //! ```text
-//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (2)
+//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (3)
 //! 16  count of writes   24  group   28  member   32  store uuid (16)
 //! 48  promised   56  known commit   64  boot   72  next   80  generation
 //! 88  length of the cluster id (1), the cluster id
@@ -26,7 +26,8 @@ use std::{
 };
 
 const MAGIC: [u8; 8] = *b"CLOVMEMB";
-pub const VERSION: u32 = 2;
+/// 3: the file `promise` beside it may know of a later promise.
+pub const VERSION: u32 = 3;
 const SUSPECT: u8 = 1;
 const DISCARD: u8 = 2;
 const INSTALL: u8 = 4;

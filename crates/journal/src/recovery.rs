@@ -5,6 +5,7 @@ use crate::{
     flow::Opened,
     index::{Index, Place},
     member_state::StateFile,
+    promise::{self, PromiseFile},
     scan::{Damage, End, Scanned, scan},
     seal::seal,
     segment::SPARE,
@@ -253,7 +254,12 @@ impl Recovery {
                 state.add_checkpoint(checkpoint);
             }
         }
+        state.promised = state.promised.max(walk.promised);
         self.store_state()?;
+        // Not before the state has it: until then the old file may be the only one that does.
+        let (disk, store_uuid) = (&*self.env.disk, self.file.state.store_uuid);
+        let promise = PromiseFile::make(disk, &self.directory, store_uuid, self.file.state.promised)
+            .map_err(|source| RecoverError::Io { file: self.directory.join(promise::FILE_NAME), source })?;
         let recovered = Recovered {
             end,
             base: walk.base,
@@ -270,7 +276,7 @@ impl Recovery {
             lock: self.lock,
             end,
             log_bytes: walk.log_bytes,
-            promised: walk.promised,
+            promise,
             index: Index::new(places, end),
         });
         Ok((journal, recovered))

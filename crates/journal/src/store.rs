@@ -8,6 +8,7 @@
 //! log/spare                 the next segment, being prepared
 //! images/<epoch>-<sn>.image
 //! commit                    what is known to have committed, never synced
+//! promise                   the highest epoch promised, twice
 //! staging/                  an image on its way from another member
 //! set-aside-<generation>/   what was there before the store was given up
 //! ```
@@ -15,6 +16,7 @@
 use crate::{
     FormatError, Identity, MemberState, NextStart, OpenError, Recovery, Settings,
     member_state::{FILE_NAMES, LoadError, StateFile},
+    promise,
     record::BLOCK_BYTES,
     renewal, watermark,
 };
@@ -84,6 +86,14 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
     if let Some(note) = &file.state.fault_note {
         return Err(OpenError::Untrusted { directory: directory.to_owned(), note: note.clone() });
     }
+    let promised =
+        promise::read(&*env.disk, directory, file.state.store_uuid).map_err(|error| match error {
+            promise::ReadError::Damaged([first, second]) => OpenError::StateDamaged { first, second },
+            promise::ReadError::Io(source) => {
+                OpenError::Io { file: directory.join(promise::FILE_NAME), source }
+            }
+        })?;
+    file.state.promised = file.state.promised.max(promised);
     renewal::carry_out(&*env.disk, &mut file)?;
     file.state.known_commit =
         file.state.known_commit.max(watermark::read(&*env.disk, directory, &file.state));

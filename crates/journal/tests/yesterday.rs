@@ -59,6 +59,13 @@ fn a_store_of_version_2_opens() {
     assert_eq!((recovered.base.id.to_string().as_str(), recovered.tail.len()), ("2-7", 1));
 }
 
+/// A file `promise` beside it knows of a promise that its member's state does not.
+#[test]
+fn a_store_of_version_3_opens() {
+    let recovered = opens("store-3", "01216773b059ce20");
+    assert_eq!((recovered.base.id.to_string().as_str(), recovered.tail.len()), ("2-7", 1));
+}
+
 /// The end of its log depends on the image, which names the store that made it.
 fn opens(name: &str, end: &str) -> Recovered {
     let directory = tempfile::tempdir().unwrap();
@@ -104,7 +111,7 @@ fn opens(name: &str, end: &str) -> Recovered {
 #[test]
 #[ignore = "writes the fixture"]
 fn write_the_fixture() {
-    let directory = fixture("store-2");
+    let directory = fixture("store-3");
     let _ = std::fs::remove_dir_all(&directory);
     let env = Env::production();
     let identity = Identity { cluster_id: "CID-yesterday".into(), group: GroupId(7), member: MemberId(3) };
