@@ -11,7 +11,7 @@ use crate::{
     replica::{Parts, Replica},
 };
 use ::blocks::{BlockMap, BlockState};
-use base::{GroupView, MemberLife, MemberStore};
+use base::{GroupView, MemberId, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
 use group::Restored;
@@ -111,32 +111,20 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
         coord::wait(|done| coordinator.read_members(format::GROUP, done))
     })?;
 
-    let mut recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records)?;
-    let state = recovery.state().clone();
-
+    let recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records)?;
+    let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
-    let image = recovery.load_image(|reader| {
-        let size = reader.file_bytes();
-        checkpoint::read(seed, reader, size)
-    })?;
-    let mut namespace = match image {
-        Some((at, namespace)) => {
-            tracing::info!(%at, files = namespace.counts().files, "image read");
-            namespace
+    let (namespace, journal, recovered) = match read_back(recovery, seed, &config, &cluster) {
+        // Not this copy, but others have all that it had: evidence is put aside, and they renew the member.
+        Err(error @ journal::RecoverError::Damaged { .. }) if others_are_complete(&view, member) => {
+            journal::distrust(&env, &layout.store, &error.to_string())?;
+            let recovery = journal::open(&env, &layout.store, config.group.journal)?;
+            read_back(recovery, seed, &config, &cluster)?
         }
-        None => {
-            let access = &config.limits.access;
-            // The root has the time of the cluster, so that every member starts from the same tree.
-            let created = base::Timestamp::from_ms(cluster.created_ms);
-            Namespace::new(seed, &access.superuser, &access.supergroup, created)
-        }
+        read => read?,
     };
-    let (journal, recovered) = recovery.replay(|entry| apply::entry(&mut namespace, &entry).map(drop))?;
-    for finding in &recovered.findings {
-        tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
-    }
 
-    let me = MemberStore { member: state.identity.member, generation: journal.state().generation };
+    let me = MemberStore { member, generation: journal.state().generation };
     let boot = journal.state().boot;
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
@@ -169,6 +157,41 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
     let member_count = view.members.len();
     let core = Arc::new(Core::new(env, config, cluster, secret, namespace, blocks, replica, commit));
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
+}
+
+/// The namespace as the store has it: image first, then the journal behind it.
+fn read_back(
+    mut recovery: Recovery,
+    seed: u64,
+    config: &MetaConfig,
+    cluster: &Cluster,
+) -> Result<(Namespace, journal::Journal, journal::Recovered), journal::RecoverError> {
+    let image = recovery.load_image(|reader| {
+        let size = reader.file_bytes();
+        checkpoint::read(seed, reader, size)
+    })?;
+    let mut namespace = match image {
+        Some((at, namespace)) => {
+            tracing::info!(%at, files = namespace.counts().files, "image read");
+            namespace
+        }
+        None => {
+            let access = &config.limits.access;
+            // The root has the time of the cluster, so that every member starts from the same tree.
+            let created = base::Timestamp::from_ms(cluster.created_ms);
+            Namespace::new(seed, &access.superuser, &access.supergroup, created)
+        }
+    };
+    let (journal, recovered) = recovery.replay(|entry| apply::entry(&mut namespace, &entry).map(drop))?;
+    for finding in &recovered.findings {
+        tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
+    }
+    Ok((namespace, journal, recovered))
+}
+
+/// Whether somebody else has everything that this member may have had.
+fn others_are_complete(view: &GroupView, member: MemberId) -> bool {
+    view.in_sync.iter().chain(&view.exiles).any(|store| store.member != member)
 }
 
 /// Asks again for a while: a coordinator may be starting as well.
@@ -209,8 +232,7 @@ fn open_store(
     view: &GroupView,
     records: &[MemberRecord],
 ) -> Result<Recovery, RecoverError> {
-    let member = config.group.member;
-    let others_are_complete = view.in_sync.iter().chain(&view.exiles).any(|store| store.member != member);
+    let others_are_complete = others_are_complete(view, config.group.member);
     let settings = config.group.journal;
     let recovery = match journal::open(env, directory, settings) {
         Err(journal::OpenError::Untrusted { note, .. }) if others_are_complete => {

@@ -204,3 +204,33 @@ async fn a_store_that_was_restored_from_a_copy_is_renewed_and_not_believed() {
     cluster.wait_until_equal().await;
     cluster.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_store_with_a_rotten_entry_is_put_aside_and_renewed_by_the_others() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    for number in 0..20 {
+        cluster.mkdirs(active, &format!("/kept/{number}")).await;
+    }
+    let third = (1..=3).rev().find(|member| *member != active).unwrap();
+    cluster.stop(third).await;
+    // The first entry behind the head of the log, with many whole ones behind it: no torn tail.
+    let log = cluster.name_directory(third).join("group-1/log");
+    let mut segments: Vec<_> = std::fs::read_dir(&log)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.ends_with("spare"))
+        .collect();
+    segments.sort();
+    let mut bytes = std::fs::read(&segments[0]).unwrap();
+    bytes[4096 + 100] ^= 1;
+    std::fs::write(&segments[0], bytes).unwrap();
+
+    cluster.restart(third).await;
+    assert_eq!(cluster.server(third).replica().me().generation, 1, "a life of its own");
+    cluster.wait_in_sync(active, 3).await;
+    cluster.wait_until_equal().await;
+    assert_eq!(cluster.names(third, "/kept").await.len(), 20);
+    cluster.end().await;
+}
