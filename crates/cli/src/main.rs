@@ -99,6 +99,7 @@ fn main() -> ExitCode {
         eprintln!("clover: {error:#}");
         return ExitCode::from(2);
     }
+    end_quietly_when_nobody_reads();
     match cli.command.run() {
         Ok(code) => code,
         Err(error) => {
@@ -106,4 +107,23 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// 128 + SIGPIPE, what other programs end with when whoever was reading has had enough.
+const EXIT_NOBODY_READS: u8 = 141;
+
+/// `println!` panics when its reader is gone, as in `clover meta format | true`. That is no fault of this program, and
+/// nothing to show a stack for.
+fn end_quietly_when_nobody_reads() {
+    let show = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload_as_str().unwrap_or_default();
+        // The standard library's words, and those of the writer of completions.
+        let is_output =
+            ["failed printing to stdout", "failed to write completion"].iter().any(|w| text.starts_with(w));
+        if is_output && text.contains("Broken pipe") {
+            std::process::exit(EXIT_NOBODY_READS.into());
+        }
+        show(panic);
+    }));
 }

@@ -169,3 +169,22 @@ fn every_key_is_printed_with_an_explanation() {
         assert!(keys > 8 && text.lines().filter(|line| line.starts_with("# ")).count() > keys, "{text}");
     }
 }
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_failure() {
+    let directory = std::env::temp_dir().join(format!("clover-nobody-reads-{}", std::process::id()));
+    let name_dir = directory.join("meta");
+    let assignment = format!("name_dir={}", name_dir.display());
+    let format = ["meta", "format", "--set", &assignment];
+    for words in [&format[..], &["completions", "bash"]] {
+        // As in `clover … | true`: the other end is gone before anything is printed.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = clover(Path::new("/"));
+        let output = command.args(words).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(141), "{words:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
+    }
+    assert!(name_dir.join("group-1").is_dir(), "what was asked for was done");
+    std::fs::remove_dir_all(directory).unwrap();
+}

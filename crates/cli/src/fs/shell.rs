@@ -82,8 +82,7 @@ impl Shell {
         if let Failure::Output(error) = failure
             && error.kind() == std::io::ErrorKind::BrokenPipe
         {
-            // Whoever was reading has had enough; 128 + SIGPIPE is what other programs end with.
-            std::process::exit(141);
+            std::process::exit(crate::EXIT_NOBODY_READS.into());
         }
         self.warn(failure);
         match failure {
