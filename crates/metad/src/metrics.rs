@@ -6,7 +6,10 @@ use group::Role;
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use web::{
     Health, Web,
@@ -226,10 +229,21 @@ impl Numbers {
             stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
         )?;
         if let Some(peers) = core.replica.peer_counters() {
-            let refused = peers.refused.load(Ordering::Relaxed);
+            let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             counters(
                 encoder,
-                &[("clover_peers_refused", "Connections of strangers to the members' port", refused)],
+                &[
+                    (
+                        "clover_peers_refused",
+                        "Connections of strangers to the members' port",
+                        number(&peers.refused),
+                    ),
+                    (
+                        "clover_peers_received_bytes",
+                        "Bytes of messages from other members, images apart",
+                        number(&peers.received_bytes),
+                    ),
+                ],
             )?;
         }
         Ok(())

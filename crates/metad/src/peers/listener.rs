@@ -130,7 +130,10 @@ fn read_all(shared: &Shared, other: &handshake::Other, stream: TcpStream) {
     let member = other.store.member;
     while !shared.is_stopping() {
         let message = match frame::read(&mut stream, frame::BODY_BYTES_MAX) {
-            Ok(body) => codec::decode(body).map_err(|error| error.to_string()),
+            Ok(body) => {
+                shared.counters.received_bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
+                codec::decode(body).map_err(|error| error.to_string())
+            }
             Err(frame::FrameError::Io(error)) => {
                 return tracing::debug!(%member, %error, "a member's connection has ended");
             }

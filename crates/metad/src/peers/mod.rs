@@ -64,6 +64,8 @@ pub struct PeerCounters {
     pub malformed: AtomicU64,
     /// Connections given up because the other side took nothing for too long.
     pub stuck: AtomicU64,
+    /// Bytes of messages that members have sent here.
+    pub received_bytes: AtomicU64,
 }
 
 /// The other members, as this one reaches them.

@@ -1,6 +1,6 @@
 //! A group of real `clover meta` processes, and the ZooKeeper that keeps their view.
 
-use super::{Args, network::Network};
+use super::{network::Network, scene::Scene};
 use crate::admin::servers::{Servers, address_of};
 use anyhow::{Context, bail, ensure};
 use proto::clover::admin::{GetGroupResponseProto, HandOverRequestProto, HandOverResponseProto};
@@ -29,64 +29,70 @@ pub struct Group {
 struct Member {
     number: u16,
     rpc: String,
+    http: String,
     process: Option<Child>,
 }
 
 impl Group {
     /// Formats and starts everything in `directory`, which must be new.
-    pub fn lay_out(args: &Args, network: Network, directory: &Path) -> anyhow::Result<Self> {
+    pub fn lay_out(scene: &Scene, network: Network, directory: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let mut members = Vec::new();
-        for number in 1..=args.members {
-            let rpc = format!("{}:{}", network.host(number), Network::free_port()?);
-            members.push(Member { number, rpc, process: None });
+        for number in 1..=scene.members {
+            let address = || -> anyhow::Result<String> {
+                Ok(format!("{}:{}", network.host(number), Network::free_port()?))
+            };
+            members.push(Member { number, rpc: address()?, http: address()?, process: None });
         }
         let addresses = members.iter().map(|member| member.rpc.clone()).collect();
         let mut group = Self {
             servers: Servers::of(crate::user::of_this_process()?, addresses),
             network,
             directory: directory.to_owned(),
-            binary: std::env::current_exe().context("finding this program")?,
+            binary: match &scene.server {
+                Some(server) => std::path::absolute(server)?,
+                None => std::env::current_exe().context("finding this program")?,
+            },
             members,
             zookeeper: None,
         };
-        let coordinator = group.coordinator(args)?;
-        let all: Vec<String> = (1..=args.members).map(|number| number.to_string()).collect();
+        let coordinator = group.coordinator(scene)?;
+        let all: Vec<String> = (1..=scene.members).map(|number| number.to_string()).collect();
         for member in &group.members {
             let host = group.network.host(member.number);
             let text = format!(
-                "name_dir = '{}'\nrpc_address = '{}'\nhttp_address = '{host}:{}'\npeer_address = '{host}:{}'\n\
+                "name_dir = '{}'\nrpc_address = '{}'\nhttp_address = '{}'\npeer_address = '{host}:{}'\n\
                  member = {}\nmembers = [{}]\ncoordinator = '{coordinator}'\nsafe_mode_extension_ms = 0\n\
                  insecure_simple_auth = {}\n{}\n",
                 group.name_directory(member.number).display(),
                 member.rpc,
-                Network::free_port()?,
+                member.http,
                 Network::free_port()?,
                 member.number,
                 all.join(", "),
                 matches!(group.network, Network::Cables(_)),
-                args.set.join("\n"),
+                scene.set.join("\n"),
             );
             std::fs::write(group.settings(member.number), text)?;
         }
-        for number in 1..=args.members {
-            group.format(number)?;
-            if number == 1 && args.files > 0 {
-                group.fill(args.files)?;
+        for number in 1..=scene.members {
+            group.format(number, if number > 1 { &["--join"] } else { &[] })?;
+            if number == 1 && scene.files > 0 {
+                group.fill(scene.files)?;
             }
         }
-        for number in 1..=args.members {
+        for number in 1..=scene.members {
             group.start(number)?;
         }
         Ok(group)
     }
 
-    fn coordinator(&mut self, args: &Args) -> anyhow::Result<String> {
-        if let Some(coordinator) = &args.coordinator {
+    fn coordinator(&mut self, scene: &Scene) -> anyhow::Result<String> {
+        if let Some(coordinator) = &scene.coordinator {
             return Ok(coordinator.clone());
         }
         let (directory, port) = (self.directory.join("zookeeper"), Network::free_port()?);
-        let script = std::path::absolute(&args.zookeeper)?;
+        let script = std::path::absolute(&scene.zookeeper)?;
         let output = Command::new(&script).arg("start").arg(&directory).arg(port.to_string()).output();
         let output = output.with_context(|| format!("starting ZooKeeper with {}", script.display()))?;
         ensure!(
@@ -117,13 +123,9 @@ impl Group {
         Ok(())
     }
 
-    fn format(&self, member: u16) -> anyhow::Result<()> {
+    fn format(&self, member: u16, words: &[&str]) -> anyhow::Result<()> {
         let mut command = self.network.command(member, &self.binary);
-        command.args(["meta", "format"]);
-        if member > 1 {
-            command.arg("--join");
-        }
-        command.arg("--config").arg(self.settings(member));
+        command.args(["meta", "format"]).args(words).arg("--config").arg(self.settings(member));
         self.run(command, &format!("formatting member {member}"))
     }
 
@@ -147,6 +149,25 @@ impl Group {
 
     fn member_mut(&mut self, number: u16) -> &mut Member {
         &mut self.members[usize::from(number) - 1]
+    }
+
+    /// A killed member's disk is lost, and it is to begin anew with an empty one.
+    pub fn empty(&mut self, member: u16) -> anyhow::Result<()> {
+        std::fs::remove_dir_all(self.name_directory(member))?;
+        self.format(member, &["--join", "--replace"])
+    }
+
+    /// What a member has written to its log.
+    pub fn log(&self, member: u16) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(self.directory.join(format!("meta-{member}.log")))?)
+    }
+
+    /// A number of its page of metrics, 0 where it is not there.
+    pub async fn metric(&self, member: u16, name: &str) -> anyhow::Result<u64> {
+        let address = &self.members[usize::from(member) - 1].http;
+        let page = crate::bench::http_get(address, "/metrics").await?;
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+        Ok(line.unwrap_or_default() as u64)
     }
 
     /// SIGKILL, and the process is gone.

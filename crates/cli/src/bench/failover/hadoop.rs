@@ -1,14 +1,15 @@
 //! The load of a stock Hadoop client: the program of the fault stories, which writes its own history.
 
 use super::{
-    Args,
     history::{self, Operation},
+    scene::Scene,
 };
 use anyhow::{Context, ensure};
 use std::{
     fs::File,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 const OPTIONS: [&str; 5] = [
@@ -26,18 +27,24 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn start(args: &Args, conf: &Path, directory: &Path, root: &str) -> anyhow::Result<Self> {
+    pub fn start(
+        scene: &Scene,
+        conf: &Path,
+        directory: &Path,
+        root: &str,
+        pause: Duration,
+    ) -> anyhow::Result<Self> {
         let classes = directory.join("java");
-        compile(&args.java, &args.hadoop, &classes)?;
+        compile(&scene.java, &scene.hadoop, &classes)?;
         let (history, log) = (directory.join("client.tsv"), directory.join("client.log"));
-        let class_path = format!("{}:{}:{}/*", conf.display(), classes.display(), args.hadoop.display());
+        let class_path = format!("{}:{}:{}/*", conf.display(), classes.display(), scene.hadoop.display());
         let output = File::create(&log)?;
         let process = Command::new("java")
             .args(OPTIONS)
             .args(["-cp", &class_path, "LoadClient", "load", root])
             .arg(&history)
             // Seed, then threads of each kind, then the rest between two operations.
-            .args(["1", &args.threads.to_string(), "0", "0", "0", "0"])
+            .args(["1", &scene.threads.to_string(), "0", "0", "0", &pause.as_micros().to_string()])
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output)

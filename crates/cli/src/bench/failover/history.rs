@@ -45,6 +45,7 @@ impl Verb {
 pub struct Operation {
     pub verb: Verb,
     /// Nanoseconds of the machine's monotonic clock, the same for all processes.
+    pub began_ns: u64,
     pub ended_ns: u64,
     pub outcome: Outcome,
     /// Relative to the root of the load.
@@ -69,6 +70,7 @@ pub fn read(file: &Path) -> anyhow::Result<Vec<Operation>> {
         // A stat of a name that is gone is asked on purpose.
         operations.push(Operation {
             verb,
+            began_ns: fields[2].parse().with_context(|| format!("a time in line {}", number + 1))?,
             ended_ns: fields[3].parse().with_context(|| format!("a time in line {}", number + 1))?,
             outcome,
             path: fields[6].to_owned(),
@@ -182,7 +184,8 @@ mod tests {
 
     fn operation(verb: Verb, path: &str, ended_ms: u64, outcome: Outcome) -> Operation {
         let to = (verb == Verb::Rename).then(|| format!("{path}-moved"));
-        Operation { verb, ended_ns: ended_ms * 1_000_000, outcome, path: path.into(), to }
+        let ended_ns = ended_ms * 1_000_000;
+        Operation { verb, began_ns: ended_ns, ended_ns, outcome, path: path.into(), to }
     }
 
     #[test]
@@ -228,7 +231,8 @@ mod tests {
         )?;
         let load = read(&file)?;
         std::fs::remove_file(&file)?;
-        assert_eq!((load[0].verb, load[0].ended_ns, &load[0].outcome), (Verb::Create, 9, &Outcome::Ok));
+        assert_eq!((load[0].verb, load[0].began_ns, load[0].ended_ns), (Verb::Create, 5, 9));
+        assert_eq!(load[0].outcome, Outcome::Ok);
         assert_eq!(load[1].to.as_deref(), Some("own-1-0/m1"));
         assert_eq!(load[1].outcome, Outcome::Denied("false ".into()));
         Ok(())

@@ -27,7 +27,7 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn start(fs: &FileSystem, root: &str, workers: usize) -> Self {
+    pub fn start(fs: &FileSystem, root: &str, workers: usize, pause: Duration) -> Self {
         let (is_ending, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let worker = |number: usize| Worker {
             fs: fs.clone(),
@@ -37,6 +37,7 @@ impl Load {
             done: done.clone(),
             random: (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
             names: 0,
+            pause,
         };
         let workers =
             (0..workers).map(|number| tokio::spawn(worker(number).run(is_ending.clone()))).collect();
@@ -66,6 +67,7 @@ struct Worker {
     done: Arc<AtomicU64>,
     random: u64,
     names: u64,
+    pause: Duration,
 }
 
 impl Worker {
@@ -75,6 +77,9 @@ impl Worker {
         let first = self.name.clone();
         while !self.mkdir(first.clone()).await && !is_ending.load(Ordering::Relaxed) {}
         while !is_ending.load(Ordering::Relaxed) {
+            if !self.pause.is_zero() {
+                tokio::time::sleep(self.pause).await;
+            }
             let directory = directories[self.below(directories.len())].clone();
             let choice = self.below(100);
             if choice < 10 && directories.len() < DIRECTORIES_MAX {
@@ -160,6 +165,7 @@ impl Worker {
         to: Option<String>,
         call: impl Future<Output = client::Result<bool>>,
     ) -> bool {
+        let began_ns = crate::bench::monotonic_ns();
         let outcome = match call.await {
             Ok(true) => Outcome::Ok,
             Ok(false) => Outcome::Denied("false".into()),
@@ -171,7 +177,8 @@ impl Worker {
         let is_ok = outcome == Outcome::Ok;
         self.history.push(Operation {
             verb,
-            ended_ns: super::monotonic_ns(),
+            began_ns,
+            ended_ns: crate::bench::monotonic_ns(),
             outcome: outcome.clone(),
             path,
             to,

@@ -59,7 +59,7 @@ fn steps(gaps_ms: &[f64]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::failover::{Client, Fault, history::Verdict};
+    use crate::bench::failover::{Fault, history::Verdict, scene::Client};
 
     #[test]
     fn the_curve_ends_with_all_runs() {
@@ -74,7 +74,7 @@ mod tests {
             files: 7_000_000,
             members: 4,
             gaps_ms: vec![410.0, 520.0],
-            switches_ms: Vec::new(),
+            takeovers: Vec::new(),
             verdict: Verdict::default(),
         };
         let svg = picture(&cell)?;

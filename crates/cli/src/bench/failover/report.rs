@@ -1,7 +1,7 @@
 //! What a cell of runs came to: a table for people, a line for programs.
 
-use super::{Client, Fault};
-use crate::bench::failover::history::Verdict;
+use super::{Fault, history::Verdict, scene::Client};
+use proto::clover::admin::TakeoverProto;
 
 /// One fault, one client, one size.
 pub struct Cell {
@@ -11,8 +11,8 @@ pub struct Cell {
     pub members: u16,
     /// Milliseconds, a run each, in their order.
     pub gaps_ms: Vec<f64>,
-    /// Of the takeovers that were seen: from the confirmed change of the view to the first commit.
-    pub switches_ms: Vec<f64>,
+    /// As the new actives tell of them.
+    pub takeovers: Vec<TakeoverProto>,
     pub verdict: Verdict,
 }
 
@@ -45,6 +45,12 @@ impl Cell {
         Self::percentile(&self.gaps_ms, share)
     }
 
+    /// The median of one stage of the takeovers.
+    fn stage(&self, ms: impl Fn(&TakeoverProto) -> u64) -> f64 {
+        let all: Vec<f64> = self.takeovers.iter().map(|takeover| ms(takeover) as f64).collect();
+        Self::percentile(&all, 0.5)
+    }
+
     pub fn json(&self) -> Line {
         let tenth = |ms: f64| (ms * 10.0).round() / 10.0;
         Line {
@@ -63,9 +69,11 @@ impl Cell {
     }
 
     pub fn text(&self) -> String {
-        let switch = match self.switches_ms.is_empty() {
+        let switch = match self.takeovers.is_empty() {
             true => "-".to_owned(),
-            false => format!("{:.0}", Self::percentile(&self.switches_ms, 0.5)),
+            false => {
+                format!("{:.0}", self.stage(|takeover| takeover.sync_ms.saturating_sub(takeover.claim_ms)))
+            }
         };
         let mut text = format!(
             "fault     client  members     files  runs   p50 ms   p95 ms   p99 ms   max ms  switch p50  lost  doubled  errors\n\
@@ -84,6 +92,17 @@ impl Cell {
             self.verdict.doubled,
             self.verdict.errors,
         );
+        if !self.takeovers.is_empty() {
+            text += &format!(
+                "stages at the median, ms: noticed {:.0}, claimed {:.0}, own promise {:.0}, all promises {:.0}, first \
+                 commit {:.0}\n",
+                self.stage(|takeover| takeover.detect_ms),
+                self.stage(|takeover| takeover.claim_ms),
+                self.stage(|takeover| takeover.promise_ms.saturating_sub(takeover.claim_ms)),
+                self.stage(|takeover| takeover.fence_ms.saturating_sub(takeover.claim_ms)),
+                self.stage(|takeover| takeover.sync_ms.saturating_sub(takeover.fence_ms)),
+            );
+        }
         text += &format!("{} operations were acknowledged\n", self.verdict.acknowledged);
         for finding in &self.verdict.findings {
             text += &format!("  {finding}\n");
@@ -104,7 +123,7 @@ mod tests {
             files: 0,
             members: 4,
             gaps_ms: (1..=30).map(|run| f64::from(run) * 10.0).collect(),
-            switches_ms: Vec::new(),
+            takeovers: Vec::new(),
             verdict: Verdict::default(),
         };
         assert_eq!(
