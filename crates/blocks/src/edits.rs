@@ -126,10 +126,15 @@ impl BlockMap {
         self.evaluate(slot);
     }
 
-    /// A block is written again (append, recovery). Without `targets` the pipeline is where its replicas are.
+    /// A block is written again (append, truncate, recovery). Without `targets` the pipeline is where its replicas are.
     pub fn reopen(&mut self, block: Block, targets: &[Location]) {
         let Some(slot) = self.arena.find(block.id) else { return };
         self.note_allocated(block.id, block.generation_stamp);
+        // What was to be deleted and is not yet is needed again; what cannot be held back is as good as gone.
+        self.rescue_excess(slot);
+        for place in self.redundancy.excess.of(block.id).to_vec() {
+            self.remove_place(slot, place);
+        }
         let old = *self.arena.record(slot);
         let places = self.good_places(slot);
         let given = self.places_of(targets);
@@ -175,6 +180,13 @@ impl BlockMap {
         if let Some(slot) = self.arena.find(id) {
             self.arena.record_mut(slot).set_replication(replication);
             self.evaluate(slot);
+        }
+    }
+
+    /// The block belongs to another file now.
+    pub fn set_inode(&mut self, id: BlockId, inode: InodeId) {
+        if let Some(slot) = self.arena.find(id) {
+            self.arena.record_mut(slot).set_inode(inode);
         }
     }
 

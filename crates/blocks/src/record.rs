@@ -54,7 +54,7 @@ impl Record {
 
     pub fn new(block: Block, inode: InodeId, replication: u16, state: BlockState) -> Self {
         let mut record = Self { id: block.id.0, ..Self::FREE };
-        record.inode = to_5(inode.0.min(MAX_40));
+        record.set_inode(inode);
         record.meta = replication.min(MAX_REPLICATION);
         record.set_block(block);
         record.set_state(state);
@@ -79,6 +79,10 @@ impl Record {
 
     pub fn inode(&self) -> InodeId {
         InodeId(from_5(self.inode))
+    }
+
+    pub fn set_inode(&mut self, inode: InodeId) {
+        self.inode = to_5(inode.0.min(MAX_40));
     }
 
     pub fn block(&self) -> Block {

@@ -20,6 +20,7 @@ const RECOVERY_HEARTBEATS: u64 = 30;
 pub struct RecoveryOrder {
     pub block: BlockId,
     pub stamp: GenerationStamp,
+    pub truncation: Option<u64>,
 }
 
 impl BlockMap {
@@ -41,8 +42,9 @@ impl BlockMap {
         true
     }
 
-    /// Has the unfinished block recovered under a stamp given out for it. False if no live server has it.
-    pub fn recover(&mut self, id: BlockId, stamp: GenerationStamp) -> bool {
+    /// Has the unfinished block recovered under a stamp given out for it, with a `truncation` to that length. False
+    /// if no live server has it.
+    pub fn recover(&mut self, id: BlockId, stamp: GenerationStamp, truncation: Option<u64>) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         self.note_allocated(id, stamp);
         if self.arena.record(slot).state() == BlockState::Complete {
@@ -64,7 +66,7 @@ impl BlockMap {
         for server in self.servers.iter_mut() {
             server.recoveries.retain(|order| order.block != id);
         }
-        self.servers.get_mut(leader).recoveries.push(RecoveryOrder { block: id, stamp });
+        self.servers.get_mut(leader).recoveries.push(RecoveryOrder { block: id, stamp, truncation });
         true
     }
 
@@ -109,6 +111,7 @@ impl BlockMap {
         (unfinished && !places.is_empty()).then(|| Recovery {
             block: record.block(),
             stamp: order.stamp,
+            truncation: order.truncation,
             places: places.into_iter().map(|place| self.location_at(place)).collect(),
         })
     }

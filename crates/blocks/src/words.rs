@@ -99,6 +99,8 @@ pub struct Recovery {
     /// With the stamp that its replicas have so far.
     pub block: Block,
     pub stamp: GenerationStamp,
+    /// So many bytes of the block shall be left, whatever its servers have; `None`: they agree on a length.
+    pub truncation: Option<u64>,
     pub places: Vec<Location>,
 }
 

@@ -60,7 +60,10 @@ fn resume_recoveries(core: &Arc<Core>, last: &mut InodeId) {
     if !core.is_settled() || core.blocks.lock().in_safe_mode() {
         return;
     }
-    let files = core.tree().namespace.files_of(RECOVERY_HOLDER);
+    let mut files = core.tree().namespace.files_of(RECOVERY_HOLDER);
+    files.extend(core.tree().namespace.truncations());
+    files.sort_unstable();
+    files.dedup();
     let files: Vec<InodeId> =
         files.into_iter().filter(|inode| inode > last).take(RECOVERIES_COUNT_MAX).collect();
     *last = files.last().filter(|_| files.len() == RECOVERIES_COUNT_MAX).copied().unwrap_or(InodeId(0));

@@ -219,6 +219,8 @@ pub fn tell_blocks(
                 blocks.set_last_allocated(block.id, block.generation_stamp);
                 blocks.set_pipeline(block, targets);
             }
+            BlockChange::Reopened { block } => blocks.reopen(block, &[]),
+            BlockChange::Moved { block, inode } => blocks.set_inode(block, inode),
             BlockChange::ReplicationChanged { block, to, .. } => blocks.set_replication(block, to, now),
             BlockChange::Removed(block) => blocks.remove(&[block.id]),
         }

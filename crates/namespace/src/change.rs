@@ -199,10 +199,20 @@ impl Namespace {
             holder: self.strings.acquire(&mut self.tree.strings, holder),
             machine: self.strings.acquire(&mut self.tree.strings, machine),
             recovery: 0,
+            truncation: None,
         };
         file.content = self.tree.open_files.insert(open);
         file.set_open(true);
         file
+    }
+
+    /// Opens a closed file, to be written on.
+    pub(crate) fn open_file(&mut self, handle: u32, holder: &str, machine: &str) {
+        self.change(handle, |ns| {
+            let file = ns.tree.inode(handle).clone();
+            *ns.tree.inodes.get_mut(handle) = ns.opened(file, holder, machine);
+        });
+        self.derive_open(handle);
     }
 
     /// Enters an open file into the leases and its last block among those being written.
@@ -218,6 +228,9 @@ impl Namespace {
             None => {
                 self.leases.insert(holder.clone(), BTreeSet::from([id]));
             }
+        }
+        if open.truncation.is_some() {
+            self.truncations.insert(id);
         }
         if open.last_block != NONE {
             let stored = self.tree.blocks.stored(open.last_block);
@@ -241,6 +254,7 @@ impl Namespace {
     /// Closes a file as it is.
     pub(crate) fn close_file(&mut self, handle: u32) {
         self.forget_lease(handle);
+        self.truncations.remove(&self.tree.inode(handle).id());
         let last = self.tree.last_block(handle);
         if last != NONE {
             self.open_blocks.remove(&self.tree.blocks.stored(last).block.id);
@@ -269,6 +283,21 @@ impl Namespace {
             ns.strings.release(&mut ns.tree.strings, old);
         });
         self.derive_open(handle);
+        self.note_stamp(recovery);
+    }
+
+    /// Has the last block of an open file cut to `length` bytes by the recovery of that stamp; `None`: that is over.
+    pub(crate) fn set_truncation(&mut self, handle: u32, recovery: GenerationStamp, length: Option<u64>) {
+        self.change(handle, |ns| {
+            let open = ns.tree.inode(handle).content;
+            let slot = ns.tree.open_files.get_mut(open);
+            (slot.recovery, slot.truncation) = (recovery.0, length);
+        });
+        let id = self.tree.inode(handle).id();
+        match length {
+            Some(_) => self.truncations.insert(id),
+            None => self.truncations.remove(&id),
+        };
         self.note_stamp(recovery);
     }
 
@@ -314,6 +343,39 @@ impl Namespace {
         changes.push(BlockChange::Removed(stored.block));
     }
 
+    /// Takes the blocks behind the first `kept` away.
+    pub(crate) fn cut_blocks(&mut self, handle: u32, kept: u64, changes: &mut Vec<BlockChange>) {
+        let id = self.tree.inode(handle).id();
+        let last = self.tree.last_block(handle);
+        let tree = &mut self.tree;
+        let sum = &mut tree.sum;
+        let last = tree.blocks.cut(last, kept, |stored| {
+            *sum = sum.wrapping_sub(block_digest(id, stored));
+            changes.push(BlockChange::Removed(stored.block));
+        });
+        self.set_last_block(handle, last);
+    }
+
+    /// Hands all blocks of a closed file to another closed file, behind those that it has.
+    pub(crate) fn move_blocks(&mut self, from: u32, to: u32, changes: &mut Vec<BlockChange>) {
+        let (from_id, to_id) = (self.tree.inode(from).id(), self.tree.inode(to).id());
+        let replication = |ns: &Self, file| ns.tree.attributes_of(file).replication;
+        let (before, after) = (replication(self, from), replication(self, to));
+        let mut sum = self.tree.sum;
+        for stored in self.tree.blocks_of(from) {
+            sum = sum.wrapping_sub(block_digest(from_id, stored)).wrapping_add(block_digest(to_id, stored));
+            changes.push(BlockChange::Moved { block: stored.block.id, inode: to_id });
+            if before != after {
+                let block = stored.block.id;
+                changes.push(BlockChange::ReplicationChanged { block, from: before, to: after });
+            }
+        }
+        self.tree.sum = sum;
+        let last = self.tree.blocks.join(self.tree.last_block(to), self.tree.last_block(from));
+        self.set_last_block(from, NONE);
+        self.set_last_block(to, last);
+    }
+
     /// Replaces what is known of the last block of a file: its stamp, its length, whether that is final.
     pub(crate) fn set_last(&mut self, handle: u32, stored: Stored) {
         let id: InodeId = self.tree.inode(handle).id();
@@ -326,6 +388,8 @@ impl Namespace {
         self.note_stamp(stored.block.generation_stamp);
         if stored.committed {
             self.open_blocks.remove(&stored.block.id);
+        } else {
+            self.open_blocks.insert(stored.block.id, id);
         }
     }
 }

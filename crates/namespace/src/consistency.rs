@@ -21,6 +21,7 @@ struct Walked {
     attribute_uses: BTreeMap<u32, u32>,
     leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
     open_blocks: BTreeMap<BlockId, InodeId>,
+    truncations: BTreeSet<InodeId>,
 }
 
 impl Namespace {
@@ -53,6 +54,7 @@ impl Namespace {
         hold(walked.blocks == u64::from(tree.blocks.live()), || "a block is in no file".into())?;
         hold(walked.leases == self.leases, || "the leases are others".into())?;
         hold(walked.open_blocks == self.open_blocks, || "the blocks being written are others".into())?;
+        hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
         let combinations = walked.attribute_uses.len() as u64;
         hold(combinations == u64::from(tree.attributes.live()), || "attributes are used by nobody".into())?;
         let counted = |(handle, uses): (&u32, &u32)| tree.attributes.get(*handle).uses() == *uses;
@@ -79,6 +81,9 @@ impl Walked {
         }
         if let Some((holder, _)) = tree.writer_of(handle) {
             self.leases.entry(holder.into()).or_default().insert(inode.id());
+            if tree.open_files.get(inode.content).truncation.is_some() {
+                self.truncations.insert(inode.id());
+            }
         }
     }
 }

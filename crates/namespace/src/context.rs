@@ -37,6 +37,8 @@ pub enum Reply {
     Bool(bool),
     /// A file that was created: its status says the rest.
     Created(InodeId),
+    /// A file that was opened to be written on: its status and its last block say the rest.
+    Appended(InodeId),
     /// A new last block of a file, and the offset in the file at which it begins.
     Block {
         inode: InodeId,

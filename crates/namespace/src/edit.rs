@@ -70,6 +70,9 @@ pub enum Body {
     UpdatePipeline(ops::update_pipeline::UpdatePipelineEdit),
     StartRecovery(ops::release_lease::StartRecoveryEdit),
     FinishRecovery(ops::commit_block_synchronization::FinishRecoveryEdit),
+    Append(ops::append::AppendEdit),
+    Truncate(ops::truncate::TruncateEdit),
+    Concat(ops::concat::ConcatEdit),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +87,7 @@ pub enum DecodeError {
     Malformed { offset: usize, what: &'static str },
 }
 
-/// Kinds 18 to 63 are free for append, truncate, concat, ACLs, extended attributes, snapshots, quotas, keys
+/// Kinds 21 to 63 are free for ACLs, extended attributes, snapshots, quotas, keys
 /// and tokens.
 macro_rules! kinds {
     ($($kind:literal => $name:ident),* $(,)?) => {
@@ -124,6 +127,9 @@ kinds! {
     15 => UpdatePipeline,
     16 => StartRecovery,
     17 => FinishRecovery,
+    18 => Append,
+    19 => Truncate,
+    20 => Concat,
 }
 
 impl Edit {

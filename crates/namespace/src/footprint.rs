@@ -45,6 +45,12 @@ impl Namespace {
             Body::SetOwner(edit) => changes(edit.inode),
             Body::SetTimes(edit) => changes(edit.inode),
             Body::SetReplication(edit) => changes(edit.inode),
+            Body::Append(edit) => changes(edit.inode),
+            Body::Truncate(edit) => changes(edit.inode),
+            Body::Concat(edit) => {
+                changes(edit.target);
+                edit.sources.iter().copied().for_each(&mut changes);
+            }
             Body::Fsync(edit) => changes(edit.inode),
             Body::NewStamp(edit) => changes(edit.inode),
             Body::UpdatePipeline(edit) => changes(edit.inode),

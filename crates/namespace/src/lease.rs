@@ -42,6 +42,9 @@ pub(crate) fn check(ns: &Namespace, found: &Found<'_>, holder: &str) -> FsResult
             describe(ns, found, holder)
         )));
     }
+    if ns.truncations.contains(&inode.id()) {
+        return Err(FsError::Io(format!("{} is being truncated.", describe(ns, found, holder))));
+    }
     let Some((owner, _)) = ns.tree.writer_of(handle) else {
         return Err(FsError::LeaseExpired(format!(
             "File is not open for writing: {}",
@@ -70,4 +73,43 @@ fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
         None => format!("Holder {holder} does not have any open files."),
     };
     format!("{path} (inode {}) {lease}", found.inode)
+}
+
+/// Whether a file that shall be opened is free. `purpose` is Hadoop's name of the operation, as `APPEND_FILE`.
+///
+/// HDFS's `recoverLeaseInternal`: a file that somebody writes is refused. `RecoveryInProgress` asks the service to
+/// release its lease.
+pub(crate) fn check_free(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    file: u32,
+    path: &str,
+    purpose: &str,
+    (new_holder, new_machine): (&str, &str),
+) -> FsResult<()> {
+    let Some((holder, machine)) = ns.tree.writer_of(file) else { return Ok(()) };
+    let failed = |why: String| refusal(purpose, path, (new_holder, new_machine), &why);
+    if holder == new_holder {
+        return Err(FsError::AlreadyBeingCreated(failed(format!(
+            "{holder} is already the current lease holder."
+        ))));
+    }
+    if ctx.renewals.is_some_and(|renewals| renewals.is_soft_expired(holder, ctx.moment)) {
+        return Err(FsError::RecoveryInProgress(failed(
+            "lease recovery is in progress. Try again later.".into(),
+        )));
+    }
+    if ns.tree.open_files.get(ns.tree.inode(file).content).recovery != 0 {
+        return Err(FsError::RecoveryInProgress(failed(format!(
+            "another recovery is in progress by {holder} on {machine}"
+        ))));
+    }
+    Err(FsError::AlreadyBeingCreated(failed(format!(
+        "this file lease is currently owned by {holder} on {machine}"
+    ))))
+}
+
+/// Hadoop's `RecoverLeaseOp.getExceptionMessage`.
+pub(crate) fn refusal(purpose: &str, path: &str, (holder, machine): (&str, &str), why: &str) -> String {
+    format!("Failed to {purpose} {path} for {holder} on {machine} because {why}")
 }

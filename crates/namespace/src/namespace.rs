@@ -14,7 +14,7 @@ use crate::{
     },
     tree::Tree,
 };
-use base::{Block, BlockId, CallOrigin, InodeId, Timestamp, TxId};
+use base::{Block, BlockId, CallOrigin, GenerationStamp, InodeId, Timestamp, TxId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -32,6 +32,8 @@ pub struct Namespace {
     pub(crate) leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
     /// The files of the blocks that are being written.
     pub(crate) open_blocks: BTreeMap<BlockId, InodeId>,
+    /// The files that are being truncated inside their last block.
+    pub(crate) truncations: BTreeSet<InodeId>,
 }
 
 /// What `blocks` must be told after an edit was applied.
@@ -54,6 +56,15 @@ pub enum BlockChange {
     /// The stamp of a block being written rose (pipeline recovery or block recovery), perhaps with a length.
     Restamped {
         block: Block,
+    },
+    /// A finished block is written again or to be cut, with the stamp and the length that it has.
+    Reopened {
+        block: Block,
+    },
+    /// The block belongs to another file now.
+    Moved {
+        block: BlockId,
+        inode: InodeId,
     },
     ReplicationChanged {
         block: BlockId,
@@ -120,6 +131,7 @@ impl Namespace {
             retry: RetryIndex::new(seed),
             leases: BTreeMap::new(),
             open_blocks: BTreeMap::new(),
+            truncations: BTreeSet::new(),
         }
     }
 
@@ -141,6 +153,9 @@ impl Namespace {
             Body::SetOwner(edit) => ops::set_owner::apply(self, edit),
             Body::SetTimes(edit) => ops::set_times::apply(self, edit),
             Body::SetReplication(edit) => ops::set_replication::apply(self, edit, &mut applied.block_changes),
+            Body::Append(edit) => ops::append::apply(self, edit, &mut applied.block_changes),
+            Body::Truncate(edit) => ops::truncate::apply(self, time, edit, &mut applied.block_changes),
+            Body::Concat(edit) => ops::concat::apply(self, time, edit, &mut applied.block_changes),
             Body::Fsync(edit) => ops::fsync::apply(self, edit),
             Body::NewStamp(edit) => ops::update_block_for_pipeline::apply(self, edit),
             Body::UpdatePipeline(edit) => ops::update_pipeline::apply(self, edit, &mut applied.block_changes),
@@ -241,6 +256,20 @@ impl Namespace {
                 visit(stored.block, inode.id(), replication, stored.committed);
             }
         }
+    }
+
+    /// The files that are being truncated inside their last block, in order of their ids.
+    pub fn truncations(&self) -> impl Iterator<Item = InodeId> {
+        self.truncations.iter().copied()
+    }
+
+    /// The block that is being cut for a file, the stamp of the recovery that cuts it, and to how many bytes.
+    pub fn truncation_of(&self, inode: InodeId) -> Option<(Block, GenerationStamp, u64)> {
+        let file = self.handle(inode).filter(|file| self.tree.inode(*file).is_open())?;
+        let open = self.tree.open_files.get(self.tree.inode(file).content);
+        let length = open.truncation?;
+        let block = self.tree.blocks.stored(open.last_block).block;
+        Some((block, GenerationStamp(open.recovery), length))
     }
 
     /// The file that a block being written belongs to.

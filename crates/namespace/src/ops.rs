@@ -3,9 +3,11 @@
 
 pub mod abandon_block;
 pub mod add_block;
+pub mod append;
 pub mod cleanup;
 pub mod commit_block_synchronization;
 pub mod complete;
+pub mod concat;
 pub mod create;
 pub mod delete;
 pub mod fsync;
@@ -18,5 +20,6 @@ pub mod set_owner;
 pub mod set_permission;
 pub mod set_replication;
 pub mod set_times;
+pub mod truncate;
 pub mod update_block_for_pipeline;
 pub mod update_pipeline;

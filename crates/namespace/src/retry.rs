@@ -45,13 +45,14 @@ enum Kind {
     Created,
     /// The answer is not kept: the operation recognises its own repetition from the state of the tree.
     Replan,
+    Appended,
 }
 
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     client: [u8; 16],
     fingerprint: u64,
-    /// The inode of `Created`.
+    /// The inode of `Created` and `Appended`.
     value: u64,
     time_ms: u64,
     call: i32,
@@ -65,6 +66,7 @@ impl Record {
             Reply::Bool(false) => (Kind::False, 0),
             Reply::Bool(true) => (Kind::True, 0),
             Reply::Created(inode) => (Kind::Created, inode.0),
+            Reply::Appended(inode) => (Kind::Appended, inode.0),
             Reply::Block { .. } => (Kind::Replan, 0),
         };
         let Origin { client, call, fingerprint } = *origin;
@@ -86,6 +88,7 @@ impl Record {
             Kind::False => Some(Reply::Bool(false)),
             Kind::True => Some(Reply::Bool(true)),
             Kind::Created => Some(Reply::Created(InodeId(self.value))),
+            Kind::Appended => Some(Reply::Appended(InodeId(self.value))),
             Kind::Replan => None,
         }
     }
@@ -96,7 +99,7 @@ impl Record {
     }
 
     pub fn from_parts(origin: &Origin, time: Timestamp, kind: u8, value: u64) -> Option<Self> {
-        let kind = [Kind::Unit, Kind::False, Kind::True, Kind::Created, Kind::Replan]
+        let kind = [Kind::Unit, Kind::False, Kind::True, Kind::Created, Kind::Replan, Kind::Appended]
             .into_iter()
             .find(|known| *known as u8 == kind)?;
         let Origin { client, call, fingerprint } = *origin;

@@ -193,6 +193,10 @@ impl Tree {
             digester.bytes(self.strings.text(open.holder).as_bytes());
             digester.bytes(self.strings.text(open.machine).as_bytes());
             digester.number(open.recovery);
+            // What nothing truncates has the digest that it had before there was truncating.
+            if let Some(length) = open.truncation {
+                digester.number(length);
+            }
         }
         digester.finish()
     }

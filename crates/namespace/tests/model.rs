@@ -20,7 +20,13 @@ struct Model {
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
     Directory,
-    File { lengths: Vec<u64>, open: bool, id: InodeId },
+    /// `cut`: the length that its last block is being truncated to.
+    File {
+        lengths: Vec<u64>,
+        open: bool,
+        id: InodeId,
+        cut: Option<u64>,
+    },
 }
 
 impl Model {
@@ -131,7 +137,7 @@ impl Run {
             _ => {
                 let id = result.unwrap_or_else(|error| panic!("{path}: {error}"));
                 model.make_ancestors(&path);
-                model.nodes.insert(path, Node::File { lengths: Vec::new(), open: true, id });
+                model.nodes.insert(path, Node::File { lengths: Vec::new(), open: true, id, cut: None });
             }
         }
     }
@@ -139,7 +145,7 @@ impl Run {
     fn random_file(&mut self, wanted: bool) -> Option<String> {
         let files = self.model.nodes.iter().filter(|(_, node)| match node {
             Node::Directory => false,
-            Node::File { open, .. } => *open == wanted,
+            Node::File { open, cut, .. } => *open == wanted && cut.is_none(),
         });
         let files: Vec<&String> = files.map(|(path, _)| path).collect();
         (!files.is_empty()).then(|| files[self.dice.below(files.len() as u64) as usize].clone())
@@ -151,14 +157,18 @@ impl Run {
             return;
         };
         let (close, length) = (self.dice.below(2) == 0, 1 + self.dice.below(1_000));
-        let last = self.world.last_block(&path).map(|block| Block { length, ..block });
-        let Some(Node::File { lengths, open, id }) = self.model.nodes.get_mut(&path) else {
+        // A block that was appended to has its old length at least; a finished one has just that.
+        let last = self.world.last_file_block(&path).map(|last| match last.committed {
+            true => last.block,
+            false => Block { length: last.block.length.max(length), ..last.block },
+        });
+        let Some(Node::File { lengths, open, id, .. }) = self.model.nodes.get_mut(&path) else {
             panic!("{path} is a file");
         };
-        if last.is_some()
+        if let Some(last) = last
             && let Some(known) = lengths.last_mut()
         {
-            *known = length;
+            *known = last.length;
         }
         if close {
             self.world.complete("/anything", *id, last);
@@ -166,6 +176,120 @@ impl Run {
         } else {
             self.world.add_block("/anything", *id, last);
             lengths.push(0);
+        }
+    }
+
+    fn append(&mut self) {
+        let path = random_path(&mut self.dice);
+        let new_block = self.dice.below(3) == 0;
+        let result = self.world.append(&path, new_block);
+        let model = &mut self.model;
+        if model.is_blocked(&path) {
+            assert!(matches!(result, Err(FsError::AccessDenied(_))), "{result:?}");
+            return;
+        }
+        match model.nodes.get_mut(&path) {
+            None => assert!(matches!(result, Err(FsError::NotFound(_))), "{result:?}"),
+            Some(Node::Directory) => assert!(matches!(result, Err(FsError::AlreadyExists(_))), "{result:?}"),
+            Some(Node::File { open: true, .. }) => {
+                assert!(matches!(result, Err(FsError::AlreadyBeingCreated(_))), "{result:?}");
+            }
+            Some(Node::File { open, id, .. }) => {
+                assert_eq!(result, Ok(*id));
+                *open = true;
+            }
+        }
+    }
+
+    fn truncate(&mut self) {
+        let path = random_path(&mut self.dice);
+        let wanted = self.dice.below(2_500);
+        let result = self.world.truncate(&path, wanted as i64);
+        let model = &mut self.model;
+        if model.is_blocked(&path) {
+            assert!(matches!(result, Err(FsError::AccessDenied(_))), "{result:?}");
+            return;
+        }
+        match model.nodes.get_mut(&path) {
+            None | Some(Node::Directory) => {
+                assert!(matches!(result, Err(FsError::NotFound(_))), "{result:?}");
+            }
+            Some(Node::File { open: true, cut, lengths, .. }) => {
+                let before: u64 = lengths.iter().rev().skip(1).sum();
+                match cut {
+                    Some(cut) if before + *cut == wanted => assert_eq!(result, Ok(false)),
+                    _ => assert!(matches!(result, Err(FsError::AlreadyBeingCreated(_))), "{result:?}"),
+                }
+            }
+            Some(Node::File { lengths, open, cut, .. }) => {
+                let length: u64 = lengths.iter().sum();
+                if wanted > length {
+                    assert!(matches!(result, Err(FsError::InvalidArgument(_))), "{result:?}");
+                    return;
+                }
+                // The obvious way: take blocks off the end until what is left is not too long, or the last is cut.
+                let mut over = length - wanted;
+                while lengths.last().is_some_and(|last| over > 0 && *last <= over) {
+                    over -= lengths.pop().unwrap_or(0);
+                }
+                assert_eq!(result, Ok(over == 0));
+                if over > 0 {
+                    *cut = lengths.last().map(|last| last - over);
+                    *open = true;
+                }
+            }
+        }
+    }
+
+    /// The data servers have cut a block.
+    fn finish_truncation(&mut self) {
+        let cutting = self.model.nodes.iter_mut().find_map(|(_, node)| match node {
+            Node::File { lengths, open, cut, id } if cut.is_some() => Some((lengths, open, cut, *id)),
+            _ => None,
+        });
+        let Some((lengths, open, cut, id)) = cutting else { return };
+        let Some(length) = cut.take() else { return };
+        self.world.finish_truncation(id, length);
+        *open = false;
+        if let Some(last) = lengths.last_mut() {
+            *last = length;
+        }
+    }
+
+    fn concat(&mut self) {
+        let target = random_path(&mut self.dice);
+        let count = 1 + self.dice.below(3);
+        let sources: Vec<String> = (0..count)
+            .map(|_| {
+                format!(
+                    "{}/{}",
+                    parent(&target).trim_end_matches('/'),
+                    ["a", "b", "c"][self.dice.below(3) as usize]
+                )
+            })
+            .collect();
+        let result = self.world.concat(&target, &sources);
+        let model = &mut self.model;
+        let closed = |path: &str| match model.nodes.get(path) {
+            Some(Node::File { lengths, open: false, .. }) => Some(lengths.clone()),
+            _ => None,
+        };
+        let distinct: std::collections::BTreeSet<&String> = sources.iter().collect();
+        let parts: Option<Vec<Vec<u64>>> =
+            sources.iter().map(|source| closed(source).filter(|lengths| !lengths.is_empty())).collect();
+        let possible = closed(&target).is_some()
+            && parts.is_some()
+            && !sources.contains(&target)
+            && distinct.len() == sources.len();
+        assert_eq!(result.is_ok(), possible, "{target} and {sources:?}: {result:?}");
+        if !possible {
+            return;
+        }
+        for source in &sources {
+            model.nodes.remove(source);
+        }
+        if let Some(Node::File { lengths, .. }) = model.nodes.get_mut(&target) {
+            lengths.extend(parts.into_iter().flatten().flatten());
         }
     }
 
@@ -258,7 +382,7 @@ impl Run {
                     assert_eq!(status.kind, FileKind::Directory);
                     assert_eq!(status.children_count as usize, model.children(path).len());
                 }
-                Node::File { lengths, open, id } => {
+                Node::File { lengths, open, id, .. } => {
                     assert_eq!((status.id, status.under_construction), (*id, *open));
                     let blocks = get_block_locations::by_id(ns, *id).unwrap_or_else(|| panic!("{path}"));
                     assert!(blocks.blocks.iter().map(|block| block.block.length).eq(lengths.iter().copied()));
@@ -306,13 +430,17 @@ fn random_operations_agree_with_an_obvious_model() {
         let mut run = Run { world: World::new(seed), model: Model::default(), dice: Dice(seed) };
         run.world.limits.content_summary_step = 3;
         for step in 0..400 {
-            match run.dice.below(12) {
+            match run.dice.below(16) {
                 0 | 1 => run.mkdirs(),
                 2..=4 => run.create(),
                 5..=7 => run.write(),
                 8 => run.delete(),
                 9 => run.rename(),
                 10 => run.rename2(),
+                11 => run.append(),
+                12 => run.truncate(),
+                13 => run.finish_truncation(),
+                14 => run.concat(),
                 _ => run.attributes(),
             }
             if step % 40 == 0 {

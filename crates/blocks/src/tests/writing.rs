@@ -98,7 +98,7 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
     allocate(&mut cluster, 1);
     let mut leaders = Vec::new();
     for stamp in 2001..2005 {
-        assert!(cluster.map.recover(BlockId(1), GenerationStamp(stamp)));
+        assert!(cluster.map.recover(BlockId(1), GenerationStamp(stamp), None));
         let commands = cluster.pass(100, &[1, 2, 3]);
         let [(leader, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
         assert_eq!((recoveries[0].block, recoveries[0].stamp), (block(1, 0), GenerationStamp(stamp)));
@@ -115,8 +115,8 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
     cluster.check();
     let facts = cluster.map.facts(BlockId(1)).unwrap();
     assert_eq!((facts.state, facts.live), (BlockState::Complete, 1));
-    assert!(!cluster.map.recover(BlockId(1), GenerationStamp(2006)));
-    assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006)));
+    assert!(!cluster.map.recover(BlockId(1), GenerationStamp(2006), None));
+    assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006), None));
 }
 
 #[test]
@@ -126,18 +126,18 @@ fn a_recovery_under_way_is_not_begun_again() {
     let begin = |cluster: &mut Cluster| cluster.map.begin_recovery(BlockId(1), cluster.now);
     assert!(begin(&mut cluster));
     assert!(!begin(&mut cluster));
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001)));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), None));
     // Nobody fetched the order: it is given anew soon.
     cluster.now = cluster.now.plus_ms(500);
     assert!(begin(&mut cluster));
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2002)));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2002), None));
     let [(leader, Command::Recover(_))] = cluster.pass(100, &[1, 2, 3])[..] else { panic!("not ordered") };
     // It was fetched, and has its time.
     cluster.pass(2_000, &[1, 2, 3]);
     assert!(!begin(&mut cluster));
     cluster.speak(leader, |map, id, _| map.give_up_server(id)).unwrap();
     assert!(begin(&mut cluster), "its leader is lost");
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003)));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003), None));
 
     // What the others have agreed on is known before they report it.
     let agreed = Block { generation_stamp: GenerationStamp(2003), ..block(1, 9) };
@@ -179,6 +179,63 @@ fn an_appended_block_is_written_where_it_is() {
     cluster.map.commit(newer, cluster.now);
     cluster.check();
     assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
+}
+
+#[test]
+fn an_appended_block_keeps_the_replicas_that_were_to_go() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    assert_eq!(cluster.map.stats().pending_deletions, 2);
+    cluster.map.reopen(block(1, 50), &[]);
+    cluster.check();
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    assert!(deletions(&cluster.pass(100, &[1, 2, 3])).is_empty());
+}
+
+#[test]
+fn an_appended_block_does_without_the_replicas_that_are_being_deleted() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    assert_eq!(deletions(&cluster.pass(100, &[1, 2, 3])).len(), 2);
+    cluster.map.reopen(block(1, 50), &[]);
+    cluster.check();
+    let located = cluster.map.locations(BlockId(1), Reader { host: None }, 0, cluster.now).unwrap();
+    assert_eq!(located.locations.len(), 1, "those who were told to delete theirs are no place to write on");
+}
+
+#[test]
+fn a_block_that_is_cut_has_its_new_length_with_its_new_stamp() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.reopen(block(1, 50), &[]);
+    assert!(cluster.map.begin_recovery(BlockId(1), cluster.now));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), Some(7)));
+    let commands = cluster.pass(100, &[1, 2, 3]);
+    let [(_, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((recoveries[0].block, recoveries[0].truncation), (block(1, 50), Some(7)));
+    assert_eq!(recoveries[0].places.len(), 3);
+    let cut = Block { generation_stamp: GenerationStamp(2001), ..block(1, 7) };
+    let places: Vec<Location> = [1, 2].map(|server| cluster.place(server)).into();
+    cluster.map.set_pipeline(cut, &places);
+    cluster.map.commit(cut, cluster.now);
+    cluster.map.complete(BlockId(1), cluster.now);
+    cluster.map.recovered(cut, &places, cluster.now);
+    cluster.check();
+    assert_eq!(cluster.holders(1), [1, 2]);
+    // The third was away meanwhile: what it has is of yesterday.
+    assert_eq!(cluster.report(3, &[finalized(block(1, 50))]).corrupt, 1);
+}
+
+#[test]
+fn a_block_moves_to_another_file() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.set_inode(BlockId(1), InodeId(17_000));
+    cluster.map.set_inode(BlockId(99), InodeId(17_000));
+    assert_eq!(cluster.map.inode_of(BlockId(1)), Some(InodeId(17_000)));
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
 }
 
 #[test]

@@ -43,7 +43,9 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     core.renewals.lock().renew(&request.client_name, core.moment());
     calls::turn(core, call, reply, move |turn, call| {
         let mut answer = try_create(turn, call, &request, &machine);
-        if matches!(answer, Err(FsError::RecoveryInProgress(_))) && take_over(turn, &request) {
+        if matches!(answer, Err(FsError::RecoveryInProgress(_)))
+            && take_over(turn, &request.src, &request.client_name)
+        {
             // The file is closed now: it is in the way as any other. Nobody has been told anything yet.
             turn.core().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
@@ -80,10 +82,10 @@ fn try_create(
 
 /// The writer of the file that is in the way has been silent for too long: the file is taken from it. True
 /// if it could be closed at once.
-fn take_over(turn: &mut Turn<'_>, request: &p::CreateRequestProto) -> bool {
-    // Who may create a file here may have this done, whatever the file's own permission.
+pub fn take_over(turn: &mut Turn<'_>, path: &str, holder: &str) -> bool {
+    // Who may create a file here, or write on this one, may have this done, whatever the file's own permission.
     let plan = turn.plan_own(|namespace, context, facts| {
-        let request = ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
+        let request = ops::recover_lease::Request { path, holder };
         ops::recover_lease::plan(namespace, context, &request, facts)
     });
     plan.is_ok_and(|plan| release(turn, plan))

@@ -4,16 +4,19 @@
 //! belong below; here is only the meeting of the wire with the machines.
 
 mod answers;
+mod append;
 mod attributes;
 mod blocks;
 mod calls;
 mod completes;
+mod concat;
 mod files;
 mod leading;
 mod reads;
 mod refusals;
 mod service;
 pub mod status;
+mod truncate;
 
 pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
@@ -75,9 +78,9 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "renewLease" => files::renew_lease(core, call, reply),
 
         // Writing on.
-        "append" => later(&call, reply),
-        "truncate" => later(&call, reply),
-        "concat" => later(&call, reply),
+        "append" => append::append(core, call, reply),
+        "truncate" => truncate::truncate(core, call, reply),
+        "concat" => concat::concat(core, call, reply),
 
         // Access lists.
         "checkAccess" => reads::check_access(core, call, reply),

@@ -12,7 +12,7 @@ mod recovery;
 mod reports;
 pub mod wire;
 
-pub use recovery::release;
+pub use recovery::{release, truncate};
 
 use crate::core::Core;
 use ::blocks::{BlockMap, Events, ServerError};

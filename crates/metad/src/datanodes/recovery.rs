@@ -8,10 +8,10 @@
 
 use super::wire;
 use crate::{client_protocol, core::Core, turn::Turn};
-use base::{Block, BlockId, FsError, GenerationStamp};
+use base::{Block, BlockId, FsError, GenerationStamp, InodeId};
 use blocks::{BlockState, Location};
 use namespace::{
-    Edit, Planned,
+    Planned,
     ops::{self, release_lease::Plan},
 };
 use proto::hdfs::datanode as d;
@@ -27,8 +27,11 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
             turn.apply(&edit);
             true
         }
-        Plan::Recover { edit, block, stamp } => {
-            start_recovery(turn, &edit, block, stamp);
+        Plan::Recover { edit, block, stamp, truncation } => {
+            if is_begun(turn, block) {
+                turn.apply(&edit);
+                order(turn, block, stamp, truncation);
+            }
             false
         }
         Plan::Waiting(block) => {
@@ -38,17 +41,28 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
     }
 }
 
-/// Applies the edit that begins a recovery, and orders it when the edit has committed: a stamp that a data
-/// server has seen must not be given out again. A recovery that is under way is left alone.
-fn start_recovery(turn: &mut Turn<'_>, edit: &Edit, block: Block, stamp: GenerationStamp) {
-    let core = turn.core().clone();
-    if !core.blocks.lock().begin_recovery(block.id, turn.moment) {
-        return;
+/// Has the data servers cut the last block of a file that a client truncates. If none of them is there now the
+/// recovery is begun again with the others.
+pub fn truncate(turn: &mut Turn<'_>, inode: InodeId) {
+    if let Some((block, stamp, length)) = turn.namespace().truncation_of(inode)
+        && is_begun(turn, block)
+    {
+        order(turn, block, stamp, Some(length));
     }
-    turn.apply(edit);
-    tracing::info!(%block, %stamp, "block recovery begins");
+}
+
+/// Counts a recovery as begun, unless one is under way: that is left alone.
+fn is_begun(turn: &Turn<'_>, block: Block) -> bool {
+    turn.core().blocks.lock().begin_recovery(block.id, turn.moment)
+}
+
+/// Orders a recovery when the edit that begins it has committed: a stamp that a data server has seen must not be
+/// given out again.
+fn order(turn: &mut Turn<'_>, block: Block, stamp: GenerationStamp, truncation: Option<u64>) {
+    let core = turn.core().clone();
+    tracing::info!(%block, %stamp, ?truncation, "block recovery begins");
     turn.after_commit(move |committed| {
-        if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp) {
+        if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp, truncation) {
             tracing::warn!(%block, "no live server has the block: its recovery waits for one");
         }
     });

@@ -25,6 +25,7 @@ impl Namespace {
         let mut image = Image {
             source: Source { source, left: size, buffer: vec![0; 256 * 1024], at: 0, end: 0 },
             section: Section::Counters,
+            version: 0,
             ns: Namespace::empty(seed),
             texts: Vec::new(),
             attributes: Vec::new(),
@@ -79,6 +80,7 @@ impl Source<'_> {
 struct Image<'a> {
     source: Source<'a>,
     section: Section,
+    version: u8,
     ns: Namespace,
     /// Handles by the numbers that the image gives.
     texts: Vec<Arc<str>>,
@@ -153,9 +155,9 @@ impl Image<'_> {
         if &self.array::<7>()? != MAGIC {
             return Err(self.malformed("this is no namespace image"));
         }
-        let version = self.byte()?;
-        if !(1..=VERSION).contains(&version) {
-            return Err(self.malformed(format!("version {version} is not known; {VERSION} is")));
+        self.version = self.byte()?;
+        if !(1..=VERSION).contains(&self.version) {
+            return Err(self.malformed(format!("version {} is not known; {VERSION} is", self.version)));
         }
         self.counters()?;
         self.section(Section::Tree)?;
@@ -350,12 +352,22 @@ impl Image<'_> {
     fn open_file(&mut self, last_block: u32) -> Result<u32> {
         let (holder, machine) = (self.text()?, self.text()?);
         let recovery = self.below(STAMP_LIMIT, "generation stamp")?;
+        let mut truncation = None;
+        if self.version >= 2 {
+            let length = self.below(LENGTH_LIMIT, "length of a block")?;
+            truncation = (length > 0).then_some(length);
+        }
+        let is_last_open = last_block != NONE && !self.ns.tree.blocks.stored(last_block).committed;
+        if truncation.is_some() && !(is_last_open && recovery > 0) {
+            return Err(self.malformed("a file is being truncated that has no block to cut"));
+        }
         let strings: &mut Strings = &mut self.ns.tree.strings;
         let open = OpenFile {
             last_block,
             holder: self.ns.strings.acquire(strings, &holder),
             machine: self.ns.strings.acquire(strings, &machine),
             recovery,
+            truncation,
         };
         Ok(self.ns.tree.open_files.insert(open))
     }

@@ -176,6 +176,7 @@ impl Image<'_> {
             self.text(open.holder);
             self.text(open.machine);
             self.out().number(open.recovery);
+            self.out().number(open.truncation.unwrap_or(0));
         }
     }
 

@@ -56,6 +56,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     if req.length >= LENGTH_LIMIT {
         return Err(FsError::Io(format!("Block {} cannot have {} bytes", req.block, req.length)));
     }
+    if let Some((_, _, wanted)) = ns.truncation_of(inode.id()).filter(|(_, _, wanted)| req.length > *wanted) {
+        return Err(FsError::Io(format!(
+            "Block {} is truncated to {wanted} bytes and cannot have {}",
+            req.block, req.length
+        )));
+    }
     let block = Block { id: req.block, generation_stamp: req.stamp, length: req.length };
     let edit = FinishRecoveryEdit {
         inode: inode.id(),
@@ -82,6 +88,9 @@ pub(crate) fn apply(
                 ns.set_last(file, Stored { block, committed: false });
             }
         }
+    }
+    if !edit.close && ns.truncations.contains(&edit.inode) {
+        ns.set_truncation(file, GenerationStamp(0), None);
     }
     if edit.close {
         ns.close_file(file);

@@ -8,7 +8,7 @@ use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{Access, MODE_MASK, WRITE},
     edit::{Body, codec::record_fields},
-    entry_limits,
+    entry_limits, lease,
     ops::mkdirs::{self, NewDirectory},
     path::Path,
     resolve::{Purpose, Resolved, resolve},
@@ -67,9 +67,6 @@ record_fields! { CreateEdit {
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "create", ctx.limits)?;
-    if req.flags & flag::APPEND != 0 {
-        return Err(FsError::Unsupported("Append is not supported yet: create a new file instead.".into()));
-    }
     for (what, text) in [
         ("name of the user", &*ctx.caller.user),
         ("name of the client", req.holder),
@@ -176,30 +173,12 @@ pub(crate) fn check_replication(
     Err(FsError::Io(format!("Requested replication factor of {asked} {problem} for {path}{machine}")))
 }
 
-/// HDFS's `recoverLeaseInternal`. `RecoveryInProgress` asks the service to release the lease of the file.
+/// Of a file that is there and not to be replaced. `RecoveryInProgress` asks the service to release its lease.
 fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, target: u32, path: &str) -> FsError {
-    let Some((holder, machine)) = ns.tree.writer_of(target) else {
-        return FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine));
-    };
-    let failed = |why: String| {
-        format!("Failed to CREATE_FILE {path} for {} on {} because {why}", req.holder, req.client_machine)
-    };
-    if holder == req.holder {
-        return FsError::AlreadyBeingCreated(failed(format!(
-            "{holder} is already the current lease holder."
-        )));
+    match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (req.holder, req.client_machine)) {
+        Err(error) => error,
+        Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine)),
     }
-    if ctx.renewals.is_some_and(|renewals| renewals.is_soft_expired(holder, ctx.moment)) {
-        return FsError::RecoveryInProgress(failed("lease recovery is in progress. Try again later.".into()));
-    }
-    if ns.tree.open_files.get(ns.tree.inode(target).content).recovery != 0 {
-        return FsError::RecoveryInProgress(failed(format!(
-            "another recovery is in progress by {holder} on {machine}"
-        )));
-    }
-    FsError::AlreadyBeingCreated(failed(format!(
-        "this file lease is currently owned by {holder} on {machine}"
-    )))
 }
 
 pub(crate) fn apply(

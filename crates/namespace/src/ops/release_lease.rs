@@ -22,8 +22,9 @@ pub enum Plan {
     Closed,
     /// Apply it: the file is closed then.
     Close(Edit),
-    /// Apply it, then have the data servers of `block` recover it under the new stamp.
-    Recover { edit: Edit, block: Block, stamp: GenerationStamp },
+    /// Apply it, then have the data servers of `block` recover it under the new stamp; to `truncation` bytes, if
+    /// the file is being truncated.
+    Recover { edit: Edit, block: Block, stamp: GenerationStamp, truncation: Option<u64> },
     /// Replicas of this block have still to be reported.
     Waiting(Block),
 }
@@ -60,17 +61,22 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     if stored.committed {
         return if facts.is_complete(&block) { close(None, false) } else { Plan::Waiting(block) };
     }
-    if block.length == 0 && !facts.is_located(&block) {
+    let truncation = ns.truncation_of(inode).map(|(_, _, length)| length);
+    if truncation.is_none() && block.length == 0 && !facts.is_located(&block) {
         return close(None, true);
     }
     let finished = facts.recovered_length(&block).filter(|length| *length < LENGTH_LIMIT);
-    if let Some(length) = finished.filter(|length| *length >= block.length) {
+    // What is to be shorter is not finished, whatever the data servers have.
+    if truncation.is_none()
+        && let Some(length) = finished.filter(|length| *length >= block.length)
+    {
         return close(Some(Block { length, ..block }), false);
     }
     match next_stamp(ns) {
         Ok(stamp) => {
             let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
-            Plan::Recover { edit: Edit::of_service(ns, ctx, Body::StartRecovery(edit)), block, stamp }
+            let edit = Edit::of_service(ns, ctx, Body::StartRecovery(edit));
+            Plan::Recover { edit, block, stamp, truncation }
         }
         Err(_) => Plan::Waiting(block),
     }

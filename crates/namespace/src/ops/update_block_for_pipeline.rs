@@ -52,6 +52,9 @@ pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32
     let missing = || FsError::Io(format!("{block} does not exist or is not under construction."));
     let inode = ns.open_blocks.get(&block.id).ok_or_else(missing)?;
     let file = ns.handle(*inode).ok_or_else(missing)?;
+    if ns.truncations.contains(inode) {
+        return Err(missing());
+    }
     let last = ns.tree.last_block(file);
     if last == NONE || !ns.tree.is_attached(file) {
         return Err(FsError::Io(format!(

@@ -122,6 +122,46 @@ impl Blocks {
         before
     }
 
+    /// Takes the blocks behind the first `kept` away, and shows each; answers the new last.
+    pub fn cut(&mut self, last: u32, kept: u64, mut gone: impl FnMut(Stored)) -> u32 {
+        if last == NONE {
+            return NONE;
+        }
+        let first = self.get(last).next;
+        let (mut at, mut new_last) = (first, NONE);
+        for _ in 0..kept {
+            new_last = at;
+            if at == last {
+                return last;
+            }
+            at = self.get(at).next;
+        }
+        loop {
+            let next = self.get(at).next;
+            gone(self.stored(at));
+            self.remove(at);
+            if at == last {
+                break;
+            }
+            at = next;
+        }
+        if new_last != NONE {
+            self.get_mut(new_last).next = first;
+        }
+        new_last
+    }
+
+    /// Puts the blocks of one file behind those of another; answers the last of all.
+    pub fn join(&mut self, last: u32, behind: u32) -> u32 {
+        if last == NONE || behind == NONE {
+            return if last == NONE { behind } else { last };
+        }
+        let (first, joint) = (self.get(last).next, self.get(behind).next);
+        self.get_mut(last).next = joint;
+        self.get_mut(behind).next = first;
+        behind
+    }
+
     pub fn remove_all(&mut self, last: u32) {
         if last == NONE {
             return;
@@ -188,5 +228,39 @@ mod tests {
             assert!(blocks.iterate(last).eq((0..n).map(stored)));
         }
         assert_eq!((last, blocks.live()), (NONE, 0));
+    }
+
+    fn numbered(blocks: &mut Blocks, ids: std::ops::Range<u64>) -> u32 {
+        ids.fold(NONE, |last, id| {
+            let block = Block { id: BlockId(id), ..Block::default() };
+            blocks.append(last, Stored { block, committed: true })
+        })
+    }
+
+    fn ids(blocks: &Blocks, last: u32) -> Vec<u64> {
+        blocks.iterate(last).map(|stored| stored.block.id.0).collect()
+    }
+
+    #[test]
+    fn a_ring_is_cut_anywhere() {
+        for kept in 0..6 {
+            let mut blocks = Blocks::new();
+            let last = numbered(&mut blocks, 0..4);
+            let mut gone = Vec::new();
+            let last = blocks.cut(last, kept, |stored| gone.push(stored.block.id.0));
+            assert_eq!(ids(&blocks, last), (0..kept.min(4)).collect::<Vec<_>>());
+            assert_eq!(gone, (kept.min(4)..4).collect::<Vec<_>>());
+            assert_eq!(u64::from(blocks.live()), kept.min(4));
+            assert_eq!(blocks.cut(NONE, kept, |_| unreachable!()), NONE);
+        }
+    }
+
+    #[test]
+    fn two_rings_become_one() {
+        let mut blocks = Blocks::new();
+        let (one, two) = (numbered(&mut blocks, 0..3), numbered(&mut blocks, 3..5));
+        let all = blocks.join(one, two);
+        assert_eq!(ids(&blocks, all), [0, 1, 2, 3, 4]);
+        assert_eq!((blocks.join(all, NONE), blocks.join(NONE, all)), (all, all));
     }
 }

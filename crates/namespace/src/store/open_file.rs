@@ -11,11 +11,14 @@ pub(crate) struct OpenFile {
     pub machine: u32,
     /// The generation stamp that a running block recovery was given; 0: none runs.
     pub recovery: u64,
+    /// The file is being truncated inside its last block, and that recovery is to leave so many bytes of it. The
+    /// block has the length that it had until the recovery has come to its end.
+    pub truncation: Option<u64>,
 }
 
 impl Default for OpenFile {
     fn default() -> Self {
-        Self { last_block: NONE, holder: NONE, machine: NONE, recovery: 0 }
+        Self { last_block: NONE, holder: NONE, machine: NONE, recovery: 0, truncation: None }
     }
 }
 

@@ -8,8 +8,8 @@ use base::{
     TxId,
 };
 use namespace::{
-    Applied, BlockFacts, Context, Edit, Limits, Namespace, Planned, Renewals, Reply, Snapshot, ops,
-    reads::get_file_info,
+    Applied, BlockFacts, Context, Edit, FileBlock, Limits, Namespace, Planned, Renewals, Reply, Snapshot,
+    ops, reads::get_file_info,
 };
 
 pub const HOLDER: &str = "DFSClient_test_1";
@@ -219,6 +219,41 @@ impl World {
         }
     }
 
+    pub fn append(&mut self, path: &str, new_block: bool) -> FsResult<InodeId> {
+        let holder = self.holder.clone();
+        let request = ops::append::Request { path, holder: &holder, client_machine: "127.0.0.1", new_block };
+        match self.run(|ns, ctx| ops::append::plan(ns, ctx, &request, &AllFinished))? {
+            Reply::Appended(inode) => Ok(inode),
+            other => panic!("append answers {other:?}"),
+        }
+    }
+
+    pub fn truncate(&mut self, path: &str, length: i64) -> FsResult<bool> {
+        let holder = self.holder.clone();
+        let request = ops::truncate::Request { path, length, holder: &holder, client_machine: "127.0.0.1" };
+        self.answer(|ns, ctx| ops::truncate::plan(ns, ctx, &request))
+    }
+
+    /// The data servers have cut the last block of a file.
+    pub fn finish_truncation(&mut self, inode: InodeId, length: u64) {
+        let (block, stamp, wanted) = self.ns.truncation_of(inode).expect("the file is being truncated");
+        assert_eq!(wanted, length);
+        let request = ops::commit_block_synchronization::Request {
+            block: block.id,
+            stamp,
+            length,
+            close_file: true,
+            delete_block: false,
+        };
+        let done = self.run(|ns, ctx| ops::commit_block_synchronization::plan(ns, ctx, &request));
+        assert_eq!(done, Ok(Reply::Unit));
+    }
+
+    pub fn concat(&mut self, target: &str, sources: &[String]) -> FsResult<Reply> {
+        let request = ops::concat::Request { target, sources };
+        self.run(|ns, ctx| ops::concat::plan(ns, ctx, &request))
+    }
+
     pub fn delete(&mut self, path: &str, recursive: bool) -> FsResult<bool> {
         let request = ops::delete::Request { path, recursive };
         self.answer(|ns, ctx| ops::delete::plan(ns, ctx, &request))
@@ -255,9 +290,12 @@ impl World {
     }
 
     pub fn last_block(&self, path: &str) -> Option<Block> {
+        self.last_file_block(path).map(|last| last.block)
+    }
+
+    pub fn last_file_block(&self, path: &str) -> Option<FileBlock> {
         let status = get_file_info::get(&self.ns, &self.context(None), path).ok().flatten()?;
-        let blocks = namespace::reads::get_block_locations::by_id(&self.ns, status.id)?;
-        blocks.last.map(|last| last.block)
+        namespace::reads::get_block_locations::by_id(&self.ns, status.id)?.last
     }
 
     pub fn block(id: u64) -> Block {

@@ -1,0 +1,86 @@
+//! `append`: opens a finished file to be written on.
+
+use super::{
+    calls::{self, decode},
+    files, reads, status,
+};
+use crate::{core::Core, datanodes::wire, turn::Turn};
+use ::blocks::Reader;
+use base::{FsError, FsResult, InodeId};
+use namespace::{Reply, ops};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+/// What Hadoop sends where it does not say at which offset a block begins: -1.
+const OFFSET_UNKNOWN: u64 = u64::MAX;
+
+pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AppendRequestProto>(&call, reply) else { return };
+    let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
+    core.renewals.lock().renew(&request.client_name, core.moment());
+    calls::turn(core, call, reply, move |turn, call| {
+        let mut essentials = try_append(turn, call, &request, &machine);
+        if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
+            && files::take_over(turn, &request.src, &request.client_name)
+        {
+            // The file is closed now: it can be written on as any other. Nobody has been told anything yet.
+            turn.core().refusals.lock().forget(&call.origin);
+            essentials = try_append(turn, call, &request, &machine);
+        }
+        match essentials? {
+            Reply::Appended(inode) => Ok(answer(turn, call, &request, inode)),
+            _ => Err(FsError::Io("The call was answered before, but not with a file.".into())),
+        }
+    });
+}
+
+fn try_append(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &p::AppendRequestProto,
+    machine: &str,
+) -> FsResult<Reply> {
+    let what = || format!("Cannot append to file{}", request.src);
+    calls::run(turn, call, what, |namespace, context, facts| {
+        let request = ops::append::Request {
+            path: &request.src,
+            holder: &request.client_name,
+            client_machine: machine,
+            new_block: wants_new_block(request),
+        };
+        ops::append::plan(namespace, context, &request, facts)
+    })
+}
+
+fn wants_new_block(request: &p::AppendRequestProto) -> bool {
+    request.flag.unwrap_or(0) & ops::create::flag::NEW_BLOCK != 0
+}
+
+/// The file, and the block that is written on with its places. A block that stays as it is comes without places if
+/// the client wants another one, and not at all if it is full.
+fn answer(
+    turn: &Turn<'_>,
+    call: &Call,
+    request: &p::AppendRequestProto,
+    inode: InodeId,
+) -> p::AppendResponseProto {
+    let (core, namespace) = (turn.core(), turn.namespace());
+    let pool = &core.cluster.block_pool;
+    let fs = namespace::reads::get_file_info::by_id(namespace, inode);
+    let last = namespace::reads::get_block_locations::by_id(namespace, inode).and_then(|blocks| blocks.last);
+    let block = match last {
+        Some(last) if wants_new_block(request) => {
+            Some(wire::located_at(pool, last.block, OFFSET_UNKNOWN, &[]))
+        }
+        Some(last) if !last.committed => {
+            let host = reads::host(call);
+            let chance = core.env.random.next_u64();
+            let reader = Reader { host: Some(&host) };
+            let located = core.blocks.lock().locations(last.block.id, reader, chance, turn.moment);
+            Some(wire::located_block(pool, last.block, last.offset, located.as_ref()))
+        }
+        _ => None,
+    };
+    p::AppendResponseProto { block, stat: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) }
+}

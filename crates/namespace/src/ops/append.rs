@@ -1,0 +1,115 @@
+//! Opens a finished file to be written on.
+//!
+//! A last block that has room is written on: it is no longer finished from here on, and its writer asks for a new
+//! generation stamp before it sends anything. A full one, or one that the client wants to leave as it is, stays
+//! finished, and the client asks for another block.
+
+use crate::{
+    BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    edit::{Body, codec::record_fields},
+    entry_limits, lease,
+    resolve::{Purpose, resolve},
+    store::{NONE, block_list::Stored},
+};
+use base::{FsError, FsResult, InodeId};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    /// The client's name for itself: the holder of the lease.
+    pub holder: &'a str,
+    pub client_machine: &'a str,
+    /// Leave the last block as it is, whether or not it has room. Hadoop: `CreateFlag.NEW_BLOCK`.
+    pub new_block: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppendEdit {
+    pub inode: InodeId,
+    pub holder: Box<str>,
+    pub machine: Box<str>,
+    /// The last block is written on.
+    pub reopens_block: bool,
+}
+
+record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
+
+/// Hadoop's storage policy LAZY_PERSIST, whose files are written once.
+const LAZY_PERSIST_ID: u8 = 15;
+
+/// The answer is [`Reply::Appended`]. `RecoveryInProgress` asks the service to release the lease of the file.
+///
+/// # Errors
+/// Those of HDFS's `FSDirAppendOp`, in its order.
+pub fn plan(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request<'_>,
+    facts: &dyn BlockFacts,
+) -> FsResult<Planned> {
+    entry_limits::check_text("name of the client", req.holder)?;
+    entry_limits::check_text("name of the client's machine", req.client_machine)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let path = resolved.path.as_str();
+    if resolved.target.is_some_and(|target| ns.tree.inode(target).is_directory()) {
+        return Err(FsError::AlreadyExists(format!(
+            "Cannot append to directory {path}; already exists as a directory."
+        )));
+    }
+    access.check_target(ns, &resolved, WRITE)?;
+    let Some(file) = resolved.target else {
+        return Err(FsError::NotFound(format!(
+            "Failed to append to non-existent file {path} for client {}",
+            req.client_machine
+        )));
+    };
+    if is_lazy_persist(ns, file) {
+        return Err(FsError::Unsupported(format!("Cannot append to lazy persist file {path}")));
+    }
+    lease::check_free(ns, ctx, file, path, "APPEND_FILE", (req.holder, req.client_machine))?;
+    let last = ns.tree.last_block(file);
+    let last = (last != NONE).then(|| ns.tree.blocks.stored(last).block);
+    if let Some(last) = last.filter(|last| !facts.is_complete(last)) {
+        return Err(FsError::Io(format!(
+            "append: lastBlock={last} of src={path} is not sufficiently replicated yet."
+        )));
+    }
+    let room = last.is_some_and(|last| last.length < ns.tree.attributes_of(file).block_size);
+    let edit = AppendEdit {
+        inode: ns.tree.inode(file).id(),
+        holder: req.holder.into(),
+        machine: req.client_machine.into(),
+        reopens_block: room && !req.new_block,
+    };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Append(edit))?))
+}
+
+/// Whether the policy of the file, or else of the closest directory that has one, is LAZY_PERSIST.
+pub(crate) fn is_lazy_persist(ns: &Namespace, file: u32) -> bool {
+    let mut at = file;
+    while at != NONE {
+        match ns.tree.attributes_of(at).storage_policy {
+            0 => at = ns.tree.inode(at).parent,
+            policy => return policy == LAZY_PERSIST_ID,
+        }
+    }
+    false
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &AppendEdit, changes: &mut Vec<BlockChange>) -> Reply {
+    let file = ns.expect(edit.inode);
+    ns.open_file(file, &edit.holder, &edit.machine);
+    if edit.reopens_block {
+        reopen_last(ns, file, changes);
+    }
+    Reply::Appended(edit.inode)
+}
+
+/// The last block of an open file is no longer finished.
+pub(crate) fn reopen_last(ns: &mut Namespace, file: u32, changes: &mut Vec<BlockChange>) {
+    let block = ns.tree.blocks.stored(ns.tree.last_block(file)).block;
+    ns.set_last(file, Stored { block, committed: false });
+    changes.push(BlockChange::Reopened { block });
+}

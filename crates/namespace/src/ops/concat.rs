@@ -1,0 +1,143 @@
+//! Moves the blocks of files behind those of another, and removes the files.
+
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, READ, WRITE},
+    edit::{Body, codec::record_fields},
+    ops::delete::INODES_AT_ONCE,
+    resolve::{Purpose, Resolved, resolve},
+    store::NONE,
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+use std::collections::BTreeSet;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub target: &'a str,
+    /// In the order in which they are to follow.
+    pub sources: &'a [String],
+}
+
+/// One inode is the target's.
+const SOURCES_MAX: usize = INODES_AT_ONCE - 1;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConcatEdit {
+    pub target: InodeId,
+    /// Files with blocks, in the directory of the target.
+    pub sources: Vec<InodeId>,
+}
+
+record_fields! { ConcatEdit { target, sources } }
+
+/// # Errors
+/// Those of HDFS's `FSDirConcatOp`, in its order; and one for more than [`SOURCES_MAX`] sources.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    check_names(req)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.target, Purpose::Other)?;
+    access.check_target(ns, &resolved, WRITE)?;
+    let target = resolved.file(ns)?;
+    if ns.tree.inode(target).is_open() {
+        return Err(refused(format!("concat: target file {} is under construction", req.target)));
+    }
+    let mut sources = Vec::new();
+    let mut seen = BTreeSet::new();
+    for path in req.sources {
+        let source = check_source(ns, ctx, &access, path, target, &resolved)?;
+        seen.insert(source);
+        sources.push(ns.tree.inode(source).id());
+    }
+    if seen.len() < sources.len() {
+        return Err(refused("concat: at least two of the source files are the same".into()));
+    }
+    let edit = ConcatEdit { target: ns.tree.inode(target).id(), sources };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Concat(edit))?))
+}
+
+fn refused(text: String) -> FsError {
+    FsError::InvalidArgument(text)
+}
+
+fn check_names(req: &Request<'_>) -> FsResult<()> {
+    if req.target.is_empty() {
+        return Err(refused("Target file name is empty".into()));
+    }
+    if req.sources.is_empty() {
+        return Err(refused("No sources given".into()));
+    }
+    if req.sources.len() > SOURCES_MAX {
+        return Err(refused(format!(
+            "concat: {} source files are too many; at most {SOURCES_MAX} go into one call",
+            req.sources.len()
+        )));
+    }
+    let is_reserved =
+        |path: &str| ["/.reserved/raw", "/.reserved/.inodes"].iter().any(|it| path.starts_with(it));
+    let names = std::iter::once(req.target).chain(req.sources.iter().map(String::as_str));
+    match names.into_iter().find(|path| is_reserved(path)) {
+        Some(path) => {
+            Err(FsError::Io(format!("Concat operation doesn't support .reserved relative path : {path}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// HDFS's `verifySrcFiles`, of one source.
+fn check_source(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    access: &Access<'_>,
+    path: &str,
+    target: u32,
+    target_path: &Resolved<'_>,
+) -> FsResult<u32> {
+    let resolved = resolve(ns, ctx, access, path, Purpose::Other)?;
+    // It is read, and it is removed.
+    access.check_target(ns, &resolved, READ)?;
+    access.check_parent_write(ns, &resolved)?;
+    let source = resolved.file(ns)?;
+    let target_path = target_path.path.as_str();
+    if ns.tree.inode(source).parent != ns.tree.inode(target).parent {
+        return Err(refused(format!(
+            "Source file {path} is not in the same directory with the target {target_path}"
+        )));
+    }
+    if source == target {
+        return Err(refused(format!(
+            "concat: the src file {path} is the same with the target file {target_path}"
+        )));
+    }
+    if ns.tree.inode(source).is_open() || ns.tree.last_block(source) == NONE {
+        return Err(refused(format!("concat: source file {path} is invalid or empty or underConstruction")));
+    }
+    let block_size = |file| ns.tree.attributes_of(file).block_size;
+    if block_size(source) > block_size(target) {
+        return Err(refused(format!(
+            "concat: source file {path} has preferred block size {} which is greater than the target file's \
+             preferred block size {}",
+            block_size(source),
+            block_size(target)
+        )));
+    }
+    Ok(source)
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &ConcatEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let target = ns.expect(edit.target);
+    for source in &edit.sources {
+        let source = ns.expect(*source);
+        ns.move_blocks(source, target, changes);
+        ns.unlink(source);
+        ns.remove_inode(source, changes);
+    }
+    ns.set_modified(target, time);
+    let parent = ns.tree.inode(target).parent;
+    ns.set_modified(parent, time);
+    Reply::Unit
+}

@@ -1,0 +1,134 @@
+//! Cuts a file to a shorter length.
+//!
+//! At the end of a block that is done at once: the blocks behind it go away. Inside a block the data servers have to
+//! cut their replicas. The file is open until they have, under the name of the client that asked, and the block goes
+//! through a recovery to the new length, which [`super::commit_block_synchronization`] ends. Should that lead to
+//! nothing it is begun again by [`super::release_lease`].
+//!
+//! The blocks that stay and the one that is cut are those of the file as it is: what a snapshot shows is not looked
+//! at here.
+
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    edit::{Body, codec::record_fields},
+    entry_limits, lease,
+    ops::{append, update_block_for_pipeline::next_stamp},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, GenerationStamp, InodeId, Timestamp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    /// Bytes; clients send a signed number.
+    pub length: i64,
+    /// The client's name for itself: the holder of the lease while a block is cut.
+    pub holder: &'a str,
+    pub client_machine: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TruncateEdit {
+    pub inode: InodeId,
+    /// How many blocks stay, the one that is cut included.
+    pub kept: u64,
+    /// `None`: the new length is the end of a block.
+    pub cut: Option<Cut>,
+}
+
+/// How the last of the blocks that stay is made shorter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cut {
+    pub holder: Box<str>,
+    pub machine: Box<str>,
+    /// Of the recovery, and of the block once it is shorter.
+    pub stamp: GenerationStamp,
+    /// Bytes of the block that stay; at least one.
+    pub length: u64,
+}
+
+record_fields! { TruncateEdit { inode, kept, cut } }
+record_fields! { Cut { holder, machine, stamp, length } }
+
+/// The answer is true if the file has its new length, and false while a block is being cut.
+/// `RecoveryInProgress` asks the service to release the lease of the file.
+///
+/// # Errors
+/// Those of HDFS's `FSDirTruncateOp`, in its order.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let Ok(wanted) = u64::try_from(req.length) else {
+        return Err(FsError::InvalidArgument(format!(
+            "Cannot truncate to a negative file size: {}.",
+            req.length
+        )));
+    };
+    entry_limits::check_text("name of the client", req.holder)?;
+    entry_limits::check_text("name of the client's machine", req.client_machine)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    access.check_target(ns, &resolved, WRITE)?;
+    let file = resolved.file(ns)?;
+    let path = resolved.path.as_str();
+    if append::is_lazy_persist(ns, file) {
+        return Err(FsError::Unsupported(format!("Cannot truncate lazy persist file {path}")));
+    }
+    let inode = ns.tree.inode(file).id();
+    let length = ns.tree.length_of(file);
+    let client = (req.holder, req.client_machine);
+    if let Some((block, _, cut)) = ns.truncation_of(inode) {
+        if length - block.length + cut == wanted {
+            return Ok(Planned::NoChange(Reply::Bool(false)));
+        }
+        let why = format!("{path} is being truncated.");
+        let text = lease::refusal("TRUNCATE_FILE", path, client, &why);
+        return Err(FsError::AlreadyBeingCreated(text));
+    }
+    lease::check_free(ns, ctx, file, path, "TRUNCATE_FILE", client)?;
+    if length == wanted {
+        return Ok(Planned::NoChange(Reply::Bool(true)));
+    }
+    if length < wanted {
+        return Err(FsError::InvalidArgument(format!(
+            "Cannot truncate to a larger file size. Current size: {length}, truncate size: {wanted}."
+        )));
+    }
+    let (mut kept, mut end, mut begin) = (0, 0, 0);
+    for stored in ns.tree.blocks_of(file) {
+        if end >= wanted {
+            break;
+        }
+        begin = end;
+        end += stored.block.length;
+        kept += 1;
+    }
+    let cut = if end == wanted {
+        None
+    } else {
+        Some(Cut {
+            holder: req.holder.into(),
+            machine: req.client_machine.into(),
+            stamp: next_stamp(ns)?,
+            length: wanted - begin,
+        })
+    };
+    let edit = TruncateEdit { inode, kept, cut };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Truncate(edit))?))
+}
+
+pub(crate) fn apply(
+    ns: &mut Namespace,
+    time: Timestamp,
+    edit: &TruncateEdit,
+    changes: &mut Vec<BlockChange>,
+) -> Reply {
+    let file = ns.expect(edit.inode);
+    ns.cut_blocks(file, edit.kept, changes);
+    ns.set_modified(file, time);
+    if let Some(cut) = &edit.cut {
+        ns.open_file(file, &cut.holder, &cut.machine);
+        append::reopen_last(ns, file, changes);
+        ns.set_truncation(file, cut.stamp, Some(cut.length));
+    }
+    Reply::Bool(edit.cut.is_none())
+}
