@@ -148,6 +148,42 @@ async fn a_call_sent_twice_has_one_effect_and_one_answer() {
     server.shutdown().await;
 }
 
+/// As from the sockets of a server that was frozen: a stock client breaks on an answer without a status.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_that_is_repeated_after_its_file_was_deleted_is_told_of_the_file_that_it_made() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let (server, client) = start(directory.path()).await;
+    let identity = client.new_call();
+    let request = p::CreateRequestProto {
+        src: "/d/f".into(),
+        masked: p::FsPermissionProto { perm: 0o640 },
+        client_name: "writer".into(),
+        create_flag: 1,
+        create_parent: true,
+        replication: 2,
+        block_size: 1 << 20,
+        ..Default::default()
+    };
+    let first: p::CreateResponseProto = client.call_as(identity, "create", &request).await.unwrap();
+    let first = first.fs.expect("it was made");
+    let delete = p::DeleteRequestProto { src: "/d/f".into(), recursive: false };
+    let deleted: p::DeleteResponseProto = client.call("delete", &delete).await.unwrap();
+    assert!(deleted.result);
+
+    let again: p::CreateResponseProto = client.call_as(identity, "create", &request).await.unwrap();
+    let again = again.fs.expect("the same file, though it is gone");
+    let told = |fs: &p::HdfsFileStatusProto| p::HdfsFileStatusProto {
+        modification_time: 0,
+        access_time: 0,
+        ..fs.clone()
+    };
+    assert_eq!(told(&again), told(&first));
+    assert_eq!(names(&client, "/d").await, Vec::<String>::new(), "it was not made again");
+    drop(client);
+    server.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_asks_for_it_is_started_again_in_its_process_on_the_same_port() {
     let directory = tempfile::tempdir().unwrap();

@@ -6,8 +6,8 @@ use super::{
     status,
 };
 use crate::{core::Core, datanodes::release, turn::Turn};
-use base::{FsError, FsResult};
-use namespace::{Planned, Reply, ops, reads};
+use base::{FsError, FsResult, InodeId};
+use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -50,12 +50,46 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
             turn.core().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
         }
-        let fs = match answer? {
-            Reply::Created(inode) => reads::get_file_info::by_id(turn.namespace(), inode),
-            _ => None,
+        let Reply::Created(inode) = answer? else { return Ok(p::CreateResponseProto { fs: None }) };
+        let fs = match reads::get_file_info::by_id(turn.namespace(), inode) {
+            Some(fs) => status::to_proto(&fs, status::Name::Empty),
+            None => as_it_was_made(turn, call, &request, inode),
         };
-        Ok(p::CreateResponseProto { fs: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) })
+        Ok(p::CreateResponseProto { fs: Some(fs) })
     });
+}
+
+/// The answer to a call that was repeated so late that others have deleted its file: the file as it was when it was
+/// made. Hadoop remembers the whole status with the call, and its client breaks on an answer without one
+/// (`DFSOutputStream.newStreamForCreate`: "HdfsFileStatus should not be null!").
+fn as_it_was_made(
+    turn: &Turn<'_>,
+    call: &Call,
+    request: &p::CreateRequestProto,
+    inode: InodeId,
+) -> p::HdfsFileStatusProto {
+    let parent = request.src.rfind('/').map_or("/", |at| &request.src[..at.max(1)]);
+    let group = turn.plan_own(|namespace, context, _| {
+        let parent = reads::get_file_info::get(namespace, context, parent).ok().flatten();
+        parent.map_or(&*context.limits.access.supergroup, |parent| parent.group).to_owned()
+    });
+    let made = FileStatus {
+        id: inode,
+        kind: FileKind::File,
+        name: b"",
+        length: 0,
+        permission: request.masked.perm as u16,
+        owner: &call.caller.user,
+        group: &group,
+        modified: turn.now,
+        accessed: turn.now,
+        replication: request.replication as u16,
+        block_size: request.block_size,
+        children_count: 0,
+        storage_policy: 0,
+        under_construction: true,
+    };
+    status::to_proto(&made, status::Name::Empty)
 }
 
 fn try_create(
