@@ -27,7 +27,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
  * <p>{@code Judge RESULTS CLASS …}. Ends with 0 once all have run, whatever their results.
  */
 public class Judge implements TestExecutionListener {
-  private static final long TEST_TIMEOUT_S = 180;
+  private static final long TEST_TIMEOUT_S = 120;
 
   private final PrintWriter results;
   private final Map<String, Long> begun = new HashMap<>();
@@ -112,7 +112,8 @@ public class Judge implements TestExecutionListener {
 
   /** The names of the containers within the class and of the test itself. */
   private String name(TestIdentifier test) {
-    String name = test.getLegacyReportingName().replace('\t', ' ').replace('\n', ' ');
+    boolean dynamic = test.getUniqueIdObject().getLastSegment().getType().equals("dynamic-test");
+    String name = (dynamic ? test.getDisplayName() : test.getLegacyReportingName()).replace('\t', ' ').replace('\n', ' ');
     for (Optional<TestIdentifier> at = plan.getParent(test); at.isPresent(); at = plan.getParent(at.get())) {
       if (at.get().getSource().orElse(null) instanceof ClassSource) {
         if (at.get().getUniqueIdObject().getLastSegment().getType().contains("invocation")) {

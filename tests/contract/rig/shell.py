@@ -92,7 +92,12 @@ class Column:
         if tool == "local":
             return on_this_machine(words)
         answer = self.run(user, tool, text, words)
-        return Answer(answer.code, *(normal(part, self.uri, place) for part in (answer.out, answer.err)))
+        if answer is None:
+            return None
+        answer = Answer(answer.code, *(normal(part, self.uri, place) for part in (answer.out, answer.err)))
+        if words[:1] in (["-report"], ["-df"]) and tool in ("dfs", "dfsadmin"):
+            answer.out = without_figures(answer.out)
+        return answer
 
 
 class Stock(Column):
@@ -186,6 +191,15 @@ def on_this_machine(words):
     raise SystemExit(f"no such verb: local {verb}")
 
 
+def without_figures(text):
+    """What is left of a report once the sizes of somebody's disks are out of it."""
+    text = re.sub(r"-?\d+(\.\d+)? \(-?[\d.]+ [KMGTP]?B\)", "SIZE", text)
+    text = re.sub(r"(-?\d+\.\d+|-?\d+|NaN)%", "PERCENT", text)
+    text = re.sub(r"^((Pending deletion blocks|Num of Blocks|Xceivers|.*low redundancy.*): )\d+$", r"\1N", text, flags=re.I | re.M)
+    text = re.sub(r"^(hdfs://CLUSTER) .*PERCENT$", r"\1 FIGURES", text, flags=re.M)
+    return re.sub(r" {2,}", " ", text)
+
+
 # What differs between any two clusters, however alike: where they are, when it was, and the numbers that they count up.
 # Times that a story sets are long ago, and stay.
 NORMAL = [
@@ -194,12 +208,14 @@ NORMAL = [
     (r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}", "DATE"),
     (r"\bs\d{8}-\d{6}\.\d{3}\b", "sDATE"),
     (r"(\.Trash/)(\d{12,14}|\d{2}\d{10})\b", r"\1STAMP"),
-    (r"\b1[7-9]\d{11}\b", "MILLIS"),
+    (r"(?<!\d)1[7-9]\d{11}(?!\d)", "MILLIS"),
     (r"\bblk_\d+(_\d+)?", "blk_N"),
     (r"\bBP-\d+-[\d.]+-\d+", "BP-N"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
     (r"\binode (\d+)", "inode N"),
-    (r"\b16[34]\d\d\b", "INODE"),
+    (r"\btxid \d+", "txid N"),
+    # A server in Java appends its stack to some errors.
+    (r"(?m)^\s*at [\w.$<>/]+\([^)]*\)\n?", ""),
     (r"DFSClient_\w+", "DFSClient"),
 ]
 

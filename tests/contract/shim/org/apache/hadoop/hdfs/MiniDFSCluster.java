@@ -3,22 +3,30 @@ package org.apache.hadoop.hdfs;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
 import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.protocol.ClientProtocol;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
+import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
+import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
+import org.mockito.Mockito;
 
 /**
  * Stands in for Hadoop's class of this name, first on the class path, so that Hadoop's own tests run unmodified against
  * a cluster that runs elsewhere, at the URI in the property {@code clover.contract.uri}. "Starting" it empties that
  * cluster, as each test class (some: each test) expects a new one; ending it leaves it alone.
  *
- * <p>Only what a client can do is here. A test that reaches into the servers' memory meets a {@link NoSuchMethodError},
- * whatever cluster it runs on, and so counts for nobody.
+ * <p>Only what a client can do is here. A test that reaches into the servers' memory finds a mock there, or meets a {@link
+ * NoSuchMethodError}, whatever cluster it runs on; where that makes it fail, it counts for nobody. The mocks are for tests that only hold
+ * on to such things, in their set-up for instance.
  */
 public class MiniDFSCluster implements Closeable {
   /** Names that tests refer to; they choose directories and ports of servers that are not started here. */
@@ -54,6 +62,14 @@ public class MiniDFSCluster implements Closeable {
     }
 
     public Builder format(boolean format) {
+      return this;
+    }
+
+    public Builder storageTypes(StorageType[] types) {
+      return this;
+    }
+
+    public Builder nameNodeHttpPort(int port) {
       return this;
     }
 
@@ -150,6 +166,46 @@ public class MiniDFSCluster implements Closeable {
 
   public FileSystem getNewFileSystemInstance(int index) throws IOException {
     return getFileSystem();
+  }
+
+  /** What the cluster's RPC interface offers to clients; its other methods do nothing. */
+  public NamenodeProtocols getNameNodeRpc() throws IOException {
+    ClientProtocol client = getFileSystem().getClient().getNamenode();
+    return Mockito.mock(
+        NamenodeProtocols.class,
+        call -> {
+          if (!call.getMethod().getDeclaringClass().isInstance(client)) {
+            return null;
+          }
+          try {
+            return call.getMethod().invoke(client, call.getArguments());
+          } catch (InvocationTargetException error) {
+            throw error.getCause();
+          }
+        });
+  }
+
+  public NamenodeProtocols getNameNodeRpc(int index) throws IOException {
+    return getNameNodeRpc();
+  }
+
+  public NameNode getNameNode() throws IOException {
+    NameNode mock = Mockito.mock(NameNode.class, Mockito.RETURNS_DEEP_STUBS);
+    NamenodeProtocols rpc = getNameNodeRpc();
+    Mockito.doReturn(rpc).when(mock).getRpcServer();
+    return mock;
+  }
+
+  public NameNode getNameNode(int index) throws IOException {
+    return getNameNode();
+  }
+
+  public FSNamesystem getNamesystem() {
+    return Mockito.mock(FSNamesystem.class, Mockito.RETURNS_DEEP_STUBS);
+  }
+
+  public FSNamesystem getNamesystem(int index) {
+    return getNamesystem();
   }
 
   public void shutdown() {}

@@ -1,0 +1,17 @@
+package clover.contract;
+
+import java.util.stream.Stream;
+import org.apache.hadoop.cli.TestXAttrCLI;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** setfattr and getfattr. Hadoop's class holds hundreds of cases in one test; here each is a test of its own. */
+public class XAttrCliTest extends TestXAttrCLI {
+  @TestFactory
+  public Stream<DynamicTest> cases() {
+    return Cases.of(testsFromConfigFile, list -> testsFromConfigFile = list, () -> super.testAll());
+  }
+
+  @Override
+  public void testAll() {}
+}
