@@ -43,6 +43,12 @@ class HadoopCluster:
                 return line.split()[1]
         return None
 
+    def restart_metadata(self):
+        print("restart", file=self.process.stdin, flush=True)
+        for line in self.process.stdout:
+            if line.strip() == "restarted":
+                return
+
     def __exit__(self, *error):
         # Its standard input's end is its word to stop.
         self.process.stdin.close()

@@ -7,6 +7,8 @@ import zipfile
 
 from harness.clients import environment
 
+from .control import Control
+
 # The whole of it takes some ten minutes on two slow cores.
 TIMEOUT_S = 3600
 
@@ -47,12 +49,17 @@ class Judge:
         options = [f"-Xmx{heap_mib}m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *OPENS, *properties]
         return ["java", *options, "-cp", f"{self.conf}:{ours}:{self.jars}/*", *map(str, arguments)]
 
-    def run(self, uri, names, column):
-        """Runs the classes and returns (class, test) -> (result, reason), in the order in which they ran."""
+    def run(self, cluster, names, column):
+        """Runs the classes on a cluster and returns (class, test) -> (result, reason), in the order in which they ran."""
+        with Control(cluster.restart_metadata) as control:
+            return self.run_controlled(cluster.uri, names, column, control.port)
+
+    def run_controlled(self, uri, names, column, port):
         results, place = self.work / f"{column}.tsv", self.work / f"{column}-cwd"
         self.lay_out(place)
         properties = [
             f"-Dclover.contract.uri={uri}",
+            f"-Dclover.contract.control={port}",
             f"-Dtest.cache.data={place / 'cache'}",
             f"-Dtest.build.data={place / 'data'}",
             f"-Dhadoop.log.dir={place / 'logs'}",

@@ -97,6 +97,13 @@ class CloverCluster:
     def tail(self, name):
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
+    def restart_metadata(self):
+        """The metadata server alone, in good order; clients find out when it serves again."""
+        process = self.processes.pop("meta")
+        process.terminate()
+        process.wait(20)
+        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+
     def kill(self):
         """Every process at once, with no chance to say goodbye."""
         for process in self.processes.values():

@@ -1,10 +1,16 @@
 package org.apache.hadoop.hdfs;
 
+import java.io.BufferedReader;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.InterruptedIOException;
 import java.lang.reflect.InvocationTargetException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.fs.FileStatus;
@@ -34,6 +40,9 @@ public class MiniDFSCluster implements Closeable {
   public static final String PROP_TEST_BUILD_DATA = "test.build.data";
   public static final String DFS_NAMENODE_SAFEMODE_EXTENSION_TESTING_KEY = "dfs.namenode.safemode.extension.testing";
   public static final String DFS_NAMENODE_DECOMMISSION_INTERVAL_TESTING_KEY = "dfs.namenode.decommission.interval.testing";
+
+  /** A debug build replays a few thousand edits, and three data servers report. */
+  private static final int RESTART_S = 60;
 
   private final Configuration conf;
   private final URI uri = URI.create(System.getProperty("clover.contract.uri"));
@@ -206,6 +215,50 @@ public class MiniDFSCluster implements Closeable {
 
   public FSNamesystem getNamesystem(int index) {
     return getNamesystem();
+  }
+
+  /** Whoever started the cluster restarts its metadata server; the port is in a property. The data servers stay. */
+  private synchronized void restart() throws IOException {
+    int port = Integer.getInteger("clover.contract.control");
+    try (Socket control = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      control.getOutputStream().write("restart\n".getBytes(StandardCharsets.UTF_8));
+      control.getOutputStream().flush();
+      String answer = new BufferedReader(new InputStreamReader(control.getInputStream(), StandardCharsets.UTF_8)).readLine();
+      if (!"done".equals(answer)) {
+        throw new IOException("the metadata server was not restarted: " + answer);
+      }
+    }
+    long deadline = System.nanoTime() + RESTART_S * 1_000_000_000L;
+    try (DistributedFileSystem fs = getFileSystem()) {
+      while (fs.setSafeMode(SafeModeAction.SAFEMODE_GET)) {
+        if (System.nanoTime() > deadline) {
+          throw new IOException("still in safe mode " + RESTART_S + " s after a restart");
+        }
+        Thread.sleep(50);
+      }
+    } catch (InterruptedException error) {
+      throw new InterruptedIOException();
+    }
+  }
+
+  public void restartNameNode(String... arguments) throws IOException {
+    restart();
+  }
+
+  public void restartNameNode(boolean waitActive) throws IOException {
+    restart();
+  }
+
+  public void restartNameNode(int index) throws IOException {
+    restart();
+  }
+
+  public void restartNameNode(int index, boolean waitActive, String... arguments) throws IOException {
+    restart();
+  }
+
+  public void restartNameNodes() throws IOException {
+    restart();
   }
 
   public void shutdown() {}
