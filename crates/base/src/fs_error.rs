@@ -70,6 +70,15 @@ pub enum FsError {
     /// Hadoop: `AclException`.
     #[error("{0}")]
     Acl(String),
+    /// Hadoop: `SnapshotException`.
+    #[error("{0}")]
+    Snapshot(String),
+    /// Change the directory itself, not what a snapshot shows of it. Hadoop: `SnapshotAccessControlException`.
+    #[error("Modification on a read-only snapshot is disallowed")]
+    SnapshotReadOnly,
+    /// Fix the path. Hadoop: `PathIsNotDirectoryException`.
+    #[error("`{0}': Is not a directory")]
+    PathIsNotDirectory(String),
     /// Data server: register again. Hadoop: `UnregisteredNodeException`.
     #[error("{0}")]
     Unregistered(String),

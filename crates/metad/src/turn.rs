@@ -136,16 +136,16 @@ impl<'a> Turn<'a> {
         self.releases.push((self.applied(), Box::new(release)));
     }
 
-    /// One step of taking deleted subtrees apart.
+    /// One step of taking deleted subtrees apart, and of sweeping away what no snapshot sees.
     pub fn clean_up_orphans(&mut self) {
-        if self.tree.namespace.counts().orphans == 0 {
+        if !self.tree.namespace.has_background_work() {
             return;
         }
         if let Some(edit) =
             self.plan_own(|namespace, context, _| namespace::ops::cleanup::plan(namespace, context))
         {
             self.apply(&edit);
-            self.orphans_left = self.tree.namespace.counts().orphans > 0;
+            self.orphans_left = self.tree.namespace.has_background_work();
         }
     }
 

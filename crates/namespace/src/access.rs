@@ -1,6 +1,6 @@
 //! Who may do what: the checks of HDFS's `FSPermissionChecker`.
 
-use crate::{Context, Namespace, resolve::Resolved};
+use crate::{Context, Namespace, SnapshotId, resolve::Resolved};
 use base::{Caller, FsError, FsResult};
 
 pub(crate) const READ: u8 = 4;
@@ -19,6 +19,8 @@ pub(crate) struct Access<'a> {
     pub is_superuser: bool,
     /// Whether permissions are checked. Owners are checked even if not, as in HDFS.
     pub enabled: bool,
+    /// The snapshot whose attributes are checked; `None`: the tree as it is.
+    pub snapshot: Option<SnapshotId>,
 }
 
 /// Hadoop's names of `FsAction`.
@@ -43,7 +45,12 @@ impl<'a> Access<'a> {
     pub fn new(ctx: &Context<'a>) -> Self {
         let policy = &ctx.limits.access;
         let is_superuser = ctx.caller.user == policy.superuser || ctx.caller.is_member_of(&policy.supergroup);
-        Self { caller: ctx.caller, is_superuser, enabled: policy.enabled }
+        Self { caller: ctx.caller, is_superuser, enabled: policy.enabled, snapshot: None }
+    }
+
+    /// The same for what a snapshot shows.
+    pub fn at(&self, snapshot: Option<SnapshotId>) -> Self {
+        Self { snapshot, ..*self }
     }
 
     /// Whether the mode bits of an inode allow the action.
@@ -51,7 +58,7 @@ impl<'a> Access<'a> {
         if self.is_superuser {
             return true;
         }
-        let attributes = ns.tree.attributes_of(handle);
+        let attributes = ns.attributes_at(handle, self.snapshot);
         let shift = if *attributes.owner == *self.caller.user {
             6
         } else if self.caller.is_member_of(attributes.group) {
@@ -63,7 +70,7 @@ impl<'a> Access<'a> {
     }
 
     fn inode_text(&self, ns: &Namespace, handle: u32) -> String {
-        let attributes = ns.tree.attributes_of(handle);
+        let attributes = ns.attributes_at(handle, self.snapshot);
         let kind = if ns.tree.inode(handle).is_directory() { 'd' } else { '-' };
         format!("{}:{}:{kind}{}", attributes.owner, attributes.group, mode_text(attributes.mode))
     }
@@ -133,7 +140,7 @@ impl<'a> Access<'a> {
 
     pub fn check_target(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
         match resolved.target {
-            Some(target) => self.check(ns, target, resolved.path.as_str(), action),
+            Some(target) => self.at(resolved.snapshot).check(ns, target, resolved.path.as_str(), action),
             None => Ok(()),
         }
     }

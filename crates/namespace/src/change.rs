@@ -4,7 +4,12 @@
 use crate::{
     BlockChange, Namespace,
     store::{
-        NONE, attributes::AttributeValues, block_list::Stored, children, inode::Inode, open_file::OpenFile,
+        NONE,
+        attributes::AttributeValues,
+        block_list::Stored,
+        children,
+        inode::{Inode, NAMED},
+        open_file::OpenFile,
     },
     tree::block_digest,
 };
@@ -17,7 +22,7 @@ impl Namespace {
         self.attributes.acquire(&mut tree.attributes, &mut tree.strings, &mut self.strings, values)
     }
 
-    fn release_attributes(&mut self, handle: u32) {
+    pub(crate) fn release_attributes(&mut self, handle: u32) {
         let tree = &mut self.tree;
         self.attributes.release(&mut tree.attributes, &mut tree.strings, &mut self.strings, handle);
     }
@@ -97,10 +102,12 @@ impl Namespace {
         let record = tree.inodes.get_mut(parent);
         record.content = root;
         record.set_children_count(record.children_count() + 1);
+        self.note_linked(handle);
     }
 
     /// Takes an inode out of the children of its parent. It is to be removed or to change its parent next.
     pub(crate) fn unlink(&mut self, handle: u32) {
+        self.note_unlinked(handle);
         let tree = &mut self.tree;
         let inode = tree.inodes.get(handle);
         let parent = inode.parent;
@@ -116,12 +123,6 @@ impl Namespace {
         let record = tree.inodes.get_mut(parent);
         record.content = root;
         record.set_children_count(record.children_count() - 1);
-    }
-
-    /// Takes an inode out of its directory; it hangs nowhere then.
-    pub(crate) fn detach(&mut self, handle: u32) {
-        self.unlink(handle);
-        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = NONE);
     }
 
     /// Moves an inode to a directory where the name is free.
@@ -144,6 +145,7 @@ impl Namespace {
         if self.tree.inode(handle).is_open() {
             self.close_file(handle);
         }
+        self.forget_past(handle, changes);
         self.tree.sum = self.tree.sum.wrapping_sub(self.tree.inode_digest(handle));
         let inode = self.tree.inode(handle);
         let (name, length) = inode.name();
@@ -166,14 +168,21 @@ impl Namespace {
         self.tree.inodes.remove(handle);
     }
 
-    /// Removes a whole subtree whose top is in no directory's list.
+    /// Removes a whole subtree whose top is in no directory's list. What past entries name in it stays.
     pub(crate) fn remove_subtree(&mut self, top: u32, changes: &mut Vec<BlockChange>) {
         let mut order = vec![top];
         let mut at = 0;
         while at < order.len() {
             if self.tree.inode(order[at]).is_directory() {
                 let children: Vec<u32> = self.tree.children_of(order[at], 0).collect();
-                order.extend(children);
+                for child in children {
+                    if self.tree.inode(child).has(NAMED) {
+                        self.unlink(child);
+                        self.keep_top(child);
+                    } else {
+                        order.push(child);
+                    }
+                }
             }
             at += 1;
         }
@@ -336,24 +345,32 @@ impl Namespace {
         let id = self.tree.inode(handle).id();
         let last = self.tree.last_block(handle);
         let stored = self.tree.blocks.stored(last);
+        if !self.tree.snapshots.records.is_empty() {
+            self.keep_blocks(handle, self.tree.length_of(handle) - stored.block.length);
+        }
         self.tree.sum = self.tree.sum.wrapping_sub(block_digest(id, stored));
         self.open_blocks.remove(&stored.block.id);
         let last = self.tree.blocks.remove_last(last);
         self.set_last_block(handle, last);
-        changes.push(BlockChange::Removed(stored.block));
+        self.let_go(id, stored.block, changes);
     }
 
     /// Takes the blocks behind the first `kept` away.
     pub(crate) fn cut_blocks(&mut self, handle: u32, kept: u64, changes: &mut Vec<BlockChange>) {
         let id = self.tree.inode(handle).id();
         let last = self.tree.last_block(handle);
+        let bytes =
+            self.tree.blocks.iterate(last).take(kept as usize).map(|stored| stored.block.length).sum();
+        self.keep_blocks(handle, bytes);
         let tree = &mut self.tree;
         let sum = &mut tree.sum;
+        let mut gone = Vec::new();
         let last = tree.blocks.cut(last, kept, |stored| {
             *sum = sum.wrapping_sub(block_digest(id, stored));
-            changes.push(BlockChange::Removed(stored.block));
+            gone.push(stored.block);
         });
         self.set_last_block(handle, last);
+        gone.into_iter().for_each(|block| self.let_go(id, block, changes));
     }
 
     /// Hands all blocks of a closed file to another closed file, behind those that it has.

@@ -2,7 +2,11 @@
 
 use crate::{
     Namespace,
-    store::NONE,
+    snapshots::Snapshots,
+    store::{
+        NONE,
+        inode::{BORN, NAMED, SNAPSHOTTABLE},
+    },
     tree::{Tree, block_digest},
 };
 use base::{BlockId, InodeId};
@@ -14,6 +18,9 @@ use std::{
 /// What a walk over the whole tree finds.
 #[derive(Default)]
 struct Walked {
+    named: usize,
+    born: usize,
+    snapshottable: usize,
     sum: u64,
     files: u64,
     directories: u64,
@@ -31,6 +38,7 @@ impl Namespace {
         let mut walked = Walked::default();
         let mut stack = vec![tree.root];
         stack.extend(&tree.orphans);
+        stack.extend(tree.snapshots.kept.iter().map(|(_, handle)| *handle));
         for top in &stack {
             hold(tree.inode(*top).parent == NONE, || format!("a top has a parent: {top}"))?;
         }
@@ -44,6 +52,7 @@ impl Namespace {
                 stack.extend(children);
             }
         }
+        self.check_snapshots(&mut walked)?;
         let counters = &tree.counters;
         hold(walked.sum == tree.sum, || "the sum of digests is another".into())?;
         hold((walked.files, walked.directories) == (counters.files, counters.directories), || {
@@ -62,11 +71,47 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    fn check_snapshots(&self, walked: &mut Walked) -> Result<(), String> {
+        let (tree, snapshots) = (&self.tree, &self.tree.snapshots);
+        let counted = (walked.named, walked.born, walked.snapshottable);
+        let tables = (snapshots.named.len(), snapshots.births.len(), snapshots.roots.len());
+        hold(counted == tables, || format!("flags {counted:?} stand for tables {tables:?}"))?;
+        hold(self.preserving.is_empty(), || "an edit is still being preserved for".into())?;
+        let mut again = Snapshots::default();
+        for (inode, root) in snapshots.roots.iter() {
+            again.add_root(*inode);
+            root.iter().for_each(|taken| again.take(*inode, taken.clone()));
+        }
+        for (key, past) in snapshots.records.iter() {
+            hold(self.handle(key.0).is_some(), || format!("record {key:?} is of nobody"))?;
+            *walked.attribute_uses.entry(past.attributes).or_default() += 1;
+            again.add_record(&tree.attributes, *key, (**past).clone());
+        }
+        for (key, entry) in snapshots.entries.iter() {
+            let both = self.handle(key.0).zip(self.handle(entry.inode));
+            hold(both.is_some() && entry.born < key.2, || format!("entry {key:?} is of nobody"))?;
+            again.add_entry(key.clone(), *entry);
+        }
+        snapshots.births.iter().for_each(|(inode, born)| again.set_birth(*inode, *born));
+        hold(again.sum == snapshots.sum, || "the sum of the snapshots' digests is another".into())?;
+        hold(again.living == snapshots.living, || "snapshots are miscounted".into())?;
+        hold(again.named.iter().eq(snapshots.named.iter()), || "past names are others".into())?;
+        let is_loose = |handle: u32| tree.inode(handle).has(NAMED) && tree.inode(handle).parent == NONE;
+        hold(snapshots.kept.iter().all(|(_, handle)| is_loose(*handle)), || {
+            "a kept inode is in a directory, or nothing names it".into()
+        })
+    }
+}
+
 impl Walked {
     fn visit(&mut self, tree: &Tree, handle: u32) {
         let inode = tree.inode(handle);
         self.sum = self.sum.wrapping_add(tree.inode_digest(handle));
         *self.attribute_uses.entry(inode.attributes).or_default() += 1;
+        self.named += usize::from(inode.has(NAMED));
+        self.born += usize::from(inode.has(BORN));
+        self.snapshottable += usize::from(inode.has(SNAPSHOTTABLE));
         if inode.is_directory() {
             self.directories += 1;
             return;

@@ -1,6 +1,6 @@
 //! What a plan is told besides its request, and what it answers.
 
-use crate::{Edit, Limits, Renewals};
+use crate::{Edit, Limits, Renewals, SnapshotId};
 use base::{Block, CallOrigin, Caller, FsError, FsResult, InodeId, Moment, Timestamp};
 
 /// Who asks, when, and within which limits.
@@ -39,6 +39,8 @@ pub enum Reply {
     Created(InodeId),
     /// A file that was opened to be written on: its status and its last block say the rest.
     Appended(InodeId),
+    /// A snapshot that was made.
+    Snapshot(SnapshotId),
     /// A new last block of a file, and the offset in the file at which it begins.
     Block {
         inode: InodeId,

@@ -73,6 +73,11 @@ pub enum Body {
     Append(ops::append::AppendEdit),
     Truncate(ops::truncate::TruncateEdit),
     Concat(ops::concat::ConcatEdit),
+    SetSnapshottable(ops::allow_snapshot::SetSnapshottableEdit),
+    CreateSnapshot(ops::create_snapshot::CreateSnapshotEdit),
+    RenameSnapshot(ops::rename_snapshot::RenameSnapshotEdit),
+    DeleteSnapshot(ops::delete_snapshot::DeleteSnapshotEdit),
+    Sweep(ops::sweep::SweepEdit),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -130,6 +135,11 @@ kinds! {
     18 => Append,
     19 => Truncate,
     20 => Concat,
+    25 => SetSnapshottable,
+    26 => CreateSnapshot,
+    27 => RenameSnapshot,
+    28 => DeleteSnapshot,
+    29 => Sweep,
 }
 
 impl Edit {

@@ -56,6 +56,12 @@ impl Namespace {
             Body::UpdatePipeline(edit) => changes(edit.inode),
             Body::StartRecovery(edit) => changes(edit.inode),
             Body::FinishRecovery(edit) => changes(edit.inode),
+            Body::SetSnapshottable(edit) => changes(edit.inode),
+            Body::CreateSnapshot(edit) => changes(edit.root),
+            Body::RenameSnapshot(edit) => changes(edit.root),
+            Body::DeleteSnapshot(edit) => changes(edit.root),
+            // What goes is seen by no snapshot that is left.
+            Body::Sweep(_) => {}
         }
     }
 
@@ -80,7 +86,7 @@ impl Namespace {
         }
     }
 
-    fn parent_of(&self, inode: InodeId) -> Option<InodeId> {
+    pub(crate) fn parent_of(&self, inode: InodeId) -> Option<InodeId> {
         let parent = self.tree.inode(self.handle(inode)?).parent;
         (parent != NONE).then(|| self.tree.inode(parent).id())
     }

@@ -4,7 +4,9 @@
 //! and no cycle can be written down. The digest at the end says whether what was read is what was there.
 
 mod read;
+mod read_past;
 mod write;
+mod write_past;
 
 use crate::tree::Tree;
 use base::TxId;
@@ -26,6 +28,8 @@ enum Section {
     Tree = 2,
     Orphans = 3,
     Retry = 4,
+    Snapshots = 7,
+    Past = 8,
     End = 255,
 }
 
@@ -36,6 +40,8 @@ impl Section {
             Section::Tree => "tree",
             Section::Orphans => "orphans",
             Section::Retry => "retry cache",
+            Section::Snapshots => "snapshots",
+            Section::Past => "past",
             Section::End => "end",
         }
     }

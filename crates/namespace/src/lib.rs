@@ -33,6 +33,7 @@ pub mod reads;
 pub mod renewals;
 mod resolve;
 mod retry;
+mod snapshots;
 mod store;
 mod tree;
 

@@ -30,6 +30,12 @@ pub struct Limits {
     pub listing_max: usize,
     /// Directories of one batched listing; `dfs.batched.ls.limit`.
     pub batched_listing_paths_max: usize,
+    /// Snapshots of one directory; `dfs.namenode.snapshot.max.limit`.
+    pub snapshots_per_directory_max: usize,
+    /// Snapshots of all directories; `dfs.namenode.snapshot.filesystem.limit`.
+    pub snapshots_max: usize,
+    /// Entries of one page of a snapshot diff; `dfs.namenode.snapshotdiff.listing.limit`.
+    pub snapshot_diff_page_max: usize,
     /// How stale an access time may be; 0 switches access times off. `dfs.namenode.accesstime.precision`.
     pub access_time_precision_ms: u64,
     /// Inodes that a content summary visits before it gives up its place; see [`crate::reads`].
@@ -52,6 +58,9 @@ impl Default for Limits {
             replication_max: 512,
             listing_max: 1_000,
             batched_listing_paths_max: 100,
+            snapshots_per_directory_max: 65_536,
+            snapshots_max: 65_536,
+            snapshot_diff_page_max: 1_000,
             access_time_precision_ms: 3_600_000,
             content_summary_step: 5_000,
             access: AccessPolicy::default(),

@@ -1,7 +1,7 @@
 //! One partition of the tree.
 
 use crate::{
-    Edit, Reply, RetryLookup, Snapshot,
+    Edit, Reply, RetryLookup, Snapshot, SnapshotId,
     edit::Body,
     ops,
     retry::{Record, RetryIndex, journal_time},
@@ -34,6 +34,8 @@ pub struct Namespace {
     pub(crate) open_blocks: BTreeMap<BlockId, InodeId>,
     /// The files that are being truncated inside their last block.
     pub(crate) truncations: BTreeSet<InodeId>,
+    /// What the edit that is being applied preserves; see [`crate::preserve`].
+    pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
 }
 
 /// What `blocks` must be told after an edit was applied.
@@ -92,6 +94,8 @@ pub struct Counts {
     /// Deleted subtrees that [`crate::ops::cleanup`] has still to take apart.
     pub orphans: u64,
     pub retry_entries: u64,
+    pub snapshottable_directories: u64,
+    pub snapshots: u64,
 }
 
 /// Allocated bytes, by what they are for.
@@ -106,6 +110,7 @@ pub struct Memory {
     /// By estimate: leases live in ordered maps.
     pub leases: usize,
     pub retry_cache: usize,
+    pub snapshots: usize,
 }
 
 impl Namespace {
@@ -132,6 +137,7 @@ impl Namespace {
             leases: BTreeMap::new(),
             open_blocks: BTreeMap::new(),
             truncations: BTreeSet::new(),
+            preserving: Vec::new(),
         }
     }
 
@@ -140,6 +146,12 @@ impl Namespace {
     pub fn apply(&mut self, at: TxId, edit: &Edit) -> Applied {
         let time = edit.time;
         let mut applied = Applied::default();
+        if let Some(dues) = &edit.dues {
+            for (inode, key) in &dues.preserve {
+                self.preserve(*inode, *key);
+            }
+            self.preserving.clone_from(&dues.preserve);
+        }
         applied.reply = match &edit.body {
             Body::Mkdirs(edit) => ops::mkdirs::apply(self, time, edit),
             Body::Create(edit) => ops::create::apply(self, time, edit, &mut applied.block_changes),
@@ -163,7 +175,13 @@ impl Namespace {
             Body::FinishRecovery(edit) => {
                 ops::commit_block_synchronization::apply(self, time, edit, &mut applied.block_changes)
             }
+            Body::SetSnapshottable(edit) => ops::allow_snapshot::apply(self, edit),
+            Body::CreateSnapshot(edit) => ops::create_snapshot::apply(self, time, edit),
+            Body::RenameSnapshot(edit) => ops::rename_snapshot::apply(self, time, edit),
+            Body::DeleteSnapshot(edit) => ops::delete_snapshot::apply(self, time, edit),
+            Body::Sweep(edit) => ops::sweep::apply(self, edit, &mut applied.block_changes),
         };
+        self.preserving.clear();
         let counters = &mut self.tree.counters;
         counters.applied = at;
         counters.time = journal_time(counters.time, time);
@@ -209,6 +227,8 @@ impl Namespace {
             files_under_construction: u64::from(self.tree.open_files.live()),
             orphans: self.tree.orphans.len() as u64,
             retry_entries: self.tree.retry.len(),
+            snapshottable_directories: self.tree.snapshots.roots.len() as u64,
+            snapshots: u64::from(self.tree.snapshots.living),
         }
     }
 
@@ -227,6 +247,7 @@ impl Namespace {
                 + self.strings.bytes(),
             leases: tree.open_files.bytes() + self.leases.values().map(lease_bytes).sum::<usize>(),
             retry_cache: tree.retry.bytes() + self.retry.bytes(),
+            snapshots: tree.snapshots.bytes(),
         }
     }
 
@@ -244,18 +265,48 @@ impl Namespace {
     /// whether the block is committed. Blocks of a deleted subtree count until it has been taken apart.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(Block, InodeId, u16, bool)) {
         let orphans = self.tree.orphans.iter().copied();
-        let mut stack: Vec<u32> = std::iter::once(self.tree.root).chain(orphans).collect();
+        let kept = self.tree.snapshots.kept.iter().map(|(_, handle)| *handle);
+        let mut stack: Vec<u32> = std::iter::once(self.tree.root).chain(orphans).chain(kept).collect();
         while let Some(handle) = stack.pop() {
             let inode = self.tree.inode(handle);
             if inode.is_directory() {
                 stack.extend(self.tree.children_of(handle, 0));
                 continue;
             }
-            let replication = self.tree.attributes.get(inode.attributes).replication;
+            let replication = self.block_replication(handle);
             for stored in self.tree.blocks_of(handle) {
                 visit(stored.block, inode.id(), replication, stored.committed);
             }
         }
+        self.for_each_past_block(visit);
+    }
+
+    /// The blocks that only snapshots have.
+    fn for_each_past_block(&self, visit: &mut dyn FnMut(Block, InodeId, u16, bool)) {
+        let mut visited = BTreeSet::new();
+        for ((inode, _), past) in self.tree.snapshots.records.iter() {
+            let (Some(blocks), Some(file)) = (&past.blocks, self.handle(*inode)) else { continue };
+            for stored in blocks.iter() {
+                let is_current = self.tree.blocks_of(file).any(|other| other.block.id == stored.block.id);
+                if !is_current && visited.insert(stored.block.id) {
+                    visit(stored.block, *inode, self.block_replication(file), stored.committed);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is kept for snapshots. For tests.
+    pub fn is_past_empty(&self) -> bool {
+        let snapshots = &self.tree.snapshots;
+        snapshots.records.is_empty()
+            && snapshots.entries.is_empty()
+            && snapshots.births.is_empty()
+            && snapshots.kept.is_empty()
+    }
+
+    /// Whether [`crate::ops::cleanup`] has something left to do.
+    pub fn has_background_work(&self) -> bool {
+        !self.tree.orphans.is_empty() || self.tree.snapshots.has_work()
     }
 
     /// The files that are being truncated inside their last block, in order of their ids.

@@ -37,9 +37,6 @@ impl<'a> Path<'a> {
         if text.contains(':') || reserved {
             return Err(FsError::InvalidPath(text.into()));
         }
-        if path.components().any(|component| component == ".snapshot") {
-            return Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()));
-        }
         Ok(path)
     }
 
@@ -122,7 +119,6 @@ mod tests {
     fn names_that_hdfs_refuses_are_not_created() {
         assert!(matches!(Path::parse_new("/a:b"), Err(FsError::InvalidPath(_))));
         assert!(matches!(Path::parse_new("/.reserved/raw"), Err(FsError::InvalidPath(_))));
-        assert!(matches!(Path::parse_new("/a/.snapshot"), Err(FsError::InvalidArgument(_))));
         assert!(Path::parse_new("/a/.reserved").is_ok());
     }
 }

@@ -24,7 +24,64 @@ impl codec::Field for SnapshotId {
     }
 }
 
-/// The inodes that an edit's body changes while a snapshot includes them. There are no snapshots yet.
-pub(crate) fn of(_ns: &Namespace, _body: &Body) -> Vec<(InodeId, SnapshotId)> {
-    Vec::new()
+/// The inodes that an edit changes while a snapshot sees them, each with the latest that does. A directory is
+/// changed by what enters and leaves it.
+pub(crate) fn of(ns: &Namespace, body: &Body) -> Vec<(InodeId, SnapshotId)> {
+    let mut preserve = Vec::new();
+    if ns.tree.snapshots.living == 0 {
+        return preserve;
+    }
+    let mut add = |inode: InodeId| {
+        let Some(handle) = ns.handle(inode) else { return };
+        if preserve.iter().any(|(other, _)| *other == inode) {
+            return;
+        }
+        let Some(cover) = ns.cover(handle) else { return };
+        // The entries of a directory need to know the snapshot each time, a file only once.
+        let is_known = ns.tree.inode(handle).is_file() && ns.tree.snapshots.record_at(inode, cover).is_some();
+        if !is_known {
+            preserve.push((inode, cover));
+        }
+    };
+    changed(ns, body, &mut add);
+    preserve
+}
+
+/// What exists before the edit and is another thereafter. What goes away changes its directory, not itself.
+fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
+    match body {
+        Body::Mkdirs(edit) => add(edit.parent),
+        Body::Create(edit) => add(edit.parent),
+        Body::Rename(edit) => {
+            ns.parent_of(edit.inode).into_iter().for_each(&mut *add);
+            add(edit.destination);
+        }
+        Body::Delete(edit) => ns.parent_of(edit.inode).into_iter().for_each(add),
+        Body::AddBlock(edit) => add(edit.inode),
+        Body::AbandonBlock(edit) => add(edit.inode),
+        Body::Complete(edit) => add(edit.inode),
+        Body::SetPermission(edit) => add(edit.inode),
+        Body::SetOwner(edit) => add(edit.inode),
+        Body::SetTimes(edit) => add(edit.inode),
+        Body::SetReplication(edit) => add(edit.inode),
+        Body::Fsync(edit) => add(edit.inode),
+        Body::Append(edit) => add(edit.inode),
+        Body::Truncate(edit) => add(edit.inode),
+        // The sources are in the same directory, and in no snapshot.
+        Body::Concat(edit) => {
+            add(edit.target);
+            ns.parent_of(edit.target).into_iter().for_each(add);
+        }
+        Body::UpdatePipeline(edit) => add(edit.inode),
+        Body::FinishRecovery(edit) => add(edit.inode),
+        // A snapshot shows nothing of stamps that are to come and of who holds a lease.
+        Body::NewStamp(_) | Body::StartRecovery(_) => {}
+        // Only what no snapshot sees.
+        Body::Cleanup(_) | Body::Sweep(_) => {}
+        // A snapshot keeps the time of its root itself.
+        Body::SetSnapshottable(_)
+        | Body::CreateSnapshot(_)
+        | Body::RenameSnapshot(_)
+        | Body::DeleteSnapshot(_) => {}
+    }
 }

@@ -1,7 +1,7 @@
 //! From a path to the inodes that it names: a step of its own, so that what follows need not know where the
 //! ancestors live.
 
-use crate::{Context, Namespace, access::Access, path::Path};
+use crate::{Context, Namespace, SnapshotId, access::Access, path::Path, snapshots::view::DOT_SNAPSHOT};
 use base::{FsError, FsResult};
 
 /// What a path names, and what the caller may not pass on the way there.
@@ -16,35 +16,65 @@ pub(crate) struct Resolved<'p> {
     denied: Option<(u32, usize)>,
     /// The depth of an ancestor that is a file.
     blocked: Option<usize>,
+    /// The snapshot in which everything behind `.snapshot` is seen.
+    pub snapshot: Option<SnapshotId>,
+    /// The path goes through the `.snapshot` of a snapshottable directory.
+    pub in_snapshot: bool,
+    /// The path ends there: the directory whose snapshots it names.
+    pub snapshots_of: Option<u32>,
 }
 
 /// What a path is resolved for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Create,
+    /// What is in snapshots may be looked at.
+    Read,
     Other,
 }
 
 /// Walks down without refusing anything yet.
 pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> Resolved<'p> {
     let root = ns.tree.root;
-    let mut resolved =
-        Resolved { path, ancestor: root, ancestor_depth: 0, target: None, denied: None, blocked: None };
+    let mut resolved = Resolved {
+        path,
+        ancestor: root,
+        ancestor_depth: 0,
+        target: None,
+        denied: None,
+        blocked: None,
+        snapshot: None,
+        in_snapshot: false,
+        snapshots_of: None,
+    };
     if path.is_root() {
         resolved.target = Some(root);
         return resolved;
     }
     let mut at = root;
-    for (depth, name) in path.components().enumerate() {
+    let mut components = path.components().enumerate();
+    while let Some((depth, name)) = components.next() {
         (resolved.ancestor, resolved.ancestor_depth) = (at, depth);
         if ns.tree.inode(at).is_file() {
             resolved.blocked = Some(depth);
             return resolved;
         }
-        if resolved.denied.is_none() && !access.may(ns, at, super::access::EXECUTE) {
+        if resolved.denied.is_none() && !access.at(resolved.snapshot).may(ns, at, super::access::EXECUTE) {
             resolved.denied = Some((at, depth));
         }
-        match ns.tree.child(at, name.as_bytes()) {
+        if name == DOT_SNAPSHOT && !resolved.in_snapshot && ns.has_dot_snapshot(at) {
+            resolved.in_snapshot = true;
+            let Some((_, snapshot)) = components.next() else {
+                resolved.snapshots_of = Some(at);
+                return resolved;
+            };
+            match ns.snapshot_named(at, snapshot) {
+                None => return resolved,
+                Some(taken) => resolved.snapshot = Some(taken.id),
+            }
+            continue;
+        }
+        match ns.child_at(at, name.as_bytes(), resolved.snapshot) {
             None => return resolved,
             Some(child) => at = child,
         }
@@ -64,24 +94,38 @@ pub(crate) fn resolve<'p>(
 ) -> FsResult<Resolved<'p>> {
     let path = match purpose {
         Purpose::Create => Path::parse_new(text)?,
-        Purpose::Other => Path::parse(text)?,
+        Purpose::Read | Purpose::Other => Path::parse(text)?,
     };
     let resolved = walk(ns, access, path);
     if ctx.limits.access.enabled {
         resolved.check_traverse(ns, access)?;
     }
     resolved.check_not_blocked(purpose)?;
+    if purpose != Purpose::Read {
+        resolved.check_writable()?;
+    }
+    if purpose == Purpose::Create && resolved.missing().any(|name| name == DOT_SNAPSHOT) {
+        return Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()));
+    }
     Ok(resolved)
 }
 
 impl<'p> Resolved<'p> {
     pub fn check_traverse(&self, ns: &Namespace, access: &Access<'_>) -> FsResult<()> {
         match self.denied {
-            Some((handle, depth)) => {
-                Err(access.denial(ns, handle, self.path.prefix(depth), super::access::EXECUTE))
-            }
+            Some((handle, depth)) => Err(access.at(self.snapshot).denial(
+                ns,
+                handle,
+                self.path.prefix(depth),
+                super::access::EXECUTE,
+            )),
             None => Ok(()),
         }
+    }
+
+    /// What snapshots show is not changed.
+    pub fn check_writable(&self) -> FsResult<()> {
+        if self.in_snapshot { Err(FsError::SnapshotReadOnly) } else { Ok(()) }
     }
 
     /// Only operations that create throw `ParentNotDirectoryException` in HDFS.
@@ -92,7 +136,7 @@ impl<'p> Resolved<'p> {
         let text = format!("{} (is not a directory)", self.path.prefix(depth));
         Err(match purpose {
             Purpose::Create => FsError::ParentNotDirectory(text),
-            Purpose::Other => FsError::AccessDenied(text),
+            Purpose::Read | Purpose::Other => FsError::AccessDenied(text),
         })
     }
 

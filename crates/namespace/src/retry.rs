@@ -7,7 +7,7 @@
 //! jumps ahead forgets nobody's call before 600,000 more edits have been made.
 
 use crate::{
-    Reply, RetryLookup,
+    Reply, RetryLookup, SnapshotId,
     digest::{Digester, SeededHash},
     edit::Origin,
 };
@@ -46,6 +46,7 @@ enum Kind {
     /// The answer is not kept: the operation recognises its own repetition from the state of the tree.
     Replan,
     Appended,
+    Snapshot,
 }
 
 #[derive(Clone, Default)]
@@ -68,6 +69,7 @@ impl Record {
             Reply::Created(inode) => (Kind::Created, inode.0),
             Reply::Appended(inode) => (Kind::Appended, inode.0),
             Reply::Block { .. } => (Kind::Replan, 0),
+            Reply::Snapshot(id) => (Kind::Snapshot, u64::from(id.0)),
         };
         let Origin { client, call, fingerprint } = *origin;
         Self { client: client.0, call: call.0, fingerprint, value, time_ms: time.ms, kind }
@@ -90,6 +92,7 @@ impl Record {
             Kind::Created => Some(Reply::Created(InodeId(self.value))),
             Kind::Appended => Some(Reply::Appended(InodeId(self.value))),
             Kind::Replan => None,
+            Kind::Snapshot => Some(Reply::Snapshot(SnapshotId(self.value as u32))),
         }
     }
 
@@ -99,9 +102,16 @@ impl Record {
     }
 
     pub fn from_parts(origin: &Origin, time: Timestamp, kind: u8, value: u64) -> Option<Self> {
-        let kind = [Kind::Unit, Kind::False, Kind::True, Kind::Created, Kind::Replan, Kind::Appended]
-            .into_iter()
-            .find(|known| *known as u8 == kind)?;
+        let kinds = [
+            Kind::Unit,
+            Kind::False,
+            Kind::True,
+            Kind::Created,
+            Kind::Replan,
+            Kind::Appended,
+            Kind::Snapshot,
+        ];
+        let kind = kinds.into_iter().find(|known| *known as u8 == kind)?;
         let Origin { client, call, fingerprint } = *origin;
         Some(Self { client: client.0, call: call.0, fingerprint, value, time_ms: time.ms, kind })
     }

@@ -4,6 +4,7 @@ use crate::{
     FileKind, FileStatus,
     digest::Digester,
     retry::Ring,
+    snapshots::Snapshots,
     store::{
         Arena, NONE,
         attributes::{AttributeArena, AttributeValues},
@@ -32,6 +33,7 @@ pub(crate) struct Tree {
     /// Deleted subtrees, the oldest first.
     pub orphans: VecDeque<u32>,
     pub retry: Ring,
+    pub snapshots: Snapshots,
     pub counters: Counters,
     /// The sum of the digests of all inodes and blocks.
     pub sum: u64,
@@ -63,6 +65,7 @@ impl Tree {
             root: NONE,
             orphans: VecDeque::new(),
             retry: Ring::default(),
+            snapshots: Snapshots::default(),
             counters: Counters {
                 applied: TxId::default(),
                 last_inode: InodeId::ROOT,
@@ -223,6 +226,17 @@ impl Tree {
             self.orphans.front().map_or(0, |top| self.inode(*top).id().0),
         ];
         numbers.into_iter().for_each(|number| digester.number(number));
+        if !self.snapshots.is_unused() {
+            let numbers = [
+                self.snapshots.sum,
+                u64::from(self.snapshots.last.0),
+                self.snapshots.records.len() as u64,
+                self.snapshots.entries.len() as u64,
+                self.snapshots.unsearched.len() as u64,
+                u64::from(self.snapshots.sweep.is_some()) | u64::from(self.snapshots.sweep_again) << 1,
+            ];
+            numbers.into_iter().for_each(|number| digester.number(number));
+        }
         digester.finish()
     }
 }

@@ -43,6 +43,10 @@ pub const SAFE_MODE: &str = "org.apache.hadoop.hdfs.server.namenode.SafeModeExce
 pub const STANDBY: &str = "org.apache.hadoop.ipc.StandbyException";
 pub const RETRIABLE: &str = "org.apache.hadoop.ipc.RetriableException";
 pub const ACL: &str = "org.apache.hadoop.hdfs.protocol.AclException";
+pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
+pub const SNAPSHOT_ACCESS_CONTROL: &str =
+    "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
+pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
 pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
 pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
@@ -81,6 +85,9 @@ const TABLE: &[(&str, Make)] = &[
     (STANDBY, FsError::NotActive),
     (RETRIABLE, FsError::Retry),
     (ACL, FsError::Acl),
+    (SNAPSHOT, FsError::Snapshot),
+    (SNAPSHOT_ACCESS_CONTROL, |_| FsError::SnapshotReadOnly),
+    (PATH_IS_NOT_DIRECTORY, path_is_not_directory),
     (UNREGISTERED_NODE, FsError::Unregistered),
     (DISALLOWED_DATANODE, FsError::DisallowedDatanode),
     (INCORRECT_VERSION, FsError::IncorrectVersion),
@@ -95,6 +102,12 @@ fn invalid_path(message: String) -> FsError {
         Some(path) => FsError::InvalidPath(path.to_owned()),
         None => FsError::InvalidPath(message),
     }
+}
+
+/// The text that `PathIOException` puts around the path.
+fn path_is_not_directory(message: String) -> FsError {
+    let path = message.strip_prefix('`').and_then(|rest| rest.strip_suffix("': Is not a directory"));
+    FsError::PathIsNotDirectory(path.unwrap_or(&message).to_owned())
 }
 
 /// The class and the message by which an error crosses the wire.
@@ -125,6 +138,9 @@ pub fn class_of(error: &FsError) -> &'static str {
         FsError::NotActive(_) => STANDBY,
         FsError::Retry(_) => RETRIABLE,
         FsError::Acl(_) => ACL,
+        FsError::Snapshot(_) => SNAPSHOT,
+        FsError::SnapshotReadOnly => SNAPSHOT_ACCESS_CONTROL,
+        FsError::PathIsNotDirectory(_) => PATH_IS_NOT_DIRECTORY,
         FsError::Unregistered(_) => UNREGISTERED_NODE,
         FsError::DisallowedDatanode(_) => DISALLOWED_DATANODE,
         FsError::IncorrectVersion(_) => INCORRECT_VERSION,

@@ -206,6 +206,16 @@ impl Field for Box<str> {
     }
 }
 
+impl Field for Box<[u8]> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.bytes(self);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        input.bytes().map(Into::into)
+    }
+}
+
 impl Field for std::sync::Arc<str> {
     fn encode(&self, out: &mut Writer<'_>) {
         out.bytes(self.as_bytes());

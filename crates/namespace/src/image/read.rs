@@ -47,7 +47,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn byte(&mut self) -> io::Result<u8> {
+    pub(super) fn byte(&mut self) -> io::Result<u8> {
         if self.at == self.end {
             self.fill()?;
         }
@@ -77,26 +77,26 @@ impl Source<'_> {
     }
 }
 
-struct Image<'a> {
+pub(super) struct Image<'a> {
     source: Source<'a>,
-    section: Section,
+    pub(super) section: Section,
     version: u8,
-    ns: Namespace,
+    pub(super) ns: Namespace,
     /// Handles by the numbers that the image gives.
     texts: Vec<Arc<str>>,
     attributes: Vec<u32>,
     before: Previous,
-    name: Vec<u8>,
+    pub(super) name: Vec<u8>,
 }
 
-type Result<T> = std::result::Result<T, ImageError>;
+pub(super) type Result<T> = std::result::Result<T, ImageError>;
 
 impl Image<'_> {
-    fn malformed(&self, what: impl Into<String>) -> ImageError {
+    pub(super) fn malformed(&self, what: impl Into<String>) -> ImageError {
         ImageError::Malformed { section: self.section.name(), what: what.into() }
     }
 
-    fn byte(&mut self) -> Result<u8> {
+    pub(super) fn byte(&mut self) -> Result<u8> {
         self.source.byte().map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.malformed("it ends too early"),
             _ => error.into(),
@@ -111,7 +111,7 @@ impl Image<'_> {
         Ok(bytes)
     }
 
-    fn number(&mut self) -> Result<u64> {
+    pub(super) fn number(&mut self) -> Result<u64> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -126,12 +126,12 @@ impl Image<'_> {
         Err(self.malformed("a number of more than 64 bits"))
     }
 
-    fn below(&mut self, limit: u64, what: &str) -> Result<u64> {
+    pub(super) fn below(&mut self, limit: u64, what: &str) -> Result<u64> {
         let number = self.number()?;
         self.check_below(number, limit, what)
     }
 
-    fn check_below(&self, number: u64, limit: u64, what: &str) -> Result<u64> {
+    pub(super) fn check_below(&self, number: u64, limit: u64, what: &str) -> Result<u64> {
         if number < limit {
             return Ok(number);
         }
@@ -143,7 +143,7 @@ impl Image<'_> {
         Ok(number >> 1 ^ (number & 1).wrapping_neg())
     }
 
-    fn section(&mut self, section: Section) -> Result<()> {
+    pub(super) fn section(&mut self, section: Section) -> Result<()> {
         self.section = section;
         match self.byte()? {
             byte if byte == section as u8 => Ok(()),
@@ -172,7 +172,25 @@ impl Image<'_> {
             self.ns.tree.orphans.push_back(top);
         }
         self.retry()?;
-        self.end()
+        self.rare()
+    }
+
+    /// What few trees have, each section at most once and in the order of their numbers, and the end.
+    fn rare(&mut self) -> Result<()> {
+        let mut before = Section::Retry as u8;
+        loop {
+            let byte = self.byte()?;
+            if byte <= before {
+                return Err(self.malformed(format!("section {byte} follows section {before}")));
+            }
+            before = byte;
+            match byte {
+                byte if byte == Section::Snapshots as u8 => self.snapshots()?,
+                byte if byte == Section::Past as u8 => self.past()?,
+                byte if byte == Section::End as u8 => return self.end(),
+                byte => return Err(self.malformed(format!("section {byte} is not known"))),
+            }
+        }
     }
 
     fn counters(&mut self) -> Result<()> {
@@ -190,7 +208,7 @@ impl Image<'_> {
     }
 
     /// Answers the topmost inode, which hangs nowhere.
-    fn subtree(&mut self) -> Result<u32> {
+    pub(super) fn subtree(&mut self) -> Result<u32> {
         let (top, count) = self.inode(NONE, NONE)?;
         // Directories with the last child read and the number of those to come.
         let mut stack = vec![(top, NONE, count)];
@@ -304,7 +322,7 @@ impl Image<'_> {
         Ok(self.texts[number].clone())
     }
 
-    fn attributes(&mut self) -> Result<u32> {
+    pub(super) fn attributes(&mut self) -> Result<u32> {
         let number = self.below(self.attributes.len() as u64 + 1, "number of attributes")? as usize;
         if number < self.attributes.len() {
             let handle = self.attributes[number];
@@ -330,23 +348,29 @@ impl Image<'_> {
         let mut last = NONE;
         let count = self.number()?;
         for at in 0..count {
-            let id = self.before.block.wrapping_add(self.signed()?);
-            let stamp = self.before.stamp.wrapping_add(self.signed()?);
-            self.check_below(stamp, STAMP_LIMIT, "generation stamp")?;
-            (self.before.block, self.before.stamp) = (id, stamp);
-            let length = self.number()?;
-            let committed = length & 1 == 1;
-            let length = self.check_below(length >> 1, LENGTH_LIMIT, "length of a block")?;
+            let stored = self.block()?;
             let may_be_open = is_open && at + 1 == count;
-            if !committed && !may_be_open {
-                return Err(self.malformed(format!("block {id} is not committed, and not the last")));
+            if !stored.committed && !may_be_open {
+                return Err(
+                    self.malformed(format!("block {} is not committed, and not the last", stored.block.id))
+                );
             }
-            let (id, generation_stamp) = (BlockId(id), GenerationStamp(stamp));
-            let stored = Stored { block: Block { id, generation_stamp, length }, committed };
             last = self.ns.tree.blocks.append(last, stored);
             self.ns.tree.sum = self.ns.tree.sum.wrapping_add(block_digest(file, stored));
         }
         Ok(last)
+    }
+
+    pub(super) fn block(&mut self) -> Result<Stored> {
+        let id = self.before.block.wrapping_add(self.signed()?);
+        let stamp = self.before.stamp.wrapping_add(self.signed()?);
+        self.check_below(stamp, STAMP_LIMIT, "generation stamp")?;
+        (self.before.block, self.before.stamp) = (id, stamp);
+        let length = self.number()?;
+        let committed = length & 1 == 1;
+        let length = self.check_below(length >> 1, LENGTH_LIMIT, "length of a block")?;
+        let (id, generation_stamp) = (BlockId(id), GenerationStamp(stamp));
+        Ok(Stored { block: Block { id, generation_stamp, length }, committed })
     }
 
     fn open_file(&mut self, last_block: u32) -> Result<u32> {
@@ -390,7 +414,7 @@ impl Image<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.section(Section::End)?;
+        self.section = Section::End;
         let digest = u64::from_le_bytes(self.array()?);
         if !self.source.is_at_end()? {
             return Err(self.malformed("bytes follow"));

@@ -14,8 +14,8 @@ const PIECE: usize = 256 * 1024;
 
 type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
-struct Image<'a> {
-    tree: &'a Tree,
+pub(super) struct Image<'a> {
+    pub(super) tree: &'a Tree,
     sink: Sink<'a>,
     buffer: Vec<u8>,
     /// The numbers of texts and attributes, by handle; `NONE`: not yet met.
@@ -67,6 +67,8 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
         image.subtree(*top)?;
     }
     image.retry()?;
+    image.snapshots();
+    image.past()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -74,11 +76,11 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
 }
 
 impl Image<'_> {
-    fn out(&mut self) -> Writer<'_> {
+    pub(super) fn out(&mut self) -> Writer<'_> {
         Writer(&mut self.buffer)
     }
 
-    fn flush_full(&mut self) -> io::Result<()> {
+    pub(super) fn flush_full(&mut self) -> io::Result<()> {
         if self.buffer.len() >= PIECE {
             (self.sink)(&self.buffer)?;
             self.buffer.clear();
@@ -101,9 +103,12 @@ impl Image<'_> {
         numbers.into_iter().for_each(|number| out.number(number));
     }
 
-    fn subtree(&mut self, top: u32) -> io::Result<()> {
+    pub(super) fn subtree(&mut self, top: u32) -> io::Result<()> {
         let tree = self.tree;
         self.inode(top);
+        if tree.inode(top).is_file() {
+            return Ok(());
+        }
         let mut stack = vec![tree.children_of(top, 0)];
         while let Some(children) = stack.last_mut() {
             let Some(child) = children.next() else {
@@ -132,7 +137,7 @@ impl Image<'_> {
         }
     }
 
-    fn attributes(&mut self, handle: u32) {
+    pub(super) fn attributes(&mut self, handle: u32) {
         let (number, is_new) = self.attributes.number(handle);
         self.out().number(u64::from(number));
         if !is_new {
@@ -180,7 +185,7 @@ impl Image<'_> {
         }
     }
 
-    fn block(&mut self, stored: Stored) {
+    pub(super) fn block(&mut self, stored: Stored) {
         let Block { id: BlockId(id), generation_stamp: GenerationStamp(stamp), length } = stored.block;
         self.signed(id.wrapping_sub(self.before.block) as i64);
         self.signed(stamp.wrapping_sub(self.before.stamp) as i64);

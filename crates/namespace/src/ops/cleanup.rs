@@ -3,7 +3,8 @@
 use crate::{
     BlockChange, Context, Edit, Namespace, Reply,
     edit::{Body, codec::record_fields},
-    ops::delete::INODES_AT_ONCE,
+    ops::{delete::INODES_AT_ONCE, sweep},
+    store::inode::NAMED,
 };
 use base::InodeId;
 
@@ -15,39 +16,69 @@ pub struct CleanupEdit {
 
 record_fields! { CleanupEdit { inodes } }
 
-/// The next step, or `None` when nothing is left to do.
+/// The next step, or `None` when nothing is left to do, here or for [`super::sweep`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
-    let top = *ns.tree.orphans.front()?;
     let mut inodes = Vec::new();
+    for top in &ns.tree.orphans {
+        match take_apart(ns, *top, &mut inodes) {
+            Progress::Done if inodes.len() < INODES_AT_ONCE => {}
+            Progress::HasEntries(directory) if inodes.is_empty() => {
+                return Some(sweep::plan_entries_of(ns, ctx, directory));
+            }
+            _ => break,
+        }
+    }
+    if inodes.is_empty() {
+        return sweep::plan(ns, ctx);
+    }
+    Some(Edit::of_service(ns, ctx, Body::Cleanup(CleanupEdit { inodes })))
+}
+
+enum Progress {
+    Done,
+    Full,
+    /// The directory has past entries, which must go before it does.
+    HasEntries(InodeId),
+}
+
+/// Names inodes of a deleted subtree, each after those below it. What past entries name is only taken out.
+fn take_apart(ns: &Namespace, top: u32, inodes: &mut Vec<InodeId>) -> Progress {
+    if ns.tree.inode(top).is_file() {
+        inodes.push(ns.tree.inode(top).id());
+        return Progress::Done;
+    }
     // A directory and the rank of the child to visit next.
     let mut stack = vec![(top, 0)];
     while let Some((directory, rank)) = stack.pop() {
-        if inodes.len() == INODES_AT_ONCE {
-            break;
-        }
         let mut rank = rank;
         let mut descended = false;
         for child in ns.tree.children_of(directory, rank) {
             if inodes.len() == INODES_AT_ONCE {
-                break;
+                return Progress::Full;
             }
             rank += 1;
-            if ns.tree.inode(child).is_directory() {
+            let inode = ns.tree.inode(child);
+            if inode.is_directory() && !inode.has(NAMED) {
                 stack.push((directory, rank));
                 stack.push((child, 0));
                 descended = true;
                 break;
             }
-            inodes.push(ns.tree.inode(child).id());
+            inodes.push(inode.id());
         }
-        let done = rank == ns.tree.inode(directory).children_count();
-        if !descended && done && inodes.len() < INODES_AT_ONCE {
-            inodes.push(ns.tree.inode(directory).id());
-        } else if !descended {
-            break;
+        if descended {
+            continue;
         }
+        if inodes.len() == INODES_AT_ONCE {
+            return Progress::Full;
+        }
+        let id = ns.tree.inode(directory).id();
+        if ns.tree.snapshots.has_entries(id) {
+            return Progress::HasEntries(id);
+        }
+        inodes.push(id);
     }
-    Some(Edit::of_service(ns, ctx, Body::Cleanup(CleanupEdit { inodes })))
+    Progress::Done
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<BlockChange>) -> Reply {
@@ -58,7 +89,11 @@ pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<Bl
         } else {
             ns.unlink(handle);
         }
-        ns.remove_inode(handle, changes);
+        if ns.tree.inode(handle).has(NAMED) {
+            ns.keep_top(handle);
+        } else {
+            ns.remove_inode(handle, changes);
+        }
     }
     Reply::Unit
 }

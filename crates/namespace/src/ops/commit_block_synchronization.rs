@@ -39,7 +39,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         }
         return Err(FsError::Io(format!("Block (={}) not found", req.block)));
     };
-    if !ns.tree.is_attached(file) {
+    // A file that only snapshots have is closed as well.
+    if !ns.is_held(file) {
         let path = ns.tree.path_of(file);
         return Err(FsError::NotFound(format!(
             "File not found: {path}, likely due to delayed block removal"

@@ -6,7 +6,8 @@ use crate::{
     edit::{Body, codec::record_fields},
     ops::delete::INODES_AT_ONCE,
     resolve::{Purpose, Resolved, resolve},
-    store::NONE,
+    snapshots::AFTER_ALL,
+    store::{NONE, inode::NAMED},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 use std::collections::BTreeSet;
@@ -103,6 +104,7 @@ fn check_source(
             "Source file {path} is not in the same directory with the target {target_path}"
         )));
     }
+    check_not_in_snapshot(ns, source, path)?;
     if source == target {
         return Err(refused(format!(
             "concat: the src file {path} is the same with the target file {target_path}"
@@ -121,6 +123,19 @@ fn check_source(
         )));
     }
     Ok(source)
+}
+
+fn check_not_in_snapshot(ns: &Namespace, source: u32, path: &str) -> FsResult<()> {
+    let parent = ns.tree.inode(source).parent;
+    if ns.latest_seeing(parent, ns.birth_of(source), AFTER_ALL).is_some() {
+        return Err(FsError::Snapshot(format!("Concat: the source file {path} is in snapshot")));
+    }
+    if ns.tree.inode(source).has(NAMED) {
+        return Err(FsError::Snapshot(format!(
+            "Concat: the source file {path} is referred by some other reference in some snapshot."
+        )));
+    }
+    Ok(())
 }
 
 pub(crate) fn apply(

@@ -192,7 +192,7 @@ pub(crate) fn apply(
     if let Some(replaced) = edit.replaced {
         let replaced = ns.expect(replaced);
         ns.unlink(replaced);
-        ns.remove_inode(replaced, changes);
+        ns.discard(replaced, true, changes);
     }
     let attributes = ns.acquire_attributes(AttributeValues {
         owner: &edit.owner,

@@ -7,6 +7,7 @@ use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{ALL, Access},
     edit::{Body, codec::record_fields},
+    ops::allow_snapshot,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
@@ -45,6 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if resolved.path.is_root() {
         return Ok(Planned::NoChange(Reply::Bool(false)));
     }
+    allow_snapshot::check_removable(ns, target)?;
     let edit = DeleteEdit { inode: inode.id(), at_once: is_small(ns, target) };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Delete(edit))?))
 }
@@ -76,12 +78,10 @@ pub(crate) fn apply(
     let target = ns.expect(edit.inode);
     let parent = ns.tree.inode(target).parent;
     ns.set_modified(parent, time);
-    if edit.at_once {
-        ns.unlink(target);
-        ns.remove_subtree(target, changes);
-    } else {
-        ns.detach(target);
-        ns.tree.orphans.push_back(target);
+    for root in ns.snapshottable_below(target) {
+        allow_snapshot::forget(ns, root);
     }
+    ns.unlink(target);
+    ns.discard(target, edit.at_once, changes);
     Reply::Bool(true)
 }

@@ -6,6 +6,7 @@ use crate::{
     access::{Access, WRITE},
     edit::{Body, codec::record_fields},
     entry_limits,
+    ops::allow_snapshot,
     path::Path,
     resolve::{Purpose, Resolved, resolve},
 };
@@ -57,6 +58,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let Some(moved) = source.target.filter(|_| !source.path.is_root()) else {
         return REFUSED;
     };
+    let roots = allow_snapshot::check_removable(ns, moved)?;
     if text == source.path.as_str() {
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }
@@ -72,6 +74,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         },
     };
     let parent_text = if into.is_some() { destination.path.as_str() } else { destination.path.parent() };
+    allow_snapshot::check_not_nested(ns, &roots, source.path.as_str(), parent)?;
     check_limits(ns, ctx, &source, parent, parent_text, name)?;
     let edit = RenameEdit {
         inode: ns.tree.inode(moved).id(),
@@ -116,7 +119,7 @@ pub(crate) fn apply(
     if let Some(replaced) = edit.replaced {
         let replaced = ns.expect(replaced);
         ns.unlink(replaced);
-        ns.remove_inode(replaced, changes);
+        ns.discard(replaced, true, changes);
     }
     ns.move_inode(moved, destination, edit.name.as_bytes());
     ns.set_modified(source, time);

@@ -5,7 +5,10 @@ use crate::{
     Context, Edit, Namespace, Planned,
     access::{ALL, Access, WRITE},
     edit::Body,
-    ops::rename::{RenameEdit, check_limits, is_below},
+    ops::{
+        allow_snapshot,
+        rename::{RenameEdit, check_limits, is_below},
+    },
     path::Path,
     resolve::{Purpose, Resolved, resolve},
 };
@@ -32,6 +35,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     access.check_ancestor(ns, &destination, WRITE)?;
     let (from, to) = (source.path.as_str(), destination.path.as_str());
     let moved = check_source(&source)?;
+    let roots = allow_snapshot::check_removable(ns, moved)?;
     if from == to {
         return Err(FsError::AlreadyExists(format!("The source {from} and destination {to} are the same")));
     }
@@ -45,10 +49,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     }
     if let Some(target) = destination.target {
         check_overwrite(ns, req, from, to, moved, target)?;
+        allow_snapshot::check_removable(ns, target)?;
     }
     let Some(parent) = destination.parent() else {
         return Err(FsError::NotFound(format!("rename destination parent {to} not found.")));
     };
+    allow_snapshot::check_not_nested(ns, &roots, from, parent)?;
     check_limits(ns, ctx, &source, parent, destination.path.parent(), destination.path.name())?;
     let edit = RenameEdit {
         inode: ns.tree.inode(moved).id(),

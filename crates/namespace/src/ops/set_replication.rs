@@ -42,9 +42,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &SetReplicationEdit, changes: &mut Vec<BlockChange>) -> Reply {
     let target = ns.expect(edit.inode);
-    let from = ns.tree.attributes_of(target).replication;
-    let to = edit.replication;
-    ns.set_attributes(target, AttributeChange { replication: Some(to), ..AttributeChange::default() });
+    let from = ns.block_replication(target);
+    let change = AttributeChange { replication: Some(edit.replication), ..AttributeChange::default() };
+    ns.set_attributes(target, change);
+    let to = ns.block_replication(target);
     let blocks = ns.tree.blocks_of(target);
     changes.extend(blocks.map(|stored| BlockChange::ReplicationChanged { block: stored.block.id, from, to }));
     Reply::Bool(true)

@@ -5,8 +5,7 @@
 //! through a recovery to the new length, which [`super::commit_block_synchronization`] ends. Should that lead to
 //! nothing it is begun again by [`super::release_lease`].
 //!
-//! The blocks that stay and the one that is cut are those of the file as it is: what a snapshot shows is not looked
-//! at here.
+//! A block that a snapshot shows is not cut.
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
@@ -101,6 +100,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         begin = end;
         end += stored.block.length;
         kept += 1;
+    }
+    // What a snapshot shows of a block must not be cut off its replicas, and nothing can copy them yet.
+    if end != wanted && ns.is_block_in_past(file, begin) {
+        return Err(FsError::Unsupported(format!(
+            "Cannot truncate {path} to {wanted} bytes: that is inside a block which a snapshot shows. {begin} and \
+             {end} bytes are ends of blocks."
+        )));
     }
     let cut = if end == wanted {
         None

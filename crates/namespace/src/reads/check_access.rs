@@ -10,7 +10,7 @@ use base::{FsError, FsResult};
 /// `action`: the bits of Hadoop's `FsActionProto` (4 read, 2 write, 1 execute).
 pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsResult<()> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
     if resolved.target.is_none() {
         return Err(FsError::NotFound(format!("Path not found: {}", resolved.path.as_str())));
     }

@@ -1,7 +1,7 @@
 //! The blocks of a file.
 
 use crate::{
-    Context, FileBlock, FileBlocks, FileStatus, Namespace,
+    Context, FileBlock, FileBlocks, FileStatus, Namespace, SnapshotId,
     access::{Access, READ},
     path::Path,
     resolve::{Purpose, walk},
@@ -13,31 +13,43 @@ use base::{FsResult, InodeId};
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
     let access = Access::new(ctx);
     let resolved = walk(ns, &access, Path::parse(path)?);
-    resolved.check_not_blocked(Purpose::Other)?;
+    resolved.check_not_blocked(Purpose::Read)?;
     let file = resolved.file(ns)?;
     if access.enabled {
         resolved.check_traverse(ns, &access)?;
     }
     access.check_target(ns, &resolved, READ)?;
-    let mut blocks = blocks_of(ns, file, offset, length);
+    let mut blocks = blocks_of(ns, file, resolved.snapshot, offset, length);
     let precision = ctx.limits.access_time_precision_ms;
     let accessed = ns.tree.inode(file).accessed().ms;
-    blocks.wants_access_time = precision != 0 && ctx.now.ms > accessed + precision;
+    blocks.wants_access_time =
+        precision != 0 && resolved.snapshot.is_none() && ctx.now.ms > accessed + precision;
     Ok(blocks)
 }
 
 /// All blocks of a file, for located listings and statuses; `None` if it is not a file.
 pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileBlocks> {
-    let file = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file())?;
-    Some(blocks_of(ns, file, 0, u64::MAX))
+    by_id_at(ns, inode, None)
 }
 
-fn blocks_of(ns: &Namespace, file: u32, offset: u64, length: u64) -> FileBlocks {
+/// The same as a snapshot sees it.
+pub fn by_id_at(ns: &Namespace, inode: InodeId, snapshot: Option<SnapshotId>) -> Option<FileBlocks> {
+    let file = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file())?;
+    Some(blocks_of(ns, file, snapshot, 0, u64::MAX))
+}
+
+fn blocks_of(
+    ns: &Namespace,
+    file: u32,
+    snapshot: Option<SnapshotId>,
+    offset: u64,
+    length: u64,
+) -> FileBlocks {
     let inode = ns.tree.inode(file);
     let mut answer = FileBlocks {
         inode: inode.id(),
         length: 0,
-        under_construction: inode.is_open(),
+        under_construction: inode.is_open() && snapshot.is_none(),
         blocks: Vec::new(),
         last: None,
         is_last_committed: true,
@@ -45,10 +57,12 @@ fn blocks_of(ns: &Namespace, file: u32, offset: u64, length: u64) -> FileBlocks 
     };
     let end = offset.saturating_add(length);
     let mut at = 0;
-    for stored in ns.tree.blocks_of(file) {
-        let block = FileBlock { block: stored.block, offset: at, committed: stored.committed };
+    for stored in ns.blocks_at(file, snapshot) {
+        // A snapshot shows a length that is final, whatever became of the file.
+        let committed = stored.committed || snapshot.is_some();
+        let block = FileBlock { block: stored.block, offset: at, committed };
         at += stored.block.length;
-        if stored.committed {
+        if committed {
             answer.length = at;
             if block.offset < end && at > offset {
                 answer.blocks.push(block);
@@ -57,8 +71,11 @@ fn blocks_of(ns: &Namespace, file: u32, offset: u64, length: u64) -> FileBlocks 
             // How far a block that is being written reaches, only its replicas know.
             answer.blocks.push(block);
         }
-        answer.is_last_committed = stored.committed;
+        answer.is_last_committed = committed;
         answer.last = Some(block);
+    }
+    if snapshot.is_some() {
+        answer.length = ns.length_at(file, snapshot);
     }
     answer
 }
@@ -69,9 +86,11 @@ pub fn get_located_file_info<'ns>(
     ctx: &Context<'_>,
     path: &str,
 ) -> FsResult<Option<(FileStatus<'ns>, Option<FileBlocks>)>> {
-    let Some(target) = super::get_file_info::target(ns, ctx, path)? else {
+    let Some(status) = super::get_file_info::get(ns, ctx, path)? else {
         return Ok(None);
     };
-    let blocks = ns.tree.inode(target).is_file().then(|| blocks_of(ns, target, 0, u64::MAX));
-    Ok(Some((ns.tree.status(target), blocks)))
+    let resolved = super::get_file_info::find(ns, ctx, path)?;
+    let file = resolved.and_then(|resolved| Some((resolved.target?, resolved.snapshot)));
+    let file = file.filter(|(target, _)| ns.tree.inode(*target).is_file());
+    Ok(Some((status, file.map(|(file, snapshot)| blocks_of(ns, file, snapshot, 0, u64::MAX)))))
 }

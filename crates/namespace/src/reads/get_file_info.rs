@@ -3,20 +3,40 @@
 use crate::{
     Context, FileStatus, Namespace,
     access::Access,
-    resolve::{Purpose, resolve},
+    resolve::{Purpose, Resolved, resolve},
 };
-use base::{FsError, FsResult, InodeId};
+use base::{FsError, FsResult, InodeId, Timestamp};
 
 /// `None` if there is no such file.
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Option<FileStatus<'ns>>> {
-    Ok(target(ns, ctx, path)?.map(|handle| ns.tree.status(handle)))
+    let Some(resolved) = find(ns, ctx, path)? else { return Ok(None) };
+    if let Some(root) = resolved.snapshots_of {
+        return Ok(Some(dot_snapshot(ns, root)));
+    }
+    Ok(resolved.target.map(|handle| ns.status_at(handle, b"", resolved.snapshot)))
+}
+
+/// HDFS's `DOT_SNAPSHOT_DIR_STATUS`: a directory that nobody owns.
+fn dot_snapshot(ns: &Namespace, root: u32) -> FileStatus<'_> {
+    FileStatus {
+        id: InodeId(0),
+        name: b"",
+        permission: 0o777,
+        owner: "",
+        group: "",
+        modified: Timestamp::default(),
+        accessed: Timestamp::default(),
+        children_count: 0,
+        storage_policy: 0,
+        ..ns.tree.status(root)
+    }
 }
 
 /// An ancestor that is a file hides the path from the superuser, and is an error for others: so HDFS does.
-pub(crate) fn target(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Option<u32>> {
+pub(crate) fn find<'p>(ns: &Namespace, ctx: &Context<'_>, path: &'p str) -> FsResult<Option<Resolved<'p>>> {
     let access = Access::new(ctx);
-    match resolve(ns, ctx, &access, path, Purpose::Other) {
-        Ok(resolved) => Ok(resolved.target),
+    match resolve(ns, ctx, &access, path, Purpose::Read) {
+        Ok(resolved) => Ok(Some(resolved)),
         Err(FsError::AccessDenied(_)) if access.is_superuser => Ok(None),
         Err(error) => Err(error),
     }
@@ -28,12 +48,13 @@ pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileStatus<'_>> {
 }
 
 fn file(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<u32> {
-    resolve(ns, ctx, &Access::new(ctx), path, Purpose::Other)?.file(ns)
+    resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?.file(ns)
 }
 
 /// Hadoop: `isFileClosed`.
 pub fn is_closed(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<bool> {
-    Ok(!ns.tree.inode(file(ns, ctx, path)?).is_open())
+    let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
+    Ok(resolved.in_snapshot || !ns.tree.inode(resolved.file(ns)?).is_open())
 }
 
 /// Hadoop: `getPreferredBlockSize`.

@@ -1,18 +1,24 @@
 //! A page of a directory.
 
 use crate::{
-    Context, FileStatus, Namespace,
+    Context, FileStatus, Namespace, SnapshotId,
     access::{Access, READ_EXECUTE},
     resolve::{Purpose, resolve},
+    snapshots::view::DOT_SNAPSHOT,
 };
 use base::{FsError, FsResult};
+
+/// Children of a directory in a snapshot are counted, not known.
+const REMAINING_COUNTED_MAX: usize = 10_000;
 
 /// Children in the order of their names' bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listing<'ns> {
     pub entries: Vec<FileStatus<'ns>>,
-    /// How many children follow the last entry.
+    /// How many children follow the last entry; of a snapshot, 10,000 stand for more.
     pub remaining: u32,
+    /// In which snapshot the entries are.
+    pub snapshot: Option<SnapshotId>,
 }
 
 /// The children after `start_after` (empty: from the beginning); a file lists itself. `None` if there is no
@@ -26,23 +32,32 @@ pub fn get<'ns>(
     need_location: bool,
 ) -> FsResult<Option<Listing<'ns>>> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    let snapshot = resolved.snapshot;
+    if let Some(root) = resolved.snapshots_of {
+        return Ok(Some(snapshots_of(ns, ctx, root, start_after)));
+    }
+    if resolved.path.name() == DOT_SNAPSHOT && resolved.parent().is_some() && !resolved.in_snapshot {
+        return Err(FsError::Snapshot(format!(
+            "Directory is not a snapshottable directory: {}",
+            resolved.path.parent()
+        )));
+    }
     let Some(target) = resolved.target else {
         return Ok(None);
     };
     if ns.tree.inode(target).is_file() {
         // It is called by its path, not by a name in it.
-        let status = FileStatus { name: b"", ..ns.tree.status(target) };
-        return Ok(Some(Listing { entries: vec![status], remaining: 0 }));
+        let status = ns.status_at(target, b"", snapshot);
+        return Ok(Some(Listing { entries: vec![status], remaining: 0, snapshot }));
     }
-    access.check(ns, target, resolved.path.as_str(), READ_EXECUTE)?;
-    let total = ns.tree.inode(target).children_count();
-    let start = if start_after.is_empty() { 0 } else { ns.tree.rank_after(target, start_after) };
-    let count = ((total - start) as usize).min(ctx.limits.listing_max);
-    let mut entries = Vec::with_capacity(count);
+    access.at(snapshot).check(ns, target, resolved.path.as_str(), READ_EXECUTE)?;
+    let count = ns.tree.inode(target).children_count() as usize;
+    let mut entries = Vec::with_capacity(count.min(ctx.limits.listing_max));
     let mut budget = ctx.limits.listing_max as u64;
-    for child in ns.tree.children_of(target, start).take(count) {
-        let status = ns.tree.status(child);
+    let mut children = ns.children_at(target, start_after, snapshot);
+    for (name, child) in children.by_ref().take(ctx.limits.listing_max) {
+        let status = ns.status_at(child, name, snapshot);
         entries.push(status);
         if need_location && !status.is_directory() {
             let blocks = ns.tree.blocks_of(child).count() as u64;
@@ -52,8 +67,28 @@ pub fn get<'ns>(
             }
         }
     }
-    let remaining = total - start - entries.len() as u32;
-    Ok(Some(Listing { entries, remaining }))
+    let remaining = match snapshot {
+        None => {
+            let start = if start_after.is_empty() { 0 } else { ns.tree.rank_after(target, start_after) };
+            ns.tree.inode(target).children_count() - start - entries.len() as u32
+        }
+        // Nobody needs more than whether there is more.
+        Some(_) => children.take(REMAINING_COUNTED_MAX).count() as u32,
+    };
+    Ok(Some(Listing { entries, remaining, snapshot }))
+}
+
+/// The snapshots of a directory, by name.
+fn snapshots_of<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, root: u32, start_after: &[u8]) -> Listing<'ns> {
+    let after = std::str::from_utf8(start_after).unwrap_or_default();
+    let mut listing = Listing { entries: Vec::new(), remaining: 0, snapshot: None };
+    let Some(taken) = ns.tree.snapshots.roots.get(&ns.tree.inode(root).id()) else { return listing };
+    let mut taken = taken.after_name(after);
+    for taken in taken.by_ref().take(ctx.limits.listing_max) {
+        listing.entries.push(ns.status_at(root, taken.name.as_bytes(), Some(taken.id)));
+    }
+    listing.remaining = taken.count() as u32;
+    listing
 }
 
 /// Several directories in one call; Hadoop's `getBatchedListing`.

@@ -8,6 +8,12 @@ pub(crate) const LIMIT_48: u64 = 1 << 48;
 
 const DIRECTORY: u8 = 1;
 const OPEN: u8 = 2;
+/// Snapshots of the directory may be made; see [`crate::snapshots`].
+pub(crate) const SNAPSHOTTABLE: u8 = 16;
+/// Past entries name the inode.
+pub(crate) const NAMED: u8 = 32;
+/// The birth of the inode's entry is noted.
+pub(crate) const BORN: u8 = 64;
 
 /// ```text
 /// id u48 | name length u8 | flags u8 | parent u32 | name u32 | attributes u32 | content u32
@@ -102,7 +108,17 @@ impl Inode {
     }
 
     pub fn set_open(&mut self, open: bool) {
-        self.flags = if open { self.flags | OPEN } else { self.flags & !OPEN };
+        self.set_flag(OPEN, open);
+    }
+
+    /// Whether the side table of this flag has something about the inode.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub fn set_flag(&mut self, flag: u8, set: bool) {
+        self.flags = if set { self.flags | flag } else { self.flags & !flag };
     }
 
     /// Handle and length in the heap of names.

@@ -50,6 +50,8 @@ pub struct World {
     /// The encoded edits so far.
     pub journal: Vec<Vec<u8>>,
     pub calls: i32,
+    /// Blocks that data servers were told to delete.
+    pub removed: std::collections::BTreeSet<BlockId>,
 }
 
 pub fn image_of(snapshot: &Snapshot) -> Vec<u8> {
@@ -78,6 +80,7 @@ impl World {
             holder: HOLDER.into(),
             journal: Vec::new(),
             calls: 0,
+            removed: Default::default(),
         }
     }
 
@@ -111,7 +114,13 @@ impl World {
         self.journal.push(bytes);
         let at = TxId { epoch: Epoch(1), sn: Sn(self.journal.len() as u64) };
         self.now.ms = self.now.ms.saturating_add(1);
-        self.ns.apply(at, &edit)
+        let applied = self.ns.apply(at, &edit);
+        for change in &applied.block_changes {
+            if let namespace::BlockChange::Removed(block) = change {
+                assert!(self.removed.insert(block.id), "{block} is removed twice");
+            }
+        }
+        applied
     }
 
     pub fn plan<T>(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<T>) -> FsResult<T> {
@@ -300,5 +309,96 @@ impl World {
 
     pub fn block(id: u64) -> Block {
         Block { id: BlockId(id), ..Block::default() }
+    }
+}
+
+impl World {
+    pub fn allow_snapshot(&mut self, path: &str) -> FsResult<Reply> {
+        self.run(|ns, ctx| ops::allow_snapshot::plan(ns, ctx, &ops::allow_snapshot::Request { path }))
+    }
+
+    pub fn disallow_snapshot(&mut self, path: &str) -> FsResult<Reply> {
+        self.run(|ns, ctx| {
+            ops::allow_snapshot::plan_disallow(ns, ctx, &ops::allow_snapshot::Request { path })
+        })
+    }
+
+    pub fn create_snapshot(&mut self, path: &str, name: &str) -> FsResult<Reply> {
+        self.run(|ns, ctx| ops::create_snapshot::plan(ns, ctx, &ops::create_snapshot::Request { path, name }))
+    }
+
+    pub fn rename_snapshot(&mut self, path: &str, old: &str, new: &str) -> FsResult<Reply> {
+        self.run(|ns, ctx| {
+            ops::rename_snapshot::plan(ns, ctx, &ops::rename_snapshot::Request { path, old, new })
+        })
+    }
+
+    pub fn delete_snapshot(&mut self, path: &str, name: &str) -> FsResult<Reply> {
+        self.run(|ns, ctx| ops::delete_snapshot::plan(ns, ctx, &ops::delete_snapshot::Request { path, name }))
+    }
+
+    /// Takes apart and sweeps until nothing is left to do; answers the number of edits.
+    pub fn tidy_up(&mut self) -> usize {
+        let mut steps = 0;
+        while let Some(edit) = ops::cleanup::plan(&self.ns, &self.context(None)) {
+            self.apply(edit);
+            steps += 1;
+            assert!(steps < 100_000, "the work behind the scenes never ends");
+        }
+        assert!(!self.ns.has_background_work());
+        steps
+    }
+
+    /// All that can be seen below a path, a line an inode: the path in it, and everything that a status says.
+    pub fn dump(&self, path: &str) -> Vec<String> {
+        let ctx = self.context(None);
+        let mut lines = Vec::new();
+        let mut stack = vec![String::new()];
+        while let Some(below) = stack.pop() {
+            let full =
+                if below.is_empty() { path.into() } else { format!("{}{below}", path.trim_end_matches('/')) };
+            let status = get_file_info::get(&self.ns, &ctx, &full);
+            let Ok(Some(status)) = status else { panic!("{full}: {status:?}") };
+            let blocks = (!status.is_directory())
+                .then(|| namespace::reads::get_block_locations::get(&self.ns, &ctx, &full, 0, u64::MAX));
+            let blocks: Vec<Block> = match blocks {
+                Some(Ok(blocks)) => {
+                    assert!(blocks.under_construction || blocks.length == status.length, "{full}");
+                    blocks.blocks.iter().map(|block| block.block).collect()
+                }
+                Some(Err(error)) => panic!("{full}: {error}"),
+                None => Vec::new(),
+            };
+            // A block that is written on gets another stamp and length; its id says which it is.
+            let blocks: Vec<BlockId> =
+                blocks.iter().filter(|block| block.length > 0).map(|block| block.id).collect();
+            let mut status = status;
+            status.under_construction = false;
+            lines.push(format!("{below} {status:?} {blocks:?}"));
+            if !status.is_directory() {
+                continue;
+            }
+            let mut names: Vec<String> = Vec::new();
+            loop {
+                let after = names.last().cloned().unwrap_or_default();
+                let page = namespace::reads::get_listing::get(&self.ns, &ctx, &full, after.as_bytes(), false);
+                let Ok(Some(page)) = page else { panic!("{full}: {page:?}") };
+                for entry in &page.entries {
+                    let name = String::from_utf8_lossy(entry.name).into_owned();
+                    let by_path =
+                        get_file_info::get(&self.ns, &ctx, &format!("{}/{name}", full.trim_end_matches('/')));
+                    let Ok(Some(by_path)) = by_path else { panic!("{full}/{name}: {by_path:?}") };
+                    let by_path = namespace::FileStatus { name: entry.name, ..by_path };
+                    assert_eq!(*entry, by_path, "{full}/{name}");
+                    names.push(name);
+                }
+                if page.remaining == 0 {
+                    break;
+                }
+            }
+            assert_eq!(names.len(), status.children_count as usize, "{full}");
+            stack.extend(names.into_iter().rev().map(|name| format!("{below}/{name}")));
+        }
+        lines
     }
 }

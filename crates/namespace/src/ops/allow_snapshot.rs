@@ -1,0 +1,127 @@
+//! Makes a directory snapshottable, or no longer so. The service has checked that a superuser asks.
+//!
+//! Snapshottable directories are not nested. One that has snapshots stays snapshottable.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::Access,
+    edit::{Body, codec::record_fields},
+    path::Path,
+    resolve::walk,
+    store::inode::SNAPSHOTTABLE,
+};
+use base::{FsError, FsResult, InodeId};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetSnapshottableEdit {
+    pub inode: InodeId,
+    pub allow: bool,
+}
+
+record_fields! { SetSnapshottableEdit { inode, allow } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let (directory, inode) = directory(ns, ctx, req.path)?;
+    for root in ns.tree.snapshots.roots.iter().filter_map(|(root, _)| ns.handle(*root)) {
+        let nested = match root {
+            root if root == directory => continue,
+            root if ns.is_at_or_below(root, directory) => format!("subdirectory {}", ns.tree.path_of(root)),
+            root if ns.is_at_or_below(directory, root) => format!("ancestor {}", ns.tree.path_of(root)),
+            _ => continue,
+        };
+        return Err(FsError::Snapshot(format!(
+            "Nested snapshottable directories not allowed: path={}, the {nested} is already a snapshottable \
+             directory.",
+            req.path
+        )));
+    }
+    if ns.tree.inode(directory).has(SNAPSHOTTABLE) {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: true });
+    Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
+}
+
+/// Hadoop: `disallowSnapshot`.
+pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let (_, inode) = directory(ns, ctx, req.path)?;
+    match ns.tree.snapshots.roots.get(&inode) {
+        None => Ok(Planned::NoChange(Reply::Unit)),
+        Some(root) if root.len() > 0 => Err(FsError::Snapshot(format!(
+            "The directory {} has snapshot(s). Please redo the operation after removing all the snapshots.",
+            req.path
+        ))),
+        Some(_) => {
+            let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: false });
+            Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
+        }
+    }
+}
+
+/// HDFS's `INodeDirectory.valueOf`, for a superuser.
+fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<(u32, InodeId)> {
+    let access = Access::new(ctx);
+    let resolved = walk(ns, &access, Path::parse(path)?);
+    resolved.check_writable()?;
+    let Some(target) = resolved.target else {
+        return Err(FsError::NotFound(format!("Directory does not exist: {path}")));
+    };
+    let inode = ns.tree.inode(target);
+    if inode.is_file() {
+        return Err(FsError::PathIsNotDirectory(path.into()));
+    }
+    Ok((target, inode.id()))
+}
+
+/// What holds a directory with snapshots is neither deleted nor moved. Answers the snapshottable directories in
+/// it.
+pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>> {
+    if ns.tree.snapshots.roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let below = ns.snapshottable_below(top);
+    let has_snapshots =
+        |root: &&InodeId| ns.tree.snapshots.roots.get(*root).is_some_and(|root| root.len() > 0);
+    let Some(root) = below.iter().find(has_snapshots).and_then(|root| ns.handle(*root)) else {
+        return Ok(below);
+    };
+    let path = ns.tree.path_of(root);
+    Err(FsError::Snapshot(format!(
+        "The directory {path} cannot be deleted since {path} is snapshottable and already has snapshots"
+    )))
+}
+
+/// HDFS's `validateNestSnapshot`, with the snapshottable directories in what is moved.
+pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, parent: u32) -> FsResult<()> {
+    if moved.is_empty() || ns.snapshottable_above(parent).is_none() {
+        return Ok(());
+    }
+    Err(FsError::Snapshot(format!(
+        "Unable to rename because {source} has snapshottable descendant directories and {} is a descent of a \
+         snapshottable directory, and HDFS does not support nested snapshottable directory.",
+        ns.tree.path_of(parent)
+    )))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetSnapshottableEdit) -> Reply {
+    if edit.allow {
+        let handle = ns.expect(edit.inode);
+        ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
+        ns.tree.snapshots.add_root(edit.inode);
+    } else {
+        forget(ns, edit.inode);
+    }
+    Reply::Unit
+}
+
+/// Makes a directory without snapshots no longer snapshottable.
+pub(crate) fn forget(ns: &mut Namespace, inode: InodeId) {
+    let handle = ns.expect(inode);
+    ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, false);
+    ns.tree.snapshots.remove_root(inode);
+}

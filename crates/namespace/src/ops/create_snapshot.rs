@@ -1,0 +1,142 @@
+//! Makes a snapshot of a snapshottable directory. It costs the same whatever the directory holds.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    access::Access,
+    edit::{Body, codec::record_fields},
+    entry_limits,
+    path::Path,
+    resolve::{Purpose, resolve},
+    snapshots::{PER_DIRECTORY_MAX, Root, SNAPSHOT_ID_LIMIT, Taken, view::DOT_SNAPSHOT},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    /// Not empty: the service has made a name if the client gave none.
+    pub name: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSnapshotEdit {
+    pub root: InodeId,
+    pub id: SnapshotId,
+    pub name: Box<str>,
+}
+
+record_fields! { CreateSnapshotEdit { root, id, name } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    Path::check_length(req.path, "createSnapshot", ctx.limits)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    if access.enabled {
+        access.check_owner(ns, &resolved)?;
+    }
+    // HDFS: `isValidNameForComponent`.
+    if matches!(req.name, "." | ".." | ".reserved" | DOT_SNAPSHOT) || req.name.contains([':', '/']) {
+        return Err(invalid(req.name));
+    }
+    check_name(ctx, req.path, req.name)?;
+    let (root, taken) = root_of(ns, resolved.target, req.path)?;
+    if ns.tree.snapshots.last.0 + 1 >= SNAPSHOT_ID_LIMIT {
+        return Err(FsError::Snapshot(format!(
+            "Failed to create the snapshot. The FileSystem has run out of snapshot IDs and ID rollover is not \
+             supported and the max snapshot limit is: {}",
+            ctx.limits.snapshots_per_directory_max
+        )));
+    }
+    check_room(ns, ctx, root, taken)?;
+    if taken.is_some_and(|taken| taken.find(req.name).is_some()) {
+        return Err(FsError::Snapshot(format!(
+            "Failed to add snapshot: there is already a snapshot with the same name \"{}\".",
+            req.name
+        )));
+    }
+    let id = SnapshotId(ns.tree.snapshots.last.0 + 1);
+    let edit = CreateSnapshotEdit { root, id, name: req.name.into() };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::CreateSnapshot(edit))?))
+}
+
+fn check_room(ns: &Namespace, ctx: &Context<'_>, root: InodeId, taken: Option<&Root>) -> FsResult<()> {
+    let check = |count: usize, limit: usize, what: &str| {
+        if count < limit {
+            return Ok(());
+        }
+        Err(FsError::Snapshot(format!(
+            "Failed to create snapshot: there are already {count} snapshot(s) and the {what} snapshot limit is \
+             {limit}"
+        )))
+    };
+    check(ns.tree.snapshots.living as usize, ctx.limits.snapshots_max, "file system")?;
+    let count = taken.map_or(0, Root::len);
+    // The root directory of HDFS is snapshottable from the beginning, with a quota of 0.
+    let quota = match ns.tree.snapshots.roots.contains_key(&root) {
+        true => PER_DIRECTORY_MAX,
+        false => 0,
+    };
+    if count >= quota {
+        return Err(FsError::Snapshot(format!(
+            "Failed to add snapshot: there are already {count} snapshot(s) and the snapshot quota is {quota}"
+        )));
+    }
+    check(count, ctx.limits.snapshots_per_directory_max, "per directory")
+}
+
+fn invalid(name: &str) -> FsError {
+    FsError::InvalidPath(format!("Invalid snapshot name: {name}"))
+}
+
+/// HDFS's `verifySnapshotName`.
+pub(crate) fn check_name(ctx: &Context<'_>, path: &str, name: &str) -> FsResult<()> {
+    if name.contains('/') {
+        return Err(FsError::InvalidArgument("Snapshot name cannot contain \"/\"".into()));
+    }
+    if name == DOT_SNAPSHOT {
+        return Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()));
+    }
+    if name.contains('\0') {
+        return Err(invalid(name));
+    }
+    entry_limits::check_component(ctx, path, name)
+}
+
+/// The snapshottable directory that a path names: HDFS's `getSnapshottableRoot`. It has no list only if it is
+/// the root directory, before anybody allowed snapshots of it.
+pub(crate) fn root_of<'ns>(
+    ns: &'ns Namespace,
+    target: Option<u32>,
+    path: &str,
+) -> FsResult<(InodeId, Option<&'ns Root>)> {
+    let Some(target) = target else {
+        return Err(FsError::NotFound(format!("Directory does not exist: {path}")));
+    };
+    let inode = ns.tree.inode(target);
+    if inode.is_file() {
+        return Err(FsError::PathIsNotDirectory(path.into()));
+    }
+    if !ns.has_dot_snapshot(target) {
+        return Err(FsError::Snapshot(format!("Directory is not a snapshottable directory: {path}")));
+    }
+    Ok((inode.id(), ns.tree.snapshots.roots.get(&inode.id()).map(|root| &**root)))
+}
+
+/// Where a snapshot is found, as the client called its root.
+pub fn path_of(root: &str, name: &str) -> String {
+    let slash = if root.ends_with('/') { "" } else { "/" };
+    format!("{root}{slash}{DOT_SNAPSHOT}/{name}")
+}
+
+/// The name of a snapshot by its number, for an answer that is given again.
+pub fn name_of(ns: &Namespace, id: SnapshotId) -> Option<&str> {
+    let mut roots = ns.tree.snapshots.roots.iter();
+    roots.find_map(|(_, root)| root.get(id)).map(|taken| &*taken.name)
+}
+
+pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &CreateSnapshotEdit) -> Reply {
+    let root = ns.expect(edit.root);
+    ns.set_modified(root, time);
+    ns.tree.snapshots.take(edit.root, Taken { id: edit.id, name: (&*edit.name).into(), modified: time });
+    Reply::Snapshot(edit.id)
+}

@@ -1,0 +1,54 @@
+//! Takes a snapshot off its directory's list. What only it saw is swept away afterwards, in steps; see
+//! [`super::sweep`].
+
+use super::create_snapshot;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    access::Access,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    pub name: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteSnapshotEdit {
+    pub root: InodeId,
+    pub id: SnapshotId,
+}
+
+record_fields! { DeleteSnapshotEdit { root, id } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    if req.name.is_empty() {
+        return Err(FsError::Io("The snapshot name is null or empty.".into()));
+    }
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    if access.enabled {
+        access.check_owner(ns, &resolved)?;
+    }
+    let (root, taken) = create_snapshot::root_of(ns, resolved.target, req.path)?;
+    let Some(taken) = taken.and_then(|taken| taken.find(req.name)) else {
+        return Err(FsError::Snapshot(format!(
+            "Cannot delete snapshot {} from path {}: the snapshot does not exist.",
+            req.name,
+            resolved.path.as_str()
+        )));
+    };
+    let edit = DeleteSnapshotEdit { root, id: taken.id };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::DeleteSnapshot(edit))?))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &DeleteSnapshotEdit) -> Reply {
+    let root = ns.expect(edit.root);
+    ns.tree.snapshots.untake(edit.root, edit.id);
+    ns.tree.snapshots.request_sweep();
+    ns.set_modified(root, time);
+    Reply::Unit
+}

@@ -1,0 +1,61 @@
+//! Gives a snapshot another name.
+
+use super::create_snapshot;
+use crate::{
+    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    access::Access,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId, Timestamp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    pub old: &'a str,
+    pub new: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenameSnapshotEdit {
+    pub root: InodeId,
+    pub id: SnapshotId,
+    pub name: Box<str>,
+}
+
+record_fields! { RenameSnapshotEdit { root, id, name } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    if req.new.is_empty() {
+        return Err(FsError::Io("The new snapshot name is null or empty.".into()));
+    }
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    if access.enabled {
+        access.check_owner(ns, &resolved)?;
+    }
+    create_snapshot::check_name(ctx, req.path, req.new)?;
+    let (root, taken) = create_snapshot::root_of(ns, resolved.target, req.path)?;
+    let Some(old) = taken.and_then(|taken| taken.find(req.old)) else {
+        return Err(FsError::Snapshot(format!(
+            "The snapshot {} does not exist for directory {}",
+            req.old, req.path
+        )));
+    };
+    if req.new == req.old {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    if taken.is_some_and(|taken| taken.find(req.new).is_some()) {
+        return Err(FsError::Snapshot(format!(
+            "The snapshot {} already exists for directory {}",
+            req.new, req.path
+        )));
+    }
+    let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.into() };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::RenameSnapshot(edit))?))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &RenameSnapshotEdit) -> Reply {
+    ns.tree.snapshots.rename(edit.root, edit.id, &edit.name, time);
+    Reply::Unit
+}

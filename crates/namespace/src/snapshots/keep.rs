@@ -1,0 +1,286 @@
+//! How changes preserve what snapshots see, and how it is let go.
+//!
+//! `apply` names what is preserved ([`crate::preserve`]) before it changes anything; while it runs, entries that
+//! are taken out of or put into a directory named there get their lifetimes.
+
+use super::{AFTER_ALL, BEFORE_ALL, EntryKey, PastEntry, PastInode, RecordKey};
+use crate::{
+    BlockChange, Namespace, SnapshotId,
+    store::{
+        NONE,
+        block_list::Stored,
+        inode::{BORN, NAMED, SNAPSHOTTABLE},
+    },
+};
+use base::{Block, InodeId};
+use std::sync::Arc;
+
+impl Namespace {
+    /// Keeps an inode as it is for the snapshots up to `key` that have no record of it yet.
+    pub(crate) fn preserve(&mut self, inode: InodeId, key: SnapshotId) {
+        if self.tree.snapshots.record_at(inode, key).is_some() {
+            return;
+        }
+        let handle = self.expect(inode);
+        let record = self.tree.inode(handle);
+        let size = if record.is_directory() {
+            u64::from(record.children_count())
+        } else {
+            self.final_length_of(handle)
+        };
+        let past = PastInode {
+            attributes: record.attributes,
+            modified: record.modified(),
+            accessed: record.accessed(),
+            size,
+            blocks: None,
+        };
+        let tree = &mut self.tree;
+        self.attributes.acquire_again(&mut tree.attributes, past.attributes);
+        tree.snapshots.add_record(&tree.attributes, (inode, key), past);
+    }
+
+    /// How long a file is in a snapshot that is made now: a block that is being cut is already short.
+    pub(crate) fn final_length_of(&self, file: u32) -> u64 {
+        let length = self.tree.length_of(file);
+        match self.truncation_of(self.tree.inode(file).id()) {
+            Some((block, _, cut)) => length - block.length + cut,
+            None => length,
+        }
+    }
+
+    /// The snapshot for which this edit preserves a directory's entries.
+    fn preserved_for(&self, directory: u32) -> Option<SnapshotId> {
+        let id = self.tree.inode(directory).id();
+        self.preserving.iter().find(|(inode, _)| *inode == id).map(|(_, key)| *key)
+    }
+
+    /// An inode is about to be taken out of its directory.
+    pub(crate) fn note_unlinked(&mut self, handle: u32) {
+        let inode = self.tree.inode(handle);
+        let (id, parent, is_born) = (inode.id(), inode.parent, inode.has(BORN));
+        let mut born = BEFORE_ALL;
+        if is_born {
+            born = self.tree.snapshots.remove_birth(id).unwrap_or(BEFORE_ALL);
+            self.tree.inodes.get_mut(handle).set_flag(BORN, false);
+        }
+        if self.preserving.is_empty() {
+            return;
+        }
+        let Some(died) = self.preserved_for(parent).filter(|died| born < *died) else { return };
+        let key: EntryKey = (self.tree.inode(parent).id(), Arc::from(self.tree.name_of(handle)), died);
+        self.tree.snapshots.add_entry(key, PastEntry { inode: id, born });
+        self.tree.inodes.get_mut(handle).set_flag(NAMED, true);
+    }
+
+    /// An inode was put into its directory.
+    pub(crate) fn note_linked(&mut self, handle: u32) {
+        if self.preserving.is_empty() {
+            return;
+        }
+        let inode = self.tree.inode(handle);
+        let (id, parent) = (inode.id(), inode.parent);
+        if let Some(born) = self.preserved_for(parent) {
+            self.tree.snapshots.set_birth(id, born);
+            self.tree.inodes.get_mut(handle).set_flag(BORN, true);
+        }
+    }
+
+    /// An inode that was just taken out of its directory goes away, unless snapshots see it. What must be taken
+    /// apart in steps waits for [`crate::ops::cleanup`].
+    pub(crate) fn discard(&mut self, handle: u32, at_once: bool, changes: &mut Vec<BlockChange>) {
+        if self.tree.inode(handle).has(NAMED) {
+            return self.keep_top(handle);
+        }
+        if at_once && !self.has_past_below(handle) {
+            return self.remove_subtree(handle, changes);
+        }
+        self.hang_nowhere(handle);
+        self.tree.orphans.push_back(handle);
+    }
+
+    /// Whether a directory that goes away has entries that are still to be swept.
+    fn has_past_below(&self, top: u32) -> bool {
+        if self.tree.snapshots.entries.is_empty() {
+            return false;
+        }
+        let mut stack = vec![top];
+        while let Some(handle) = stack.pop() {
+            let inode = self.tree.inode(handle);
+            if !inode.is_directory() {
+                continue;
+            }
+            if self.tree.snapshots.has_entries(inode.id()) {
+                return true;
+            }
+            stack.extend(self.tree.children_of(handle, 0));
+        }
+        false
+    }
+
+    pub(crate) fn hang_nowhere(&mut self, handle: u32) {
+        self.change(handle, |ns| ns.tree.inodes.get_mut(handle).parent = NONE);
+    }
+
+    /// An inode in no directory stays for the past entries that name it.
+    pub(crate) fn keep_top(&mut self, handle: u32) {
+        self.hang_nowhere(handle);
+        let inode = self.tree.inode(handle);
+        let (id, is_file) = (inode.id(), inode.is_file());
+        let snapshots = &mut self.tree.snapshots;
+        snapshots.kept.insert(id, handle);
+        // A file that never changed has nothing that the snapshots do not see.
+        if !is_file || snapshots.records_of(id).next().is_some() {
+            snapshots.unsearched.push_back(id);
+        }
+        self.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, false);
+    }
+
+    /// Drops a past entry. The inode goes to the orphans if nothing names it any more.
+    pub(crate) fn drop_entry(&mut self, key: &EntryKey) {
+        let Some((entry, true)) = self.tree.snapshots.remove_entry(key) else { return };
+        let handle = self.expect(entry.inode);
+        self.tree.inodes.get_mut(handle).set_flag(NAMED, false);
+        if self.tree.snapshots.kept.remove(&entry.inode).is_some() {
+            self.tree.orphans.push_back(handle);
+        }
+    }
+
+    /// Drops a record, with the blocks that it alone has.
+    pub(crate) fn drop_record(&mut self, key: RecordKey, changes: &mut Vec<BlockChange>) {
+        let replication = self.handle(key.0).map(|handle| self.block_replication(handle));
+        let tree = &mut self.tree;
+        let Some(past) = tree.snapshots.remove_record(&tree.attributes, key) else { return };
+        self.release_attributes(past.attributes);
+        let Some(handle) = self.handle(key.0) else { return };
+        for stored in past.blocks.iter().flat_map(|blocks| blocks.iter()) {
+            let current = self.tree.blocks_of(handle).any(|other| other.block.id == stored.block.id);
+            if !current && !self.is_listed_in_past(key.0, stored.block) {
+                changes.push(BlockChange::Removed(stored.block));
+            }
+        }
+        if self.tree.inode(handle).is_file()
+            && let Some(from) = replication
+        {
+            let to = self.block_replication(handle);
+            if to != from {
+                let blocks = self.tree.blocks_of(handle).map(|stored| stored.block.id);
+                changes.extend(blocks.map(|block| BlockChange::ReplicationChanged { block, from, to }));
+            }
+        }
+    }
+
+    /// Whether a record of the file has the block in a list of its own.
+    fn is_listed_in_past(&self, file: InodeId, block: Block) -> bool {
+        let records = self.tree.snapshots.records_of(file);
+        records
+            .filter_map(|(_, past)| past.blocks.as_ref())
+            .any(|blocks| blocks.iter().any(|stored| stored.block.id == block.id))
+    }
+
+    /// Whether a snapshot shows something of the file behind its first `offset` bytes: then the block that begins
+    /// there must stay as it is.
+    pub(crate) fn is_block_in_past(&self, file: u32, offset: u64) -> bool {
+        let snapshots = &self.tree.snapshots;
+        if snapshots.living == 0 {
+            return false;
+        }
+        let inode = self.tree.inode(file).id();
+        let mut records = snapshots.records_of(inode);
+        let latest = snapshots.records_of(inode).next_back().map_or(BEFORE_ALL, |(key, _)| key);
+        records.any(|(_, past)| past.blocks.is_none() && past.size > offset)
+            // Snapshots since then see the file as it is.
+            || (self.tree.length_of(file) > offset && self.latest_seeing(file, latest, AFTER_ALL).is_some())
+    }
+
+    /// Blocks of a file are about to go away, those behind its first `kept` bytes: records that have some of them,
+    /// and begin with the current blocks, get a list of their own.
+    pub(crate) fn keep_blocks(&mut self, file: u32, kept: u64) {
+        if self.tree.snapshots.records.is_empty() {
+            return;
+        }
+        let inode = self.tree.inode(file).id();
+        let needs_list = |past: &PastInode| past.blocks.is_none() && past.size > kept;
+        let records = self.tree.snapshots.records_of(inode).filter(|(_, past)| needs_list(past));
+        let records: Vec<(SnapshotId, Arc<PastInode>)> =
+            records.map(|(key, past)| (key, past.clone())).collect();
+        for (key, past) in records {
+            let mut offset = 0;
+            let mut is_within = |stored: &Stored| {
+                let begins = offset;
+                offset += stored.block.length;
+                begins < past.size
+            };
+            let blocks: Vec<Stored> = self.tree.blocks_of(file).take_while(|it| is_within(it)).collect();
+            let tree = &mut self.tree;
+            tree.snapshots.remove_record(&tree.attributes, (inode, key));
+            let past = PastInode { blocks: Some(blocks.into()), ..(*past).clone() };
+            tree.snapshots.add_record(&tree.attributes, (inode, key), past);
+        }
+    }
+
+    /// Tells that a block which the file no longer has may go, unless a record has it.
+    pub(crate) fn let_go(&self, file: InodeId, block: Block, changes: &mut Vec<BlockChange>) {
+        if self.tree.snapshots.records.is_empty() || !self.is_listed_in_past(file, block) {
+            changes.push(BlockChange::Removed(block));
+        }
+    }
+
+    /// Cuts off what no snapshot sees of a file that is in no directory.
+    pub(crate) fn trim(&mut self, file: u32, changes: &mut Vec<BlockChange>) {
+        while self.has_surplus_block(file) {
+            self.remove_last_block(file, changes);
+        }
+    }
+
+    /// Whether the last block of a kept file lies behind all that its records have, and no snapshot sees the
+    /// file as it is now.
+    pub(crate) fn has_surplus_block(&self, file: u32) -> bool {
+        let inode = self.tree.inode(file);
+        let last = self.tree.last_block(file);
+        if inode.is_directory() || last == NONE || inode.is_open() {
+            return false;
+        }
+        let id = inode.id();
+        let records = self.tree.snapshots.records_of(id);
+        let needed = records.filter(|(_, past)| past.blocks.is_none()).map(|(_, past)| past.size).max();
+        let offset = self.tree.length_of(file) - self.tree.blocks.stored(last).block.length;
+        let latest = self.tree.snapshots.records_of(id).next_back().map(|(key, _)| key);
+        match latest {
+            Some(latest) => {
+                needed.unwrap_or(0) <= offset && self.latest_seeing(file, latest, AFTER_ALL).is_none()
+            }
+            None => false,
+        }
+    }
+
+    /// How many replicas the blocks of a file need: the most that it or a snapshot wants.
+    pub(crate) fn block_replication(&self, file: u32) -> u16 {
+        let current = self.tree.attributes.get(self.tree.inode(file).attributes).replication;
+        if self.tree.snapshots.records.is_empty() {
+            return current;
+        }
+        let records = self.tree.snapshots.records_of(self.tree.inode(file).id());
+        let past = records.map(|(_, past)| self.tree.attributes.get(past.attributes).replication);
+        past.max().unwrap_or(0).max(current)
+    }
+
+    /// Forgets all about an inode that is removed. No entries are left in it if it is a directory.
+    pub(crate) fn forget_past(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
+        let inode = self.tree.inode(handle);
+        let (id, is_born, is_root) = (inode.id(), inode.has(BORN), inode.has(SNAPSHOTTABLE));
+        assert!(!inode.has(NAMED), "an inode that is removed is named by no past entry");
+        if is_born {
+            self.tree.snapshots.remove_birth(id);
+        }
+        if is_root {
+            self.tree.snapshots.remove_root(id);
+        }
+        if !self.tree.snapshots.records.is_empty() {
+            let keys: Vec<SnapshotId> = self.tree.snapshots.records_of(id).map(|(key, _)| key).collect();
+            for key in keys {
+                self.drop_record((id, key), changes);
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Snapshots against the obvious: the whole tree, written down when the snapshot was made.
+
+mod common;
+
+use base::{Block, BlockId, FsError, InodeId};
+use common::{Dice, World};
+use namespace::{Limits, reads::get_file_info};
+use std::collections::{BTreeMap, BTreeSet};
+
+const ROOTS: [&str; 3] = ["/a", "/b", "/c/a"];
+
+struct Run {
+    world: World,
+    dice: Dice,
+    /// By root and name: what was to be seen when the snapshot was made.
+    snapshots: BTreeMap<(String, String), Vec<String>>,
+    names: u32,
+}
+
+fn random_path(dice: &mut Dice) -> String {
+    let depth = 1 + dice.below(4);
+    (0..depth).map(|_| format!("/{}", ["a", "b", "c", "d"][dice.below(4) as usize])).collect()
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let mut world = World::new(seed);
+        world.limits = Limits { listing_max: 3, ..world.limits };
+        for root in ROOTS {
+            assert_eq!(world.mkdirs(root, true), Ok(true));
+            assert!(world.allow_snapshot(root).is_ok());
+        }
+        Self { world, dice: Dice(seed), snapshots: BTreeMap::new(), names: 0 }
+    }
+
+    fn path(&mut self) -> String {
+        random_path(&mut self.dice)
+    }
+
+    fn write(&mut self) {
+        let holder = common::HOLDER;
+        let files = self.world.ns.files_of(holder);
+        if files.is_empty() {
+            return;
+        }
+        let inode = files[self.dice.below(files.len() as u64) as usize];
+        if self.world.ns.path_of(inode).is_none() {
+            return;
+        }
+        let length = 1 + self.dice.below(1_000);
+        let blocks = namespace::reads::get_block_locations::by_id(&self.world.ns, inode);
+        let last = blocks.and_then(|blocks| blocks.last).map(|last| last.block);
+        match self.dice.below(4) {
+            0 => {
+                let last = last.map(|block| Block { length: block.length + length, ..block });
+                self.world.complete("/x", inode, last);
+            }
+            1 if last.is_some() => {
+                let told = last.map_or(0, |block| block.length) + length;
+                let request = namespace::ops::fsync::Request {
+                    path: "/x",
+                    holder,
+                    last_block_length: told as i64,
+                    inode,
+                };
+                let done = self.world.run(|ns, ctx| namespace::ops::fsync::plan(ns, ctx, &request));
+                assert!(done.is_ok(), "{done:?}");
+            }
+            2 if last.is_some() => {
+                let request = namespace::ops::abandon_block::Request {
+                    path: "/x",
+                    holder,
+                    block: last.map_or(BlockId(0), |block| block.id),
+                    inode,
+                };
+                let done = self.world.run(|ns, ctx| namespace::ops::abandon_block::plan(ns, ctx, &request));
+                assert!(done.is_ok(), "{done:?}");
+            }
+            _ => {
+                let last = last.map(|block| Block { length: block.length + length, ..block });
+                self.world.add_block("/x", inode, last);
+            }
+        }
+    }
+
+    fn create_snapshot(&mut self) {
+        let root = ROOTS[self.dice.below(3) as usize];
+        self.names += 1;
+        let name = format!("s{}", self.names);
+        if self.world.create_snapshot(root, &name).is_ok() {
+            let mut lines = self.world.dump(root);
+            // In the snapshot it is called by the name that it has there.
+            lines.sort();
+            self.snapshots.insert((root.into(), name), lines);
+        }
+    }
+
+    fn any_snapshot(&mut self) -> Option<(String, String)> {
+        let count = self.snapshots.len() as u64;
+        if count == 0 {
+            return None;
+        }
+        let at = self.dice.below(count) as usize;
+        self.snapshots.keys().nth(at).cloned()
+    }
+
+    fn step(&mut self) {
+        match self.dice.below(24) {
+            0..=2 => {
+                let path = self.path();
+                let _ = self.world.mkdirs(&path, true);
+            }
+            3..=6 => {
+                let (path, overwrite) = (self.path(), self.dice.below(2) == 0);
+                let _ = self.world.create(&path, overwrite);
+            }
+            7..=10 => self.write(),
+            11 | 12 => {
+                let path = self.path();
+                let _ = self.world.delete(&path, true);
+            }
+            13 | 14 => {
+                let (from, to) = (self.path(), self.path());
+                let _ = self.world.rename(&from, &to);
+            }
+            15 | 16 => {
+                let (from, to) = (self.path(), self.path());
+                let _ = self.world.rename2(&from, &to, true);
+            }
+            17 => {
+                let (path, mode) = (self.path(), self.dice.below(0o1000) as u16);
+                let _ = self.world.set_permission(&path, mode);
+                let _ = self.world.set_replication(&path, 1 + u32::from(mode) % 5);
+            }
+            18 => {
+                let (path, time) = (self.path(), self.dice.below(1 << 40) as i64);
+                let _ = self.world.set_times(&path, time, time / 2);
+                let _ = self.world.set_owner(&path, Some("someone"), None);
+            }
+            19 | 20 => self.create_snapshot(),
+            21 => {
+                if let Some((root, name)) = self.any_snapshot() {
+                    assert!(self.world.delete_snapshot(&root, &name).is_ok());
+                    self.snapshots.remove(&(root, name));
+                }
+            }
+            22 => {
+                if let Some((root, name)) = self.any_snapshot() {
+                    self.names += 1;
+                    let new = format!("r{}", self.names);
+                    assert!(self.world.rename_snapshot(&root, &name, &new).is_ok());
+                    let lines = self.snapshots.remove(&(root.clone(), name)).unwrap_or_default();
+                    let renamed = self.world.dump(&format!("{root}/.snapshot/{new}"));
+                    // The root of a snapshot takes the time of its renaming, as in HDFS.
+                    let mut lines: Vec<String> =
+                        lines.into_iter().filter(|line| !line.starts_with(' ')).collect();
+                    lines.extend(renamed.into_iter().filter(|line| line.starts_with(' ')));
+                    lines.sort();
+                    self.snapshots.insert((root, new), lines);
+                }
+            }
+            _ => {
+                // A step or two of the work behind the scenes.
+                let edit = namespace::ops::cleanup::plan(&self.world.ns, &self.world.context(None));
+                if let Some(edit) = edit {
+                    self.world.apply(edit);
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        assert_eq!(self.world.ns.check_consistency(), Ok(()));
+        for ((root, name), lines) in &self.snapshots {
+            let mut now = self.world.dump(&format!("{root}/.snapshot/{name}"));
+            now.sort();
+            assert_eq!(&now, lines, "{root}/.snapshot/{name}");
+        }
+        let mut there = BTreeSet::new();
+        self.world.ns.for_each_block(&mut |block, _, _, _| {
+            assert!(there.insert(block.id), "{block} is there twice");
+            assert!(!self.world.removed.contains(&block.id), "{block} was removed");
+        });
+    }
+}
+
+#[test]
+fn every_snapshot_shows_what_was_there_when_it_was_made() {
+    for seed in 0..30 {
+        println!("seed {seed}");
+        let mut run = Run::new(seed);
+        for step in 0..500 {
+            run.step();
+            if step % 25 == 0 {
+                run.check();
+            }
+            if step % 125 == 0 {
+                run.world.restart_from_image();
+                run.check();
+            }
+        }
+        run.check();
+        run.world.check_replay();
+        // Nothing is left over once all snapshots are deleted.
+        for (root, name) in std::mem::take(&mut run.snapshots).into_keys() {
+            assert!(run.world.delete_snapshot(&root, &name).is_ok());
+            if run.dice.below(2) == 0 {
+                run.world.tidy_up();
+            }
+        }
+        run.world.tidy_up();
+        run.check();
+        let lines = run.world.dump("/").len() as u64;
+        let counts = run.world.ns.counts();
+        assert_eq!(counts.files + counts.directories, lines, "inodes are left over");
+        let mut blocks = 0;
+        run.world.ns.for_each_block(&mut |_, _, _, _| blocks += 1);
+        assert_eq!(counts.blocks, blocks);
+        assert!(run.world.ns.is_past_empty(), "something of the past is left over");
+        run.world.restart_from_image();
+    }
+}
+
+#[test]
+fn a_deleted_file_stays_in_the_snapshot_with_its_blocks_until_the_last_one_goes() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d", true), Ok(true));
+    assert!(world.allow_snapshot("/d").is_ok());
+    let file = world.create("/d/f", false).unwrap_or(InodeId(0));
+    let block = world.add_block("/d/f", file, None);
+    world.complete("/d/f", file, Some(Block { length: 7, ..block }));
+    assert!(world.create_snapshot("/d", "one").is_ok());
+    assert!(world.create_snapshot("/d", "two").is_ok());
+    assert_eq!(world.delete("/d/f", false), Ok(true));
+    world.tidy_up();
+    for name in ["one", "two"] {
+        let path = format!("/d/.snapshot/{name}/f");
+        let status = get_file_info::get(&world.ns, &world.context(None), &path);
+        assert!(matches!(status, Ok(Some(status)) if status.length == 7 && status.id == file), "{status:?}");
+    }
+    assert!(world.delete_snapshot("/d", "two").is_ok());
+    world.tidy_up();
+    assert!(world.removed.is_empty());
+    assert!(world.delete_snapshot("/d", "one").is_ok());
+    world.tidy_up();
+    assert_eq!(world.removed, BTreeSet::from([block.id]));
+    assert_eq!(world.ns.counts().files, 0);
+    world.check_replay();
+}
+
+#[test]
+fn what_hdfs_refuses_is_refused_in_its_words() {
+    let mut world = World::new(1);
+    for path in ["/d/e", "/other/sub"] {
+        assert_eq!(world.mkdirs(path, true), Ok(true));
+    }
+    assert!(world.create("/f", false).is_ok());
+    let snapshot = |text: &str| Err(FsError::Snapshot(text.into()));
+    assert_eq!(world.create_snapshot("/d", "s"), snapshot("Directory is not a snapshottable directory: /d"));
+    assert_eq!(
+        world.create_snapshot("/", "s"),
+        snapshot("Failed to add snapshot: there are already 0 snapshot(s) and the snapshot quota is 0")
+    );
+    assert_eq!(world.allow_snapshot("/f"), Err(FsError::PathIsNotDirectory("/f".into())));
+    assert_eq!(world.allow_snapshot("/no"), Err(FsError::NotFound("Directory does not exist: /no".into())));
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert_eq!(
+        world.allow_snapshot("/d/e"),
+        snapshot(
+            "Nested snapshottable directories not allowed: path=/d/e, the ancestor /d is already a \
+             snapshottable directory."
+        )
+    );
+    assert_eq!(
+        world.allow_snapshot("/"),
+        snapshot(
+            "Nested snapshottable directories not allowed: path=/, the subdirectory /d is already a \
+             snapshottable directory."
+        )
+    );
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert_eq!(
+        world.create_snapshot("/d", "s"),
+        snapshot("Failed to add snapshot: there is already a snapshot with the same name \"s\".")
+    );
+    assert_eq!(
+        world.create_snapshot("/d", "a:b"),
+        Err(FsError::InvalidPath("Invalid snapshot name: a:b".into()))
+    );
+    assert_eq!(
+        world.rename_snapshot("/d", "no", "new"),
+        snapshot("The snapshot no does not exist for directory /d")
+    );
+    assert_eq!(
+        world.delete_snapshot("/d", "no"),
+        snapshot("Cannot delete snapshot no from path /d: the snapshot does not exist.")
+    );
+    assert_eq!(
+        world.disallow_snapshot("/d"),
+        snapshot(
+            "The directory /d has snapshot(s). Please redo the operation after removing all the snapshots."
+        )
+    );
+    let kept = "The directory /d cannot be deleted since /d is snapshottable and already has snapshots";
+    assert_eq!(world.delete("/d", true), Err(FsError::Snapshot(kept.into())));
+    assert_eq!(world.rename("/d", "/x"), Err(FsError::Snapshot(kept.into())));
+    assert_eq!(world.rename2("/d", "/x", false), Err(FsError::Snapshot(kept.into())));
+    assert!(world.allow_snapshot("/other").is_ok());
+    assert_eq!(
+        world.rename("/other", "/d/e"),
+        Err(FsError::Snapshot(
+            "Unable to rename because /other has snapshottable descendant directories and /d/e is a descent of \
+             a snapshottable directory, and HDFS does not support nested snapshottable directory."
+                .into()
+        ))
+    );
+    for path in ["/d/.snapshot/s/e", "/d/.snapshot/s", "/d/.snapshot", "/d/.snapshot/no/x"] {
+        assert_eq!(world.mkdirs(&format!("{path}/new"), true), Err(FsError::SnapshotReadOnly), "{path}");
+        assert_eq!(world.delete(path, true), Err(FsError::SnapshotReadOnly), "{path}");
+        assert_eq!(world.rename(path, "/y"), Err(FsError::SnapshotReadOnly), "{path}");
+        assert_eq!(world.set_permission(path, 0o700), Err(FsError::SnapshotReadOnly), "{path}");
+    }
+    assert_eq!(
+        world.mkdirs("/other/sub/.snapshot", true),
+        Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()))
+    );
+    world.check_replay();
+}
