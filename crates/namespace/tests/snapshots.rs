@@ -83,12 +83,33 @@ impl Run {
         }
     }
 
-    fn create_snapshot(&mut self) {
+    /// Appends to a file, or cuts it.
+    fn write_on(&mut self) {
+        let path = self.path();
+        if self.dice.below(3) == 0 {
+            let _ = self.world.append(&path, self.dice.below(2) == 0);
+            return;
+        }
+        let status = get_file_info::get(&self.world.ns, &self.world.context(None), &path);
+        let Ok(Some(status)) = status else { return };
+        let (id, length) = (status.id, self.dice.below(status.length + 1));
+        if let Ok(false) = self.world.truncate(&path, length as i64) {
+            let cut = self.world.ns.truncation_of(id).map_or(0, |(_, _, cut)| cut);
+            if self.dice.below(2) == 0 {
+                self.create_snapshot(true);
+            }
+            self.world.finish_truncation(id, cut);
+        }
+    }
+
+    fn create_snapshot(&mut self, is_cutting: bool) {
         let root = ROOTS[self.dice.below(3) as usize];
         self.names += 1;
         let name = format!("s{}", self.names);
         if self.world.create_snapshot(root, &name).is_ok() {
-            let mut lines = self.world.dump(root);
+            // A file that is being cut has its old length until it is done, but its new one in the snapshot.
+            let seen = if is_cutting { format!("{root}/.snapshot/{name}") } else { root.into() };
+            let mut lines = self.world.dump(&seen);
             // In the snapshot it is called by the name that it has there.
             lines.sort();
             self.snapshots.insert((root.into(), name), lines);
@@ -105,7 +126,7 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.dice.below(24) {
+        match self.dice.below(28) {
             0..=2 => {
                 let path = self.path();
                 let _ = self.world.mkdirs(&path, true);
@@ -137,7 +158,12 @@ impl Run {
                 let _ = self.world.set_times(&path, time, time / 2);
                 let _ = self.world.set_owner(&path, Some("someone"), None);
             }
-            19 | 20 => self.create_snapshot(),
+            19 | 20 => self.create_snapshot(false),
+            23 | 24 => self.write_on(),
+            25 => {
+                let (target, sources) = (self.path(), vec![self.path(), self.path()]);
+                let _ = self.world.concat(&target, &sources);
+            }
             21 => {
                 if let Some((root, name)) = self.any_snapshot() {
                     assert!(self.world.delete_snapshot(&root, &name).is_ok());
