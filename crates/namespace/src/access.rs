@@ -166,13 +166,13 @@ impl<'a> Access<'a> {
                 if !self.may(ns, directory, action) {
                     return Err(self.denial(ns, directory, &ns.tree.path_of(directory), action));
                 }
-                let mut children = ns.tree.children_of(directory, 0);
+                let mut children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
                 if let Some(child) = children.find(|child| self.is_sticky_violated(ns, directory, *child)) {
                     let (parent, path) = (ns.tree.path_of(directory), ns.tree.path_of(child));
                     self.check_sticky(ns, directory, &parent, child, &path)?;
                 }
             }
-            let children = ns.tree.children_of(directory, 0);
+            let children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
             stack.extend(children.filter(|child| ns.tree.inode(*child).is_directory()));
         }
         Ok(())

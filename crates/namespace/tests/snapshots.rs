@@ -353,3 +353,138 @@ fn what_hdfs_refuses_is_refused_in_its_words() {
     );
     world.check_replay();
 }
+
+/// What a status says that a diff looks at.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    id: InodeId,
+    is_directory: bool,
+    attributes: (u64, u16, String, String, u16),
+}
+
+/// Everything below a path by its relative path; the path itself is "".
+fn seen(world: &World, top: &str) -> BTreeMap<String, Seen> {
+    let ctx = world.context(None);
+    let mut found = BTreeMap::new();
+    let mut stack = vec![String::new()];
+    while let Some(below) = stack.pop() {
+        let full = format!("{top}{below}");
+        let Ok(Some(status)) = get_file_info::get(&world.ns, &ctx, &full) else { panic!("{full} is there") };
+        let seen = Seen {
+            id: status.id,
+            is_directory: status.is_directory(),
+            attributes: (
+                status.length,
+                status.permission,
+                status.owner.into(),
+                status.group.into(),
+                status.replication,
+            ),
+        };
+        if status.is_directory() {
+            let limits = Limits { listing_max: 1_000, ..world.limits.clone() };
+            let ctx = namespace::Context { limits: &limits, ..ctx };
+            let page = namespace::reads::get_listing::get(&world.ns, &ctx, &full, b"", false);
+            let Ok(Some(page)) = page else { panic!("{full} is listed") };
+            let names = page.entries.iter().map(|entry| String::from_utf8_lossy(entry.name).into_owned());
+            stack.extend(names.map(|name| format!("{below}/{name}")));
+        }
+        found.insert(below.trim_start_matches('/').to_string(), seen);
+    }
+    found
+}
+
+fn parent_and_name(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The diff by looking at everything: modified paths, created ones, deleted ones with where they are now.
+fn slow_diff(
+    earlier: &BTreeMap<String, Seen>,
+    later: &BTreeMap<String, Seen>,
+) -> (BTreeSet<String>, BTreeSet<String>, BTreeSet<(String, Option<String>)>) {
+    let path_in = |tree: &BTreeMap<String, Seen>, id: InodeId| {
+        tree.iter().find(|(_, seen)| seen.id == id).map(|(path, _)| path.clone())
+    };
+    let (mut modified, mut created, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (path, seen) in earlier {
+        // What is in a directory that is gone is gone with it, unless it was taken out before.
+        let ancestors =
+            std::iter::successors(Some(&**path), |path| (!path.is_empty()).then(|| parent_and_name(path).0));
+        if !ancestors.clone().all(|above| path_in(later, earlier[above].id).is_some()) {
+            continue;
+        }
+        let now = path_in(later, seen.id).unwrap_or_default();
+        if !seen.is_directory {
+            if later[&now].attributes != seen.attributes {
+                modified.insert(path.clone());
+            }
+            continue;
+        }
+        let children = |tree: &BTreeMap<String, Seen>, top: &str| -> BTreeSet<(String, InodeId)> {
+            let below = tree.iter().filter(|(path, _)| !path.is_empty() && parent_and_name(path).0 == top);
+            below.map(|(path, seen)| (parent_and_name(path).1.to_string(), seen.id)).collect()
+        };
+        let (before, after) = (children(earlier, path), children(later, &now));
+        let join = |name: &str| if path.is_empty() { name.to_string() } else { format!("{path}/{name}") };
+        created.extend(after.difference(&before).map(|(name, _)| join(name)));
+        deleted.extend(before.difference(&after).map(|(name, id)| (join(name), path_in(later, *id))));
+        if before != after || later[&now].attributes != seen.attributes {
+            modified.insert(path.clone());
+        }
+    }
+    (modified, created, deleted)
+}
+
+#[test]
+fn a_diff_tells_what_looking_at_everything_tells_however_it_is_paged() {
+    use namespace::reads::get_snapshot_diff::{self, DiffCursor};
+    for seed in 100..125 {
+        println!("seed {seed}");
+        let mut run = Run::new(seed);
+        (0..400).for_each(|_| run.step());
+        let snapshots: Vec<(String, String)> = run.snapshots.keys().cloned().collect();
+        for (root, from) in &snapshots {
+            let same_root = snapshots.iter().filter(|(other, name)| other == root && name != from);
+            for to in same_root.map(|(_, name)| &**name).chain([""]) {
+                let path = |name: &str| match name {
+                    "" => root.clone(),
+                    name => format!("{root}/.snapshot/{name}"),
+                };
+                let (one, two) = (seen(&run.world, &path(from)), seen(&run.world, &path(to)));
+                for page_max in [1, 3, 1_000] {
+                    let limits = Limits { snapshot_diff_page_max: page_max, ..run.world.limits.clone() };
+                    let ctx = namespace::Context { limits: &limits, ..run.world.context(None) };
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    let (mut modified, mut created, mut deleted) =
+                        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+                    let mut cursor = DiffCursor { path: Vec::new(), index: -1 };
+                    let is_from_earlier = loop {
+                        let request =
+                            get_snapshot_diff::Request { path: root, from, to, cursor: cursor.clone() };
+                        let answer = get_snapshot_diff::get(&run.world.ns, &ctx, &request);
+                        let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+                        let page = answer.page;
+                        for entry in page.modified {
+                            assert!(modified.insert(text(&entry.path)), "{entry:?} is told twice");
+                        }
+                        for entry in page.created {
+                            assert!(created.insert(text(&entry.path)), "{entry:?} is told twice");
+                        }
+                        for entry in page.deleted {
+                            let target = entry.target.as_deref().map(text);
+                            assert!(deleted.insert((text(&entry.path), target)), "told twice");
+                        }
+                        match page.next {
+                            Some(next) => cursor = next,
+                            None => break answer.is_from_earlier,
+                        }
+                    };
+                    let expected =
+                        if is_from_earlier { slow_diff(&one, &two) } else { slow_diff(&two, &one) };
+                    assert_eq!((modified, created, deleted), expected, "{root}: {from} to {to}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Which directories are snapshottable, and which snapshots one has.
+
+use crate::{
+    Context, FileStatus, Namespace, SnapshotId,
+    access::{Access, READ},
+    ops::create_snapshot::root_of,
+    resolve::{Purpose, resolve},
+    snapshots::PER_DIRECTORY_MAX,
+};
+use base::FsResult;
+
+/// Hadoop: `SnapshottableDirectoryStatus`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnapshottableDirectory<'ns> {
+    pub status: FileStatus<'ns>,
+    /// The path of the directory that it is in; empty for the root.
+    pub parent: String,
+    pub snapshots: u32,
+    pub quota: u32,
+}
+
+/// The caller's own snapshottable directories, all for a superuser; in the order of their paths.
+pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Vec<SnapshottableDirectory<'ns>> {
+    let access = Access::new(ctx);
+    let mut found = Vec::new();
+    for (inode, root) in ns.tree.snapshots.roots.iter() {
+        let Some(handle) = ns.handle(*inode).filter(|handle| ns.tree.is_attached(*handle)) else { continue };
+        let status = ns.tree.status(handle);
+        if !access.is_superuser && *status.owner != *ctx.caller.user {
+            continue;
+        }
+        let parent = ns.tree.inode(handle).parent;
+        let parent = if handle == ns.tree.root { String::new() } else { ns.tree.path_of(parent) };
+        let quota = PER_DIRECTORY_MAX as u32;
+        found.push(SnapshottableDirectory { status, parent, snapshots: root.len() as u32, quota });
+    }
+    found.sort_by(|one, two| (&one.parent, one.status.name).cmp(&(&two.parent, two.status.name)));
+    found
+}
+
+/// Hadoop: `SnapshotStatus`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnapshotStatus<'ns> {
+    /// Of the snapshot's root, under the snapshot's name.
+    pub status: FileStatus<'ns>,
+    pub id: SnapshotId,
+    /// The path of the directory.
+    pub parent: String,
+}
+
+/// The snapshots of a directory in the order of their names.
+pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Vec<SnapshotStatus<'ns>>> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    access.check_target(ns, &resolved, READ)?;
+    let (_, list) = root_of(ns, resolved.target, path)?;
+    let (Some(list), Some(root)) = (list, resolved.target) else { return Ok(Vec::new()) };
+    let parent = ns.tree.path_of(root);
+    let status = |name: &'ns str, id| FileStatus {
+        // HDFS tells how many there are now.
+        children_count: ns.tree.inode(root).children_count(),
+        ..ns.status_at(root, name.as_bytes(), Some(id))
+    };
+    let snapshots = list.after_name("").map(|taken| SnapshotStatus {
+        status: status(&taken.name, taken.id),
+        id: taken.id,
+        parent: parent.clone(),
+    });
+    Ok(snapshots.collect())
+}
