@@ -31,6 +31,8 @@ pub struct FileStatus<'ns> {
     pub children_count: u32,
     /// 0: unspecified, inherited from an ancestor.
     pub storage_policy: u8,
+    /// Whether snapshots of the directory may be made.
+    pub snapshottable: bool,
     /// Whether the file is open for writing.
     pub under_construction: bool,
 }

@@ -11,7 +11,7 @@ use crate::{
         block_list::{Blocks, Stored},
         children,
         heap::Heap,
-        inode::Inode,
+        inode::{Inode, SNAPSHOTTABLE},
         open_file::OpenFiles,
         strings::Strings,
     },
@@ -176,6 +176,7 @@ impl Tree {
             block_size: attributes.block_size,
             children_count: inode.children_count(),
             storage_policy: attributes.storage_policy,
+            snapshottable: handle == self.root || inode.has(SNAPSHOTTABLE),
             under_construction: inode.is_open(),
         }
     }

@@ -44,8 +44,7 @@ pub const STANDBY: &str = "org.apache.hadoop.ipc.StandbyException";
 pub const RETRIABLE: &str = "org.apache.hadoop.ipc.RetriableException";
 pub const ACL: &str = "org.apache.hadoop.hdfs.protocol.AclException";
 pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
-pub const SNAPSHOT_ACCESS_CONTROL: &str =
-    "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
+pub const SNAPSHOT_ACCESS_CONTROL: &str = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
 pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
 pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";

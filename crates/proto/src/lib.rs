@@ -11,6 +11,7 @@ pub mod exception;
 pub mod protocol;
 pub mod required;
 pub mod rpc_frame;
+pub mod snapshot_diff;
 pub mod wire;
 
 pub use required::{DecodeError, decode};

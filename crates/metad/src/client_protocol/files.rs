@@ -87,6 +87,7 @@ fn as_it_was_made(
         block_size: request.block_size,
         children_count: 0,
         storage_policy: 0,
+        snapshottable: false,
         under_construction: true,
     };
     status::to_proto(&made, status::Name::Empty)

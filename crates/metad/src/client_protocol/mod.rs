@@ -15,6 +15,7 @@ mod leading;
 mod reads;
 mod refusals;
 mod service;
+mod snapshots;
 pub mod status;
 mod truncate;
 
@@ -109,15 +110,15 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getStoragePolicies" => service::get_storage_policies(core, call, reply),
 
         // Snapshots.
-        "allowSnapshot" => later(&call, reply),
-        "disallowSnapshot" => later(&call, reply),
-        "createSnapshot" => later(&call, reply),
-        "renameSnapshot" => later(&call, reply),
-        "deleteSnapshot" => later(&call, reply),
-        "getSnapshottableDirListing" => later(&call, reply),
-        "getSnapshotListing" => later(&call, reply),
-        "getSnapshotDiffReport" => later(&call, reply),
-        "getSnapshotDiffReportListing" => later(&call, reply),
+        "allowSnapshot" => snapshots::allow_snapshot(core, call, reply),
+        "disallowSnapshot" => snapshots::disallow_snapshot(core, call, reply),
+        "createSnapshot" => snapshots::create_snapshot(core, call, reply),
+        "renameSnapshot" => snapshots::rename_snapshot(core, call, reply),
+        "deleteSnapshot" => snapshots::delete_snapshot(core, call, reply),
+        "getSnapshottableDirListing" => snapshots::get_snapshottable_dir_listing(core, call, reply),
+        "getSnapshotListing" => snapshots::get_snapshot_listing(core, call, reply),
+        "getSnapshotDiffReport" => snapshots::get_snapshot_diff_report(core, call, reply),
+        "getSnapshotDiffReportListing" => snapshots::get_snapshot_diff_report_listing(core, call, reply),
 
         // The service.
         "getServerDefaults" => service::get_server_defaults(core, call, reply),

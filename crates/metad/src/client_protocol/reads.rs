@@ -9,7 +9,10 @@ use crate::{core::Core, datanodes::wire};
 use ::blocks::{BlockState, Reader};
 use base::{FsError, FsResult};
 use bytes::Bytes;
-use namespace::{FileBlock, FileBlocks, FileStatus, Namespace, reads};
+use namespace::{
+    FileBlock, FileBlocks, Namespace,
+    reads::{self, get_listing::Listing},
+};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -66,7 +69,7 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             request.need_location,
         )?;
         let dir_list = page.map(|page| p::DirectoryListingProto {
-            partial_listing: entries(core, &tree.namespace, &page.entries, request.need_location, &host),
+            partial_listing: entries(core, &tree.namespace, &page, request.need_location, &host),
             remaining_entries: page.remaining,
         });
         Ok(p::GetListingResponseProto { dir_list })
@@ -104,7 +107,7 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
                 match &partial.listing {
                     Ok(page) => {
                         proto.partial_listing =
-                            entries(core, &tree.namespace, &page.entries, request.need_location, &host);
+                            entries(core, &tree.namespace, page, request.need_location, &host);
                     }
                     Err(error) => {
                         let (class, message) = proto::exception::to_remote(error);
@@ -244,15 +247,16 @@ pub fn host(call: &Call) -> String {
 fn entries(
     core: &Arc<Core>,
     namespace: &Namespace,
-    page: &[FileStatus<'_>],
+    page: &Listing<'_>,
     need_location: bool,
     host: &str,
 ) -> Vec<p::HdfsFileStatusProto> {
-    page.iter()
+    page.entries
+        .iter()
         .map(|entry| {
             let mut proto = status::to_proto(entry, Name::Own);
             if need_location && !entry.is_directory() {
-                proto.locations = reads::get_block_locations::by_id(namespace, entry.id)
+                proto.locations = reads::get_block_locations::by_id_at(namespace, entry.id, page.snapshot)
                     .map(|blocks| located_blocks(core, &blocks, host));
             }
             proto

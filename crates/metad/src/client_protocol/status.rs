@@ -11,6 +11,9 @@ pub enum Name {
     Own,
 }
 
+/// Hadoop's `HdfsFileStatusProto.Flags`.
+const SNAPSHOT_ENABLED: u32 = p::hdfs_file_status_proto::Flags::SnapshotEnabled as u32;
+
 pub fn to_proto(status: &FileStatus<'_>, name: Name) -> p::HdfsFileStatusProto {
     let file_type = if status.is_directory() {
         p::hdfs_file_status_proto::FileType::IsDir
@@ -38,7 +41,7 @@ pub fn to_proto(status: &FileStatus<'_>, name: Name) -> p::HdfsFileStatusProto {
         file_encryption_info: None,
         storage_policy: Some(u32::from(status.storage_policy)),
         ec_policy: None,
-        flags: Some(0),
+        flags: Some(if status.snapshottable { SNAPSHOT_ENABLED } else { 0 }),
         namespace: None,
     }
 }

@@ -28,6 +28,7 @@ fn dot_snapshot(ns: &Namespace, root: u32) -> FileStatus<'_> {
         accessed: Timestamp::default(),
         children_count: 0,
         storage_policy: 0,
+        snapshottable: false,
         ..ns.tree.status(root)
     }
 }

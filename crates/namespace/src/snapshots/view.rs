@@ -122,6 +122,7 @@ impl Namespace {
             return status;
         }
         status.under_construction = false;
+        status.snapshottable = false;
         if !status.is_directory() {
             status.length = self.final_length_of(handle);
         }

@@ -1,0 +1,254 @@
+//! Snapshots: allowing and making them, and telling what there is and what changed.
+
+use super::{
+    calls::{self, Sight, decode},
+    service::require_superuser,
+    status::{self, Name},
+};
+use crate::core::Core;
+use base::{FsResult, Timestamp};
+use bytes::Bytes;
+use namespace::{
+    Reply,
+    ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
+    reads::{
+        get_snapshot_diff::{self, DiffCursor, DiffEntry},
+        get_snapshot_listing,
+    },
+};
+use proto::{hdfs as p, snapshot_diff};
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn allow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AllowSnapshotRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    let root = request.snapshot_root.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot allow snapshot for {root}"),
+        move |namespace, context, _| {
+            let request = allow_snapshot::Request { path: &request.snapshot_root };
+            allow_snapshot::plan(namespace, context, &request)
+        },
+        |_, _| p::AllowSnapshotResponseProto {},
+    );
+}
+
+pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::DisallowSnapshotRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    let root = request.snapshot_root.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot disallow snapshot for {root}"),
+        move |namespace, context, _| {
+            let request = allow_snapshot::Request { path: &request.snapshot_root };
+            allow_snapshot::plan_disallow(namespace, context, &request)
+        },
+        |_, _| p::DisallowSnapshotResponseProto {},
+    );
+}
+
+pub fn create_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::CreateSnapshotRequestProto>(&call, reply) else { return };
+    let root = request.snapshot_root.clone();
+    let path = root.clone();
+    let name = match request.snapshot_name() {
+        "" => default_name(core.env.clock.timestamp()),
+        name => name.to_owned(),
+    };
+    let asked = name.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot create snapshot for {path}"),
+        move |namespace, context, _| {
+            let request = create_snapshot::Request { path: &request.snapshot_root, name: &name };
+            create_snapshot::plan(namespace, context, &request)
+        },
+        move |turn, essentials| {
+            // A call that is repeated is told the name that the first one made up.
+            let made = match essentials {
+                Reply::Snapshot(id) => create_snapshot::name_of(turn.namespace(), id),
+                _ => None,
+            };
+            let snapshot_path = create_snapshot::path_of(&root, made.unwrap_or(&asked));
+            p::CreateSnapshotResponseProto { snapshot_path }
+        },
+    );
+}
+
+/// Hadoop's `s'yyyyMMdd-HHmmss.SSS`, in the time zone of the server as there.
+fn default_name(now: Timestamp) -> String {
+    let time = jiff::Timestamp::from_millisecond(now.ms as i64).unwrap_or_default();
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("s%Y%m%d-%H%M%S.%3f").to_string()
+}
+
+pub fn rename_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RenameSnapshotRequestProto>(&call, reply) else { return };
+    let root = request.snapshot_root.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot rename snapshot for {root}"),
+        move |namespace, context, _| {
+            let request = rename_snapshot::Request {
+                path: &request.snapshot_root,
+                old: &request.snapshot_old_name,
+                new: &request.snapshot_new_name,
+            };
+            rename_snapshot::plan(namespace, context, &request)
+        },
+        |_, _| p::RenameSnapshotResponseProto {},
+    );
+}
+
+pub fn delete_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::DeleteSnapshotRequestProto>(&call, reply) else { return };
+    let root = request.snapshot_root.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot delete snapshot for {root}"),
+        move |namespace, context, _| {
+            let request =
+                delete_snapshot::Request { path: &request.snapshot_root, name: &request.snapshot_name };
+            delete_snapshot::plan(namespace, context, &request)
+        },
+        |_, _| p::DeleteSnapshotResponseProto {},
+    );
+}
+
+pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetSnapshottableDirListingRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, Sight::Everything, |tree, context| {
+        let found = get_snapshot_listing::snapshottable(&tree.namespace, context);
+        let entries = found.iter().map(|directory| p::SnapshottableDirectoryStatusProto {
+            dir_status: status::to_proto(&directory.status, Name::Own),
+            snapshot_quota: directory.quota,
+            snapshot_number: directory.snapshots,
+            parent_fullpath: Bytes::copy_from_slice(directory.parent.as_bytes()),
+        });
+        let list = p::SnapshottableDirectoryListingProto { snapshottable_dir_listing: entries.collect() };
+        // As Hadoop tells that there is none.
+        let list = Some(list).filter(|list| !list.snapshottable_dir_listing.is_empty());
+        Ok(p::GetSnapshottableDirListingResponseProto { snapshottable_dir_list: list })
+    });
+}
+
+pub fn get_snapshot_listing(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetSnapshotListingRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, Sight::Paths(&[&request.snapshot_root]), |tree, context| {
+        let found = get_snapshot_listing::get(&tree.namespace, context, &request.snapshot_root)?;
+        let entries = found.iter().map(|snapshot| p::SnapshotStatusProto {
+            dir_status: status::to_proto(&snapshot.status, Name::Own),
+            // Hadoop counts from 0.
+            snapshot_id: snapshot.id.0 - 1,
+            parent_fullpath: Bytes::copy_from_slice(snapshot.parent.as_bytes()),
+            is_deleted: false,
+        });
+        let list = p::SnapshotListingProto { snapshot_listing: entries.collect() };
+        Ok(p::GetSnapshotListingResponseProto { snapshot_list: Some(list) })
+    });
+}
+
+pub fn get_snapshot_diff_report_listing(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetSnapshotDiffReportListingRequestProto>(&call, reply) else {
+        return;
+    };
+    let cursor = request
+        .cursor
+        .as_ref()
+        .map_or(START, |cursor| DiffCursor { path: cursor.start_path.to_vec(), index: cursor.index });
+    calls::read(core, &call, reply, Sight::Everything, |tree, context| {
+        let request = get_snapshot_diff::Request {
+            path: &request.snapshot_root,
+            from: &request.from_snapshot,
+            to: &request.to_snapshot,
+            cursor,
+        };
+        let answer = get_snapshot_diff::get(&tree.namespace, context, &request)?;
+        Ok(p::GetSnapshotDiffReportListingResponseProto { diff_report: page(answer) })
+    });
+}
+
+const START: DiffCursor = DiffCursor { path: Vec::new(), index: -1 };
+
+fn page(answer: get_snapshot_diff::Answer) -> p::SnapshotDiffReportListingProto {
+    let next = answer.page.next.unwrap_or(START);
+    p::SnapshotDiffReportListingProto {
+        modified_entries: answer.page.modified.into_iter().map(entry).collect(),
+        created_entries: answer.page.created.into_iter().map(entry).collect(),
+        deleted_entries: answer.page.deleted.into_iter().map(entry).collect(),
+        is_from_earlier: answer.is_from_earlier,
+        cursor: Some(p::SnapshotDiffReportCursorProto { start_path: next.path.into(), index: next.index }),
+    }
+}
+
+fn entry(entry: DiffEntry) -> p::SnapshotDiffReportListingEntryProto {
+    p::SnapshotDiffReportListingEntryProto {
+        fullpath: entry.path.into(),
+        dir_id: entry.directory.0,
+        is_reference: entry.is_reference,
+        target_path: entry.target.map(Bytes::from),
+        file_id: Some(entry.inode.0),
+    }
+}
+
+/// What clients ask that know no pages: all of them, put together here.
+pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else { return };
+    let pages = all_pages(core, &call, &request);
+    calls::read(core, &call, reply, Sight::Everything, |_, _| {
+        let diff_report_entries = snapshot_diff::report(&pages?);
+        Ok(p::GetSnapshotDiffReportResponseProto {
+            diff_report: p::SnapshotDiffReportProto {
+                snapshot_root: request.snapshot_root,
+                from_snapshot: request.from_snapshot,
+                to_snapshot: request.to_snapshot,
+                diff_report_entries,
+            },
+        })
+    });
+}
+
+/// The tree is free between the pages.
+fn all_pages(
+    core: &Arc<Core>,
+    call: &Call,
+    request: &p::GetSnapshotDiffReportRequestProto,
+) -> FsResult<Vec<p::SnapshotDiffReportListingProto>> {
+    let mut pages = Vec::new();
+    let mut cursor = START;
+    loop {
+        let tree = core.tree();
+        let context = core.context(&call.caller, Some(call.origin));
+        let request = get_snapshot_diff::Request {
+            path: &request.snapshot_root,
+            from: &request.from_snapshot,
+            to: &request.to_snapshot,
+            cursor,
+        };
+        let answer = get_snapshot_diff::get(&tree.namespace, &context, &request)?;
+        let next = answer.page.next.clone();
+        pages.push(page(answer));
+        match next {
+            Some(next) => cursor = next,
+            None => return Ok(pages),
+        }
+        drop(tree);
+        std::thread::yield_now();
+    }
+}
