@@ -41,6 +41,8 @@ class Member:
         self.process = None
         self.serving = None
         self.read_up_to = 0
+        # Where in its log its present life begins.
+        self.begun_at = 0
         # Whether its end is part of the story.
         self.may_end = False
 
@@ -88,7 +90,8 @@ class Member:
 
     def start(self):
         command = [*self.inside, self.cluster.clover, "meta", "--config", self.settings]
-        self.serving, self.read_up_to = None, self.log.stat().st_size if self.log.exists() else 0
+        self.begun_at = self.log.stat().st_size if self.log.exists() else 0
+        self.serving, self.read_up_to = None, self.begun_at
         self.log.touch()
         self.process = Process(self.name, command, self.log)
 
@@ -132,6 +135,7 @@ class Cluster:
             network.add_member(number)
         self.members = {number: Member(self, number) for number in range(1, members + 1)}
         self.data = {f"data-{number}": None for number in range(1, data + 1)}
+        self.data_directories = {name: directory / name for name in self.data}
         self.meta_keys = meta_keys or {}
         self.before_format = lambda: None
 
@@ -166,7 +170,7 @@ class Cluster:
         hub = self.network.hub
         toml(
             self.directory / f"{name}.toml",
-            data_dirs=[self.directory / name],
+            data_dirs=[self.data_directories[name]],
             metadata_servers=[member.rpc for member in self.members.values()],
             transfer_address=f"{hub}:0",
             ipc_address=f"{hub}:0",

@@ -159,7 +159,8 @@ class Scene:
     # The verdict.
 
     def verdict(self, allowed=frozenset(), goal_ms=None):
-        """Ends the load, lists the namespace and holds it against the histories."""
+        """Ends the load, lists the namespace and holds it against the histories. No client may have seen a longer outage than
+        `goal_ms`; a slice, which runs with the debug build beside other work, is not held to that."""
         self.note_end()
         for client in self.loads:
             client.end()
@@ -168,7 +169,7 @@ class Scene:
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
-            return Verdict.of(self, histories, history.read_listing(listing), allowed, goal_ms)
+            return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.is_slice else goal_ms)
 
 
 @contextlib.contextmanager
@@ -234,6 +235,7 @@ class Verdict:
         return (
             f"{self.operations} operations, lost {len(self.lost)}, doubled {len(self.doubled)}, errors {len(self.errors)}, "
             f"out of order {len(self.disorder)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
+            + (f" of {self.goal_ms:.0f}" if self.goal_ms is not None else "")
         )
 
     def judge(self):
@@ -241,4 +243,4 @@ class Verdict:
         if self.lost or self.doubled or self.errors or self.disorder or self.epochs:
             raise Failure(self.summary())
         if self.goal_ms is not None and self.worst_ms > self.goal_ms:
-            raise Failure(f"{self.summary()}; the outage may be {self.goal_ms:.0f} ms at most here")
+            raise Failure(f"{self.summary()}: longer than it may be")

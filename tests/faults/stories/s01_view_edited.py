@@ -21,7 +21,7 @@ def run(scene_of):
             scene.wait_progress()
             scene.cluster.wait_settled()
             scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)
 
 
 def depose(scene):

@@ -34,4 +34,4 @@ def run(scene_of):
             cluster.wait_settled()
             scene.rest(1, 2)
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

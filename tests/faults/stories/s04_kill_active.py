@@ -19,4 +19,4 @@ def run(scene_of):
             scene.keep_takeovers()
             scene.restart(number)
             scene.cluster.wait_settled()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

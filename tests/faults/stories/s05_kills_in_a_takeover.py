@@ -39,4 +39,4 @@ def run(scene_of):
                 scene.restart(number)
             cluster.wait_settled()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

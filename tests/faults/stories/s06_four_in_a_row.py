@@ -23,4 +23,4 @@ def run(scene_of):
         scene.restart(last)
         cluster.wait_settled()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

@@ -21,7 +21,7 @@ def run(scene_of):
             scene.cluster.wait_settled()
             scene.wait_progress()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=2000)
 
 
 def cut_off(scene, what, number, addresses, direction="both"):

@@ -28,4 +28,4 @@ def run(scene_of):
             scene.wait_progress()
             cluster.wait_settled()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=2000)

@@ -55,7 +55,7 @@ def told(scene, disks):
             cluster.wait_settled()
             member.may_end = False
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)
 
 
 def fill(path):

@@ -28,4 +28,4 @@ def run(scene_of):
         scene.cluster.wait_active(other_than=number)
         scene.wait_progress()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

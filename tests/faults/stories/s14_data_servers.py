@@ -19,4 +19,4 @@ def run(scene_of):
             cluster.data[name].wait_gone()
             cluster.start_data(name)
             scene.rest(3, 4)
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

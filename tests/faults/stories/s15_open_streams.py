@@ -29,4 +29,4 @@ def run(scene_of):
                 cluster.start_data(name)
             cluster.wait_settled()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)

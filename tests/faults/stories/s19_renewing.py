@@ -1,34 +1,82 @@
-"""A member comes back with an empty disk and is renewed under load; who renews it is killed meanwhile."""
+"""A member comes back with an empty disk and is renewed under load; whom it fetches the image from is killed meanwhile, then the
+active, which sends it the log."""
 
 import shutil
+import time
+
+from harness.report import check
 
 ITEM = "19"
 IN_SLICE = False
 NEEDS_CABLES = False
+# Images often and a short journal, so that the log does not reach back to the beginning; and an image takes long enough to be
+# met on its way.
+KEYS = {"edits_per_image": 2000, "journal_segment_bytes": 256 << 10, "fetch_bytes_per_second": 400_000}
 
 
 def run(scene_of):
-    # Images often, so that the log alone does not reach back to the beginning.
-    with scene_of(members=4, meta_keys={"edits_per_image": 2000}) as scene:
+    with scene_of(members=4, meta_keys=KEYS) as scene:
         cluster = scene.cluster
         client = scene.start_load()
         client.wait_for(8000, 180)
-        active = cluster.wait_active()
-        empty = scene.chance.choice([number for number in cluster.members if number != active])
-        member = cluster.members[empty]
-        scene.fault(f"kill -9 of m{empty}, a standby, and its disk is lost", member.process.kill)
-        member.process.wait_gone()
-        shutil.rmtree(member.directory)
-        scene.rest(1, 2)
-        member.format("--join", "--replace")
-        member.start()
-        # Somewhere in the image or the log.
-        scene.rest(0.3, 1.5)
-        first = scene.kill_active("kill -9 of the active, which renews it")
-        cluster.wait_active(other_than=first)
+        # What a member has in memory reaches back to its start.
+        for number in cluster.members:
+            scene.fault(f"m{number} is ended, to begin with little in memory", cluster.members[number].process.popen.terminate)
+            scene.restart(number)
+            cluster.wait_settled()
+        member, active = empty_a_standby(scene)
+        wait_said(member, "an image is to take its place")
+        fetching = wait_said(member, "an image is being fetched")
+        # The standby with the lowest number comes first.
+        source = min(n for n in cluster.members if n not in (member.number, active))
+        scene.fault(f"kill -9 of m{source}, which the image comes from", cluster.members[source].process.kill)
+        check("the image is here" not in said(member)[fetching:], "the image had been fetched before its source was killed")
+        wait_said(member, "the image is sought elsewhere")
         scene.wait_progress()
         scene.note_end()
-        scene.restart(first)
+        scene.restart(source)
+        cluster.wait_settled(180)
+
+        member, active = empty_a_standby(scene)
+        wait_said(member, "metadata server runs")
+        scene.fault(f"kill -9 of m{active}, the active, while m{member.number} is renewed", cluster.members[active].process.kill)
+        check(not in_sync(cluster, member), f"m{member.number} had been renewed before the active was killed")
+        cluster.wait_active(other_than=active)
+        scene.wait_progress()
+        scene.note_end()
+        scene.restart(active)
         cluster.wait_settled(180)
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)
+
+
+def empty_a_standby(scene):
+    """Starts a standby anew with an empty disk. It and the number of the active."""
+    cluster = scene.cluster
+    active = cluster.wait_active()
+    member = cluster.members[scene.chance.choice([number for number in cluster.members if number != active])]
+    scene.fault(f"kill -9 of m{member.number}, a standby, and its disk is lost", member.process.kill)
+    member.process.wait_gone()
+    shutil.rmtree(member.directory)
+    scene.rest(1, 2)
+    member.format("--join", "--replace")
+    member.start()
+    return member, active
+
+
+def said(member):
+    """Its log since its start."""
+    return member.log.read_bytes()[member.begun_at :].decode(errors="replace")
+
+
+def wait_said(member, words, seconds=60):
+    """Until its log since its start has these words; where."""
+    deadline = time.monotonic() + seconds
+    while words not in (text := said(member)):
+        check(time.monotonic() < deadline, f"m{member.number} has not said `{words}` within {seconds} s: {text[-2000:]}")
+        time.sleep(0.02)
+    return text.index(words)
+
+
+def in_sync(cluster, member):
+    return any(number == member.number for number, _ in cluster.view()["in_sync"])

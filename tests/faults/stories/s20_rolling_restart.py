@@ -31,4 +31,4 @@ def run(scene_of):
         scene.wait_progress()
         cluster.wait_settled()
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(goal_ms=1000)
