@@ -137,6 +137,11 @@ mod tests {
         })
     }
 
+    fn put(path: &Path, bytes: &[u8]) {
+        let file = LocalDisk::default().open(path, OpenMode::CreateOrTruncate).unwrap();
+        file.write_at(bytes, 0).unwrap();
+    }
+
     #[test]
     fn the_last_promise_is_found_and_one_rotten_slot_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
@@ -150,12 +155,14 @@ mod tests {
             assert_eq!(read(directory), Ok(Epoch(epoch)));
         }
         let path = directory.join(FILE_NAME);
-        let good = std::fs::read(&path).unwrap();
-        assert_eq!(good.len() as u64, 2 * BLOCK_BYTES, "no write has made it longer");
+        assert_eq!(disk.length(&path).unwrap(), 2 * BLOCK_BYTES, "no write has made it longer");
+        let mut good = vec![0; 2 * BLOCK_BYTES as usize];
+        let whole = disk.open(&path, OpenMode::Read).unwrap();
+        env::disk::read_exact_at(&*whole, &mut good, 0).unwrap();
         for at in (0..SLOT_BYTES).chain(BLOCK_BYTES as usize..BLOCK_BYTES as usize + SLOT_BYTES) {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
-            std::fs::write(&path, &bad).unwrap();
+            put(&path, &bad);
             assert_eq!(read(directory), Ok(Epoch(7)), "byte {at}");
         }
     }
@@ -165,7 +172,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         PromiseFile::make(&LocalDisk::default(), directory, UUID, Epoch(3)).unwrap();
-        std::fs::write(directory.join(FILE_NAME), [0; 100]).unwrap();
+        put(&directory.join(FILE_NAME), &[0; 100]);
         let slots = read(directory).unwrap_err();
         assert!(slots[0].contains("promise at 0: these bytes are no promise"), "{slots:?}");
         assert!(slots[1].contains("at 4096: it is cut short"), "{slots:?}");
