@@ -79,6 +79,12 @@ pub enum FsError {
     /// Fix the path. Hadoop: `PathIsNotDirectoryException`.
     #[error("`{0}': Is not a directory")]
     PathIsNotDirectory(String),
+    /// Hadoop: `XAttrNotFoundException`.
+    #[error("{0}")]
+    XattrNotFound(String),
+    /// List from the beginning. Hadoop: `DirectoryListingStartAfterNotFoundException`.
+    #[error("{0}")]
+    ListingStartNotFound(String),
     /// Data server: register again. Hadoop: `UnregisteredNodeException`.
     #[error("{0}")]
     Unregistered(String),

@@ -1,6 +1,11 @@
 //! Who may do what: the checks of HDFS's `FSPermissionChecker`.
 
-use crate::{Context, Namespace, SnapshotId, resolve::Resolved};
+use crate::{
+    Context, Namespace, SnapshotId,
+    acl::{self, Acl},
+    resolve::Resolved,
+    store::attributes::AttributeValues,
+};
 use base::{Caller, FsError, FsResult};
 
 pub(crate) const READ: u8 = 4;
@@ -10,7 +15,7 @@ pub(crate) const READ_EXECUTE: u8 = READ | EXECUTE;
 pub(crate) const ALL: u8 = READ | WRITE | EXECUTE;
 
 pub(crate) const MODE_MASK: u16 = 0o1777;
-const STICKY: u16 = 0o1000;
+pub(crate) const STICKY: u16 = 0o1000;
 
 /// The caller's standing, found out once a request.
 #[derive(Clone, Copy)]
@@ -59,6 +64,9 @@ impl<'a> Access<'a> {
             return true;
         }
         let attributes = ns.attributes_at(handle, self.snapshot);
+        if let Some(acl) = attributes.acl.filter(|acl| !acl.access().is_empty()) {
+            return self.may_by_acl(attributes, acl, action);
+        }
         let shift = if *attributes.owner == *self.caller.user {
             6
         } else if self.caller.is_member_of(attributes.group) {
@@ -67,6 +75,32 @@ impl<'a> Access<'a> {
             0
         };
         (attributes.mode >> shift) as u8 & action == action
+    }
+
+    /// HDFS's `hasAclPermission`: the first of owner, named user and groups that speaks of the caller decides;
+    /// of several groups one that grants is enough. The group's bits are the mask.
+    fn may_by_acl(&self, attributes: AttributeValues<'_>, acl: &Acl, action: u8) -> bool {
+        let grants = |permission: u8| permission & action == action;
+        let class = |shift: u16| (attributes.mode >> shift) as u8 & ALL;
+        if *attributes.owner == *self.caller.user {
+            return grants(class(6));
+        }
+        let mask = class(3);
+        let mut is_named = false;
+        for entry in acl.access() {
+            let group = entry.name.as_deref().unwrap_or(attributes.group);
+            match entry.kind {
+                acl::Kind::User if *group == *self.caller.user => return grants(entry.permission & mask),
+                acl::Kind::Group if self.caller.is_member_of(group) => {
+                    if grants(entry.permission & mask) {
+                        return true;
+                    }
+                    is_named = true;
+                }
+                _ => {}
+            }
+        }
+        !is_named && grants(class(0))
     }
 
     fn inode_text(&self, ns: &Namespace, handle: u32) -> String {

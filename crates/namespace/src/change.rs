@@ -3,18 +3,20 @@
 
 use crate::{
     BlockChange, Namespace,
+    acl::Acl,
     store::{
         NONE,
         attributes::AttributeValues,
         block_list::Stored,
         children,
-        inode::{Inode, NAMED},
+        inode::{Inode, NAMED, XATTRS},
         open_file::OpenFile,
     },
     tree::block_digest,
+    xattr::Xattrs,
 };
 use base::{GenerationStamp, InodeId, Timestamp};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 impl Namespace {
     pub(crate) fn acquire_attributes(&mut self, values: AttributeValues<'_>) -> u32 {
@@ -78,11 +80,27 @@ impl Namespace {
             replication: wanted.replication.unwrap_or(slot.replication),
             storage_policy: slot.storage_policy,
             block_size: slot.block_size,
+            acl: wanted.acl.unwrap_or(slot.acl.as_ref()),
         };
         self.change(handle, |ns| {
             let new = ns.acquire_attributes(values);
             ns.tree.inodes.get_mut(handle).attributes = new;
             ns.release_attributes(old);
+        });
+    }
+
+    /// Replaces all extended attributes of an inode.
+    pub(crate) fn set_xattrs(&mut self, handle: u32, xattrs: Option<Arc<Xattrs>>) {
+        self.change(handle, |ns| {
+            let inode = ns.tree.inodes.get_mut(handle);
+            let id = inode.id();
+            inode.set_flag(XATTRS, xattrs.is_some());
+            ns.xattr_bytes += xattrs.as_ref().map_or(0, |xattrs| xattrs.bytes());
+            let before = match xattrs {
+                Some(xattrs) => ns.tree.xattrs.insert(id, xattrs),
+                None => ns.tree.xattrs.remove(&id),
+            };
+            ns.xattr_bytes -= before.map_or(0, |xattrs| xattrs.bytes());
         });
     }
 
@@ -161,6 +179,10 @@ impl Namespace {
             }
             self.tree.blocks.remove_all(last);
             self.tree.counters.files -= 1;
+        }
+        if self.tree.inode(handle).has(XATTRS) {
+            let xattrs = self.tree.xattrs.remove(&id);
+            self.xattr_bytes -= xattrs.map_or(0, |xattrs| xattrs.bytes());
         }
         self.index.remove(id, handle);
         self.names.release(&mut self.tree.names, name, length);
@@ -418,4 +440,6 @@ pub(crate) struct AttributeChange<'a> {
     pub group: Option<&'a str>,
     pub mode: Option<u16>,
     pub replication: Option<u16>,
+    /// `Some(None)` takes the list away.
+    pub acl: Option<Option<&'a Arc<Acl>>>,
 }

@@ -29,6 +29,7 @@ struct Walked {
     leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
     open_blocks: BTreeMap<BlockId, InodeId>,
     truncations: BTreeSet<InodeId>,
+    xattrs: usize,
 }
 
 impl Namespace {
@@ -64,6 +65,7 @@ impl Namespace {
         hold(walked.leases == self.leases, || "the leases are others".into())?;
         hold(walked.open_blocks == self.open_blocks, || "the blocks being written are others".into())?;
         hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
+        hold(walked.xattrs == tree.xattrs.len(), || "extended attributes are nobody's".into())?;
         let combinations = walked.attribute_uses.len() as u64;
         hold(combinations == u64::from(tree.attributes.live()), || "attributes are used by nobody".into())?;
         let counted = |(handle, uses): (&u32, &u32)| tree.attributes.get(*handle).uses() == *uses;
@@ -112,6 +114,7 @@ impl Walked {
         self.named += usize::from(inode.has(NAMED));
         self.born += usize::from(inode.has(BORN));
         self.snapshottable += usize::from(inode.has(SNAPSHOTTABLE));
+        self.xattrs += usize::from(tree.xattrs_of(handle).is_some());
         if inode.is_directory() {
             self.directories += 1;
             return;

@@ -4,6 +4,7 @@
 //! operation's own file.
 
 pub(crate) mod codec;
+pub(crate) mod heirs;
 
 use crate::{
     Context, Namespace,
@@ -14,6 +15,7 @@ use crate::{
 };
 use base::{CallId, ClientId, FsResult, InodeId, Timestamp};
 use codec::{Reader, Writer};
+use heirs::Heirs;
 
 /// The first byte of an edit that preserves and charges nothing.
 const VERSION: u8 = 1;
@@ -64,6 +66,8 @@ pub enum Body {
     SetPermission(ops::set_permission::SetPermissionEdit),
     SetOwner(ops::set_owner::SetOwnerEdit),
     SetTimes(ops::set_times::SetTimesEdit),
+    SetAcl(ops::set_acl::SetAclEdit),
+    SetXattrs(ops::set_xattrs::SetXattrsEdit),
     SetReplication(ops::set_replication::SetReplicationEdit),
     Fsync(ops::fsync::FsyncEdit),
     NewStamp(ops::update_block_for_pipeline::NewStampEdit),
@@ -92,12 +96,23 @@ pub enum DecodeError {
     Malformed { offset: usize, what: &'static str },
 }
 
-/// Kinds 21 to 63 are free for ACLs, extended attributes, snapshots, quotas, keys
-/// and tokens.
+/// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
+const MKDIRS_WITH_ACLS: u8 = 36;
+const CREATE_WITH_ACLS: u8 = 37;
+
+/// Kinds 23 to 63 but the two above are free for snapshots, quotas, keys and tokens.
 macro_rules! kinds {
     ($($kind:literal => $name:ident),* $(,)?) => {
         fn encode_body(body: &Body, out: &mut Writer<'_>) {
             match body {
+                Body::Mkdirs(edit) if edit.inherits() => {
+                    out.byte(MKDIRS_WITH_ACLS);
+                    heirs::encode(edit, out);
+                }
+                Body::Create(edit) if edit.inherits() => {
+                    out.byte(CREATE_WITH_ACLS);
+                    heirs::encode(edit, out);
+                }
                 $(Body::$name(edit) => {
                     out.byte($kind);
                     codec::Field::encode(edit, out);
@@ -107,6 +122,8 @@ macro_rules! kinds {
 
         fn decode_body(kind: u8, input: &mut Reader<'_>) -> Result<Body, DecodeError> {
             match kind {
+                MKDIRS_WITH_ACLS => heirs::decode(input).map(Body::Mkdirs),
+                CREATE_WITH_ACLS => heirs::decode(input).map(Body::Create),
                 $($kind => codec::Field::decode(input).map(Body::$name),)*
                 _ => Err(DecodeError::UnknownKind(kind)),
             }
@@ -135,6 +152,8 @@ kinds! {
     18 => Append,
     19 => Truncate,
     20 => Concat,
+    21 => SetAcl,
+    22 => SetXattrs,
     25 => SetSnapshottable,
     26 => CreateSnapshot,
     27 => RenameSnapshot,

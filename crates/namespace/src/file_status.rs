@@ -33,6 +33,8 @@ pub struct FileStatus<'ns> {
     pub storage_policy: u8,
     /// Whether snapshots of the directory may be made.
     pub snapshottable: bool,
+    /// Whether there is an ACL beside the permission bits.
+    pub has_acl: bool,
     /// Whether the file is open for writing.
     pub under_construction: bool,
 }

@@ -5,7 +5,7 @@
 //! and, for a listing, the children of the last: whatever changes in a child leaves its mark on the parent.
 //! So an answer rests on an edit only if footprint and path have an inode in common.
 
-use crate::{Edit, Namespace, edit::Body, path::Path, store::NONE};
+use crate::{Edit, Namespace, edit::Body, path::Path, reserved, store::NONE};
 use base::InodeId;
 
 impl Namespace {
@@ -43,6 +43,8 @@ impl Namespace {
             Body::Complete(edit) => changes(edit.inode),
             Body::SetPermission(edit) => changes(edit.inode),
             Body::SetOwner(edit) => changes(edit.inode),
+            Body::SetAcl(edit) => changes(edit.inode),
+            Body::SetXattrs(edit) => changes(edit.inode),
             Body::SetTimes(edit) => changes(edit.inode),
             Body::SetReplication(edit) => changes(edit.inode),
             Body::Append(edit) => changes(edit.inode),
@@ -68,7 +70,8 @@ impl Namespace {
     /// The inodes that exist on a path, from the root; none for a path that is malformed, about which there
     /// is nothing to see.
     pub fn inodes_on(&self, path: &str, inodes: &mut Vec<InodeId>) {
-        let Ok(path) = Path::parse(path) else { return };
+        inodes.extend(reserved::inode_of(path));
+        let Ok(path) = reserved::real(self, path).and_then(|real| Path::parse(real.text)) else { return };
         let mut at = self.tree.root;
         inodes.push(self.tree.inode(at).id());
         if path.is_root() {

@@ -28,6 +28,7 @@ enum Section {
     Tree = 2,
     Orphans = 3,
     Retry = 4,
+    Xattrs = 5,
     Snapshots = 7,
     Past = 8,
     End = 255,
@@ -42,6 +43,7 @@ impl Section {
             Section::Retry => "retry cache",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
+            Section::Xattrs => "extended attributes",
             Section::End => "end",
         }
     }

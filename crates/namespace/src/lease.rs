@@ -24,7 +24,7 @@ pub(crate) fn find<'a>(
     if inode.0 == 0 {
         let access = Access::new(ctx);
         let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
-        return Ok(Found { handle: resolved.target, path: resolved.path.as_str(), inode });
+        return Ok(Found { handle: resolved.target, path, inode });
     }
     let handle = ns.handle(inode);
     Ok(Found { handle, path, inode })

@@ -12,6 +12,7 @@
 //! Start with [`Namespace`], then `ops/mkdirs.rs`.
 
 mod access;
+pub mod acl;
 mod change;
 pub mod charge;
 mod consistency;
@@ -31,11 +32,13 @@ pub mod path;
 pub mod preserve;
 pub mod reads;
 pub mod renewals;
+mod reserved;
 mod resolve;
 mod retry;
 mod snapshots;
 mod store;
 mod tree;
+pub mod xattr;
 
 pub use charge::Charge;
 pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
@@ -43,7 +46,7 @@ pub use digest::fingerprint;
 pub use edit::{DecodeError, Edit};
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use image::{ImageError, Snapshot};
-pub use limits::{AccessPolicy, Limits};
+pub use limits::{AccessPolicy, Limits, XattrLimits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use preserve::SnapshotId;
 pub use renewals::Renewals;

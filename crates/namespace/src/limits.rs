@@ -1,5 +1,6 @@
 //! What an operation may ask for at most, and who may ask for everything.
 
+use base::Timestamp;
 use std::sync::Arc;
 
 /// Numbers that bound a request. They are configuration of the member that plans: nothing of them reaches an
@@ -40,6 +41,9 @@ pub struct Limits {
     pub access_time_precision_ms: u64,
     /// Inodes that a content summary visits before it gives up its place; see [`crate::reads`].
     pub content_summary_step: usize,
+    pub xattrs: XattrLimits,
+    /// When the file system was made: `/.reserved` shows it.
+    pub created: Timestamp,
     pub access: AccessPolicy,
 }
 
@@ -63,8 +67,28 @@ impl Default for Limits {
             snapshot_diff_page_max: 1_000,
             access_time_precision_ms: 3_600_000,
             content_summary_step: 5_000,
+            xattrs: XattrLimits::default(),
+            created: Timestamp::default(),
             access: AccessPolicy::default(),
         }
+    }
+}
+
+/// What extended attributes there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct XattrLimits {
+    /// `dfs.namenode.xattrs.enabled`.
+    pub enabled: bool,
+    /// Of the namespaces `user` and `trusted`; `dfs.namenode.fs-limits.max-xattrs-per-inode`.
+    pub per_inode_max: usize,
+    /// Of a name without its prefix and its value together; `dfs.namenode.fs-limits.max-xattr-size`. Never more
+    /// than 32 KiB.
+    pub bytes_max: usize,
+}
+
+impl Default for XattrLimits {
+    fn default() -> Self {
+        Self { enabled: true, per_inode_max: 32, bytes_max: 16_384 }
     }
 }
 
@@ -77,10 +101,21 @@ pub struct AccessPolicy {
     pub superuser: Arc<str>,
     /// `dfs.permissions.superusergroup`.
     pub supergroup: Arc<str>,
+    /// `dfs.namenode.acls.enabled`. Lists that are there already count even if not.
+    pub acls_enabled: bool,
+    /// `dfs.namenode.posix.acl.inheritance.enabled`: where a default ACL is inherited, the client's umask does
+    /// not count, if the client has sent the mode without it.
+    pub posix_acl_inheritance: bool,
 }
 
 impl Default for AccessPolicy {
     fn default() -> Self {
-        Self { enabled: true, superuser: "hdfs".into(), supergroup: "supergroup".into() }
+        Self {
+            enabled: true,
+            superuser: "hdfs".into(),
+            supergroup: "supergroup".into(),
+            acls_enabled: true,
+            posix_acl_inheritance: true,
+        }
     }
 }

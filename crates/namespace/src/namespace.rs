@@ -36,6 +36,8 @@ pub struct Namespace {
     pub(crate) truncations: BTreeSet<InodeId>,
     /// What the edit that is being applied preserves; see [`crate::preserve`].
     pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
+    /// By estimate, without the table's own.
+    pub(crate) xattr_bytes: usize,
 }
 
 /// What `blocks` must be told after an edit was applied.
@@ -106,6 +108,7 @@ pub struct Memory {
     pub children: usize,
     pub blocks: usize,
     pub index: usize,
+    /// Interned combinations with their ACLs, and extended attributes.
     pub attributes: usize,
     /// By estimate: leases live in ordered maps.
     pub leases: usize,
@@ -118,8 +121,15 @@ impl Namespace {
     /// reaches no edit, digest or image. The other arguments must be the same on all members.
     pub fn new(seed: u64, owner: &str, group: &str, now: Timestamp) -> Self {
         let mut ns = Self::empty(seed);
-        let values =
-            AttributeValues { owner, group, mode: 0o755, replication: 0, storage_policy: 0, block_size: 0 };
+        let values = AttributeValues {
+            owner,
+            group,
+            mode: 0o755,
+            replication: 0,
+            storage_policy: 0,
+            block_size: 0,
+            acl: None,
+        };
         let attributes = ns.acquire_attributes(values);
         ns.tree.root = ns.insert_inode(Inode::directory(InodeId::ROOT, attributes, now), b"");
         ns
@@ -138,6 +148,7 @@ impl Namespace {
             open_blocks: BTreeMap::new(),
             truncations: BTreeSet::new(),
             preserving: Vec::new(),
+            xattr_bytes: 0,
         }
     }
 
@@ -163,6 +174,8 @@ impl Namespace {
             Body::Cleanup(edit) => ops::cleanup::apply(self, edit, &mut applied.block_changes),
             Body::SetPermission(edit) => ops::set_permission::apply(self, edit),
             Body::SetOwner(edit) => ops::set_owner::apply(self, edit),
+            Body::SetAcl(edit) => ops::set_acl::apply(self, edit),
+            Body::SetXattrs(edit) => ops::set_xattrs::apply(self, edit),
             Body::SetTimes(edit) => ops::set_times::apply(self, edit),
             Body::SetReplication(edit) => ops::set_replication::apply(self, edit, &mut applied.block_changes),
             Body::Append(edit) => ops::append::apply(self, edit, &mut applied.block_changes),
@@ -244,7 +257,9 @@ impl Namespace {
             attributes: tree.attributes.bytes()
                 + tree.strings.bytes()
                 + self.attributes.bytes()
-                + self.strings.bytes(),
+                + self.strings.bytes()
+                + tree.xattrs.bytes()
+                + self.xattr_bytes,
             leases: tree.open_files.bytes() + self.leases.values().map(lease_bytes).sum::<usize>(),
             retry_cache: tree.retry.bytes() + self.retry.bytes(),
             snapshots: tree.snapshots.bytes(),

@@ -1,24 +1,26 @@
 //! Paths as clients send them: taken as they are or refused, never normalised into another object.
 
-use crate::Limits;
+use crate::{Limits, reserved};
 use base::{FsError, FsResult};
+use std::borrow::Cow;
 
 /// An absolute path without empty, `.` or `..` components. One slash at the end is allowed and means nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
     /// Without the slash at the end; empty for the root.
-    text: &'a str,
+    text: Cow<'a, str>,
     depth: usize,
 }
 
 impl<'a> Path<'a> {
     /// Refuses what no name in the tree can match.
-    pub fn parse(text: &'a str) -> FsResult<Self> {
-        let invalid = || FsError::InvalidPath(text.into());
+    pub fn parse(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
+        let mut text = text.into();
+        let invalid = || FsError::InvalidPath(text.as_ref().into());
         if !text.starts_with('/') || text.as_bytes().contains(&0) {
             return Err(invalid());
         }
-        let trimmed = text.strip_suffix('/').unwrap_or(text);
+        let trimmed = text.strip_suffix('/').unwrap_or(&text);
         let mut depth = 0;
         for component in trimmed.split('/').skip(1) {
             if matches!(component, "" | "." | "..") {
@@ -26,16 +28,23 @@ impl<'a> Path<'a> {
             }
             depth += 1;
         }
-        Ok(Self { text: trimmed, depth })
+        let length = trimmed.len();
+        match &mut text {
+            Cow::Borrowed(text) => *text = &text[..length],
+            Cow::Owned(text) => text.truncate(length),
+        }
+        Ok(Self { text, depth })
     }
 
     /// A path under which something is to be created: names with a colon are refused too, as by HDFS, and so
     /// are the names that HDFS keeps for itself.
-    pub fn parse_new(text: &'a str) -> FsResult<Self> {
+    pub fn parse_new(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let path = Self::parse(text)?;
-        let reserved = path.components().next() == Some(".reserved");
-        if text.contains(':') || reserved {
-            return Err(FsError::InvalidPath(text.into()));
+        if path.as_str().contains(':') {
+            return Err(FsError::InvalidPath(path.as_str().into()));
+        }
+        if path.is_reserved() {
+            return Err(reserved::taken());
         }
         Ok(path)
     }
@@ -55,7 +64,12 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
-    pub fn components(&self) -> impl DoubleEndedIterator<Item = &'a str> + Clone + use<'a> {
+    /// Whether it lies in the directory that is not in the tree, or is it.
+    pub fn is_reserved(&self) -> bool {
+        self.components().next() == Some(".reserved")
+    }
+
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
         self.text.strip_prefix('/').into_iter().flat_map(|text| text.split('/'))
     }
 
@@ -68,16 +82,16 @@ impl<'a> Path<'a> {
     }
 
     /// The last component; empty for the root.
-    pub fn name(&self) -> &'a str {
+    pub fn name(&self) -> &str {
         self.components().next_back().unwrap_or_default()
     }
 
-    pub fn as_str(&self) -> &'a str {
-        if self.is_root() { "/" } else { self.text }
+    pub fn as_str(&self) -> &str {
+        if self.is_root() { "/" } else { &self.text }
     }
 
     /// The first `depth` components.
-    pub fn prefix(&self, depth: usize) -> &'a str {
+    pub fn prefix(&self, depth: usize) -> &str {
         if depth == 0 {
             return "/";
         }
@@ -87,7 +101,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    pub fn parent(&self) -> &'a str {
+    pub fn parent(&self) -> &str {
         self.prefix(self.depth.saturating_sub(1))
     }
 }
@@ -118,7 +132,7 @@ mod tests {
     #[test]
     fn names_that_hdfs_refuses_are_not_created() {
         assert!(matches!(Path::parse_new("/a:b"), Err(FsError::InvalidPath(_))));
-        assert!(matches!(Path::parse_new("/.reserved/raw"), Err(FsError::InvalidPath(_))));
+        assert!(matches!(Path::parse_new("/.reserved/x"), Err(FsError::InvalidArgument(_))));
         assert!(Path::parse_new("/a/.reserved").is_ok());
     }
 }

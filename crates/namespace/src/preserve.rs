@@ -62,6 +62,8 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::Complete(edit) => add(edit.inode),
         Body::SetPermission(edit) => add(edit.inode),
         Body::SetOwner(edit) => add(edit.inode),
+        Body::SetAcl(edit) => add(edit.inode),
+        Body::SetXattrs(edit) => add(edit.inode),
         Body::SetTimes(edit) => add(edit.inode),
         Body::SetReplication(edit) => add(edit.inode),
         Body::Fsync(edit) => add(edit.inode),

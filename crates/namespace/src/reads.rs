@@ -1,9 +1,11 @@
 //! The operations that only look, one file each.
 
 pub mod check_access;
+pub mod get_acl_status;
 pub mod get_block_locations;
 pub mod get_content_summary;
 pub mod get_file_info;
 pub mod get_listing;
 pub mod get_snapshot_diff;
 pub mod get_snapshot_listing;
+pub mod get_xattrs;

@@ -1,11 +1,17 @@
 //! From a path to the inodes that it names: a step of its own, so that what follows need not know where the
 //! ancestors live.
 
-use crate::{Context, Namespace, SnapshotId, access::Access, path::Path, snapshots::view::DOT_SNAPSHOT};
+use crate::{
+    Context, Namespace, SnapshotId,
+    access::{Access, EXECUTE},
+    path::Path,
+    reserved,
+    snapshots::view::DOT_SNAPSHOT,
+};
 use base::{FsError, FsResult};
 
 /// What a path names, and what the caller may not pass on the way there.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Resolved<'p> {
     pub path: Path<'p>,
     /// The closest strict ancestor that exists; the root for the root.
@@ -36,6 +42,8 @@ pub(crate) enum Purpose {
 /// Walks down without refusing anything yet.
 pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> Resolved<'p> {
     let root = ns.tree.root;
+    // Mostly borrowed text: a copy of a pointer.
+    let names = path.clone();
     let mut resolved = Resolved {
         path,
         ancestor: root,
@@ -47,19 +55,19 @@ pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> R
         in_snapshot: false,
         snapshots_of: None,
     };
-    if path.is_root() {
+    if names.is_root() {
         resolved.target = Some(root);
         return resolved;
     }
     let mut at = root;
-    let mut components = path.components().enumerate();
+    let mut components = names.components().enumerate();
     while let Some((depth, name)) = components.next() {
         (resolved.ancestor, resolved.ancestor_depth) = (at, depth);
         if ns.tree.inode(at).is_file() {
             resolved.blocked = Some(depth);
             return resolved;
         }
-        if resolved.denied.is_none() && !access.at(resolved.snapshot).may(ns, at, super::access::EXECUTE) {
+        if resolved.denied.is_none() && !access.at(resolved.snapshot).may(ns, at, EXECUTE) {
             resolved.denied = Some((at, depth));
         }
         if name == DOT_SNAPSHOT && !resolved.in_snapshot && ns.has_dot_snapshot(at) {
@@ -92,10 +100,17 @@ pub(crate) fn resolve<'p>(
     text: &'p str,
     purpose: Purpose,
 ) -> FsResult<Resolved<'p>> {
+    let real = reserved::real(ns, text)?;
     let path = match purpose {
-        Purpose::Create => Path::parse_new(text)?,
-        Purpose::Read | Purpose::Other => Path::parse(text)?,
+        Purpose::Create => Path::parse_new(real.text)?,
+        Purpose::Read | Purpose::Other => Path::parse(real.text)?,
     };
+    if real.is_raw && purpose != Purpose::Read && access.enabled && !access.is_superuser {
+        return Err(FsError::AccessDenied(format!(
+            "Access denied for user {}. Superuser privilege is required for a change below /.reserved/raw",
+            access.caller.user
+        )));
+    }
     let resolved = walk(ns, access, path);
     if ctx.limits.access.enabled {
         resolved.check_traverse(ns, access)?;
@@ -110,15 +125,12 @@ pub(crate) fn resolve<'p>(
     Ok(resolved)
 }
 
-impl<'p> Resolved<'p> {
+impl Resolved<'_> {
     pub fn check_traverse(&self, ns: &Namespace, access: &Access<'_>) -> FsResult<()> {
         match self.denied {
-            Some((handle, depth)) => Err(access.at(self.snapshot).denial(
-                ns,
-                handle,
-                self.path.prefix(depth),
-                super::access::EXECUTE,
-            )),
+            Some((handle, depth)) => {
+                Err(access.at(self.snapshot).denial(ns, handle, self.path.prefix(depth), EXECUTE))
+            }
             None => Ok(()),
         }
     }
@@ -154,7 +166,7 @@ impl<'p> Resolved<'p> {
     }
 
     /// The components that do not exist: the missing ancestors and the name.
-    pub fn missing(&self) -> impl Iterator<Item = &'p str> + use<'p> {
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.path.components().skip(if self.target.is_some() {
             self.path.depth()
         } else {

@@ -28,6 +28,7 @@ use crate::{
     digest::Digester,
     store::{attributes::AttributeArena, block_list::Stored, shared_map::SharedMap},
     tree::block_digest,
+    xattr::Xattrs,
 };
 use base::{InodeId, Timestamp};
 use std::{
@@ -117,6 +118,7 @@ pub(crate) struct PastInode {
     pub size: u64,
     /// The blocks of a file, if it no longer begins with them.
     pub blocks: Option<Arc<[Stored]>>,
+    pub xattrs: Option<Arc<Xattrs>>,
 }
 
 pub(crate) type RecordKey = (InodeId, SnapshotId);
@@ -385,6 +387,9 @@ pub(crate) fn record_digest(attributes: &AttributeArena, key: RecordKey, past: &
     digester.number(past.size);
     if let Some(blocks) = &past.blocks {
         blocks.iter().for_each(|stored| digester.number(block_digest(key.0, *stored)));
+    }
+    if let Some(xattrs) = &past.xattrs {
+        xattrs.digest(&mut digester);
     }
     digester.finish()
 }

@@ -11,13 +11,15 @@ use crate::{
         block_list::{Blocks, Stored},
         children,
         heap::Heap,
-        inode::{Inode, SNAPSHOTTABLE},
+        inode::{Inode, SNAPSHOTTABLE, XATTRS},
         open_file::OpenFiles,
+        shared_map::SharedMap,
         strings::Strings,
     },
+    xattr::Xattrs,
 };
 use base::{BlockId, GenerationStamp, InodeId, Timestamp, TxId};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// A clone is a snapshot: it costs a reference count a page.
 #[derive(Clone)]
@@ -29,6 +31,8 @@ pub(crate) struct Tree {
     pub attributes: AttributeArena,
     pub strings: Strings,
     pub open_files: OpenFiles,
+    /// Of the inodes whose records say that they have any.
+    pub xattrs: SharedMap<InodeId, Arc<Xattrs>>,
     pub root: u32,
     /// Deleted subtrees, the oldest first.
     pub orphans: VecDeque<u32>,
@@ -62,6 +66,7 @@ impl Tree {
             attributes: AttributeArena::new(),
             strings: Strings::new(),
             open_files: OpenFiles::new(),
+            xattrs: SharedMap::default(),
             root: NONE,
             orphans: VecDeque::new(),
             retry: Ring::default(),
@@ -130,6 +135,11 @@ impl Tree {
         })
     }
 
+    pub fn xattrs_of(&self, handle: u32) -> Option<&Arc<Xattrs>> {
+        let inode = self.inode(handle);
+        if inode.has(XATTRS) { self.xattrs.get(&inode.id()) } else { None }
+    }
+
     /// Whether the inode hangs below the root, rather than in a deleted subtree.
     pub fn is_attached(&self, handle: u32) -> bool {
         let mut at = handle;
@@ -177,6 +187,7 @@ impl Tree {
             children_count: inode.children_count(),
             storage_policy: attributes.storage_policy,
             snapshottable: handle == self.root || inode.has(SNAPSHOTTABLE),
+            has_acl: attributes.acl.is_some(),
             under_construction: inode.is_open(),
         }
     }
@@ -201,6 +212,9 @@ impl Tree {
             if let Some(length) = open.truncation {
                 digester.number(length);
             }
+        }
+        if let Some(xattrs) = self.xattrs_of(handle) {
+            xattrs.digest(&mut digester);
         }
         digester.finish()
     }

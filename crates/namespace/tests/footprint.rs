@@ -63,7 +63,12 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
         let ns = &world.ns;
         let planned = match dice.below(8) {
             0 => {
-                let request = ops::mkdirs::Request { path: &path, permission: 0o755, create_parent: true };
+                let request = ops::mkdirs::Request {
+                    path: &path,
+                    permission: 0o755,
+                    unmasked: None,
+                    create_parent: true,
+                };
                 ops::mkdirs::plan(ns, &ctx, &request)
             }
             1 | 2 => {

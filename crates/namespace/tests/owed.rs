@@ -97,7 +97,8 @@ fn new_directories_belong_to_the_caller_and_the_group_above() -> FsResult<()> {
     world.set_owner("/d", None, Some("staff"))?;
     world.set_permission("/d", 0o1777)?;
     world.caller = Caller::simple("ann", &[]);
-    let request = ops::mkdirs::Request { path: "/d/a/b", permission: 0o50, create_parent: true };
+    let request =
+        ops::mkdirs::Request { path: "/d/a/b", permission: 0o50, unmasked: None, create_parent: true };
     world.run(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))?;
     world.caller = Caller::simple("hdfs", &[]);
     for (path, mode) in [("/d/a", 0o350), ("/d/a/b", 0o50)] {

@@ -46,6 +46,8 @@ pub const ACL: &str = "org.apache.hadoop.hdfs.protocol.AclException";
 pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
 pub const SNAPSHOT_ACCESS_CONTROL: &str = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
 pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
+pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
+pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
 pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
 pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
@@ -87,6 +89,8 @@ const TABLE: &[(&str, Make)] = &[
     (SNAPSHOT, FsError::Snapshot),
     (SNAPSHOT_ACCESS_CONTROL, |_| FsError::SnapshotReadOnly),
     (PATH_IS_NOT_DIRECTORY, path_is_not_directory),
+    (XATTR_NOT_FOUND, FsError::XattrNotFound),
+    (LISTING_START_NOT_FOUND, FsError::ListingStartNotFound),
     (UNREGISTERED_NODE, FsError::Unregistered),
     (DISALLOWED_DATANODE, FsError::DisallowedDatanode),
     (INCORRECT_VERSION, FsError::IncorrectVersion),
@@ -140,6 +144,8 @@ pub fn class_of(error: &FsError) -> &'static str {
         FsError::Snapshot(_) => SNAPSHOT,
         FsError::SnapshotReadOnly => SNAPSHOT_ACCESS_CONTROL,
         FsError::PathIsNotDirectory(_) => PATH_IS_NOT_DIRECTORY,
+        FsError::XattrNotFound(_) => XATTR_NOT_FOUND,
+        FsError::ListingStartNotFound(_) => LISTING_START_NOT_FOUND,
         FsError::Unregistered(_) => UNREGISTERED_NODE,
         FsError::DisallowedDatanode(_) => DISALLOWED_DATANODE,
         FsError::IncorrectVersion(_) => INCORRECT_VERSION,

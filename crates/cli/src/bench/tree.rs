@@ -79,6 +79,7 @@ impl Tree {
         let request = ops::create::Request {
             path: &path,
             permission: 0o644,
+            unmasked: None,
             holder: "bench",
             client_machine: "127.0.0.1",
             flags: ops::create::flag::CREATE,

@@ -24,6 +24,7 @@ pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
             let request = ops::mkdirs::Request {
                 path: &request.src,
                 permission: request.masked.perm as u16,
+                unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
                 create_parent: request.create_parent,
             };
             ops::mkdirs::plan(namespace, context, &request)
@@ -104,6 +105,7 @@ fn try_create(
         let request = ops::create::Request {
             path: &request.src,
             permission: request.masked.perm as u16,
+            unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
             holder: &request.client_name,
             client_machine: machine,
             flags: request.create_flag,

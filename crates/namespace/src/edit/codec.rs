@@ -96,8 +96,10 @@ pub(crate) trait Field: Sized {
 }
 
 /// The fields of a struct, one after the other.
+///
+/// A field named behind the braces is empty in these bytes; another kind of edit brings it.
 macro_rules! record_fields {
-    ($name:ident { $($field:ident),* $(,)? }) => {
+    ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?) => {
         impl $crate::edit::codec::Field for $name {
             fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
                 $($crate::edit::codec::Field::encode(&self.$field, out);)*
@@ -107,7 +109,7 @@ macro_rules! record_fields {
                 input: &mut $crate::edit::codec::Reader<'_>,
             ) -> Result<Self, $crate::edit::DecodeError> {
                 $(let $field = $crate::edit::codec::Field::decode(input)?;)*
-                Ok(Self { $($field),* })
+                Ok(Self { $($field,)* $($absent: Default::default())? })
             }
         }
     };

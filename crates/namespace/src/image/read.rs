@@ -3,11 +3,13 @@
 use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section, VERSION};
 use crate::{
     Namespace,
+    acl::{self, Acl},
     edit::Origin,
     entry_limits::TEXT_BYTES_MAX,
     retry::Record,
     store::{
         NONE,
+        attributes::AttributeValues,
         block_list::{LENGTH_LIMIT, STAMP_LIMIT, Stored},
         children,
         inode::{Inode, LIMIT_48},
@@ -15,6 +17,7 @@ use crate::{
         strings::Strings,
     },
     tree::{Counters, block_digest},
+    xattr::{self, Space, Xattr, XattrName, Xattrs},
 };
 use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId};
 use std::{cmp::Ordering, io, sync::Arc};
@@ -29,6 +32,7 @@ impl Namespace {
             ns: Namespace::empty(seed),
             texts: Vec::new(),
             attributes: Vec::new(),
+            xattrs: Vec::new(),
             before: Previous::default(),
             name: Vec::new(),
         };
@@ -85,6 +89,7 @@ pub(super) struct Image<'a> {
     /// Handles by the numbers that the image gives.
     texts: Vec<Arc<str>>,
     attributes: Vec<u32>,
+    xattrs: Vec<(InodeId, Arc<Xattrs>)>,
     before: Previous,
     pub(super) name: Vec<u8>,
 }
@@ -185,6 +190,7 @@ impl Image<'_> {
             }
             before = byte;
             match byte {
+                byte if byte == Section::Xattrs as u8 && self.version > 1 => self.xattrs()?,
                 byte if byte == Section::Snapshots as u8 => self.snapshots()?,
                 byte if byte == Section::Past as u8 => self.past()?,
                 byte if byte == Section::End as u8 => return self.end(),
@@ -312,14 +318,19 @@ impl Image<'_> {
         if number < self.texts.len() {
             return Ok(self.texts[number].clone());
         }
+        let text = self.new_text()?;
+        self.texts.push(text);
+        Ok(self.texts[number].clone())
+    }
+
+    fn new_text(&mut self) -> Result<Arc<str>> {
         let length = self.below(TEXT_BYTES_MAX as u64 + 1, "length of a text")?;
         let mut bytes = Vec::new();
         for _ in 0..length {
             bytes.push(self.byte()?);
         }
         let text = String::from_utf8(bytes).map_err(|_| self.malformed("a text is not UTF-8"))?;
-        self.texts.push(text.into());
-        Ok(self.texts[number].clone())
+        Ok(text.into())
     }
 
     pub(super) fn attributes(&mut self) -> Result<u32> {
@@ -330,17 +341,43 @@ impl Image<'_> {
             return Ok(handle);
         }
         let (owner, group) = (self.text()?, self.text()?);
-        let values = crate::store::attributes::AttributeValues {
+        let (mode, replication) = (self.below(1 << 12, "mode")?, self.below(1 << 16, "replication")?);
+        let (block_size, storage_policy) = (self.number()?, self.byte()?);
+        let acl = if self.version == 1 { None } else { self.acl()? };
+        let values = AttributeValues {
             owner: &owner,
             group: &group,
-            mode: self.below(1 << 12, "mode")? as u16,
-            replication: self.below(1 << 16, "replication")? as u16,
-            block_size: self.number()?,
-            storage_policy: self.byte()?,
+            mode: mode as u16,
+            replication: replication as u16,
+            block_size,
+            storage_policy,
+            acl: acl.as_ref(),
         };
         let handle = self.ns.acquire_attributes(values);
         self.attributes.push(handle);
         Ok(handle)
+    }
+
+    fn acl(&mut self) -> Result<Option<Arc<Acl>>> {
+        let count = self.below(2 * acl::ENTRIES_MAX as u64 + 1, "number of ACL entries")?;
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let byte = self.byte()?;
+            let Some((mut entry, is_named)) = acl::from_byte(byte) else {
+                return Err(self.malformed(format!("an ACL entry begins with {byte}")));
+            };
+            if is_named {
+                entry.name = Some(self.new_text()?);
+            }
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        match Acl::new(entries) {
+            Some(acl) => Ok(Some(Arc::new(acl))),
+            None => Err(self.malformed("entries that make no ACL")),
+        }
     }
 
     /// Answers the last block.
@@ -413,7 +450,69 @@ impl Image<'_> {
         Ok(())
     }
 
+    fn xattrs(&mut self) -> Result<()> {
+        self.section = Section::Xattrs;
+        let mut inode = 0u64;
+        for at in 0..self.number()? {
+            let step = self.number()?;
+            inode = inode.wrapping_add(step);
+            if at > 0 && step == 0 {
+                return Err(self.malformed(format!("inode {inode} is there twice")));
+            }
+            let Some(xattrs) = self.xattr_list()? else {
+                return Err(self.malformed(format!("inode {inode} has no attributes")));
+            };
+            // Some of the inodes come later, with the snapshots that see them.
+            self.xattrs.push((InodeId(inode), xattrs));
+        }
+        Ok(())
+    }
+
+    pub(super) fn xattr_list(&mut self) -> Result<Option<Arc<Xattrs>>> {
+        let mut list = Vec::new();
+        for _ in 0..self.number()? {
+            list.push(self.xattr()?);
+        }
+        if list.is_empty() {
+            return Ok(None);
+        }
+        match Xattrs::new(list) {
+            Some(xattrs) => Ok(Some(Arc::new(xattrs))),
+            None => Err(self.malformed("extended attributes are not in order")),
+        }
+    }
+
+    /// Gives the attributes that were read to their inodes, once all of these are there.
+    fn hand_out_xattrs(&mut self) -> Result<()> {
+        self.section = Section::Xattrs;
+        for (inode, xattrs) in std::mem::take(&mut self.xattrs) {
+            match self.ns.handle(inode) {
+                Some(handle) => self.ns.set_xattrs(handle, Some(xattrs)),
+                None => return Err(self.malformed(format!("there is no inode {inode}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn xattr(&mut self) -> Result<Xattr> {
+        let space = self.below(Space::ALL.len() as u64, "namespace of attributes")?;
+        let name = String::from_utf8(self.xattr_bytes("length of an attribute's name")?);
+        let name = name.map_err(|_| self.malformed("an attribute's name is not UTF-8"))?;
+        let name = XattrName { space: Space::ALL[space as usize], name: name.into() };
+        Ok(Xattr { name, value: self.xattr_bytes("length of an attribute's value")?.into() })
+    }
+
+    fn xattr_bytes(&mut self, what: &str) -> Result<Vec<u8>> {
+        let length = self.below(xattr::BYTES_MAX + 1, what)?;
+        let mut bytes = Vec::new();
+        for _ in 0..length {
+            bytes.push(self.byte()?);
+        }
+        Ok(bytes)
+    }
+
     fn end(&mut self) -> Result<()> {
+        self.hand_out_xattrs()?;
         self.section = Section::End;
         let digest = u64::from_le_bytes(self.array()?);
         if !self.source.is_at_end()? {

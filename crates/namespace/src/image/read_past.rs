@@ -155,11 +155,12 @@ impl Image<'_> {
             }
             blocks = Some(list.into());
         }
+        let xattrs = self.xattr_list()?;
         let is_directory = self.ns.tree.inode(handle).is_directory();
         if (is_directory && blocks.is_some()) || self.ns.tree.snapshots.records.contains_key(&(inode, key)) {
             return Err(self.malformed(format!("the record of inode {inode} for {key:?} is wrong, or twice")));
         }
-        let past = PastInode { attributes, modified, accessed, size, blocks };
+        let past = PastInode { attributes, modified, accessed, size, blocks, xattrs };
         let tree = &mut self.ns.tree;
         tree.snapshots.add_record(&tree.attributes, (inode, key), past);
         Ok(())

@@ -2,9 +2,10 @@
 
 use super::{FLAG_DIRECTORY, FLAG_OPEN, MAGIC, Section, VERSION};
 use crate::{
-    edit::codec::Writer,
+    edit::codec::{Field, Writer},
     store::{NONE, block_list::Stored},
     tree::Tree,
+    xattr::Xattrs,
 };
 use base::{Block, BlockId, GenerationStamp};
 use std::io;
@@ -67,6 +68,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
         image.subtree(*top)?;
     }
     image.retry()?;
+    image.xattrs()?;
     image.snapshots();
     image.past()?;
     image.out().byte(Section::End as u8);
@@ -151,6 +153,9 @@ impl Image<'_> {
         out.number(u64::from(slot.replication));
         out.number(slot.block_size);
         out.byte(slot.storage_policy);
+        let entries = slot.acl.as_ref().map_or(&[][..], |acl| acl.entries());
+        out.number(entries.len() as u64);
+        entries.iter().for_each(|entry| entry.encode(&mut out));
     }
 
     fn inode(&mut self, handle: u32) {
@@ -191,6 +196,31 @@ impl Image<'_> {
         self.signed(stamp.wrapping_sub(self.before.stamp) as i64);
         (self.before.block, self.before.stamp) = (id, stamp);
         self.out().number(length << 1 | u64::from(stored.committed));
+    }
+
+    pub(super) fn xattr_list(&mut self, xattrs: Option<&Xattrs>) {
+        let all = xattrs.map_or(&[][..], Xattrs::all);
+        let mut out = self.out();
+        out.number(all.len() as u64);
+        all.iter().for_each(|xattr| xattr.encode(&mut out));
+    }
+
+    /// By inode id; nothing at all where there are none.
+    fn xattrs(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        if tree.xattrs.is_empty() {
+            return Ok(());
+        }
+        self.out().byte(Section::Xattrs as u8);
+        self.out().number(tree.xattrs.len() as u64);
+        let mut before = 0;
+        for (inode, xattrs) in tree.xattrs.iter() {
+            self.out().number(inode.0 - before);
+            self.xattr_list(Some(xattrs));
+            before = inode.0;
+            self.flush_full()?;
+        }
+        Ok(())
     }
 
     fn retry(&mut self) -> io::Result<()> {

@@ -56,6 +56,7 @@ impl Image<'_> {
             for stored in past.blocks.iter().flat_map(|blocks| blocks.iter()) {
                 self.block(*stored);
             }
+            self.xattr_list(past.xattrs.as_deref());
             self.flush_full()?;
         }
         self.out().number(snapshots.entries.len() as u64);

@@ -6,11 +6,16 @@
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
-    access::{Access, MODE_MASK, WRITE},
-    edit::{Body, codec::record_fields},
+    access::{Access, WRITE},
+    acl::{
+        Acl,
+        inherit::{self, Modes},
+    },
+    edit::{Body, codec::record_fields, heirs::Heirs},
     entry_limits, lease,
     ops::mkdirs::{self, NewDirectory},
     path::Path,
+    reserved,
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
 };
@@ -20,7 +25,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub path: &'a str,
+    /// The client's umask is already applied.
     pub permission: u16,
+    /// The permission without it, from clients that know of inherited ACLs.
+    pub unmasked: Option<u16>,
     /// The client's name for itself: the holder of the lease.
     pub holder: &'a str,
     pub client_machine: &'a str,
@@ -55,6 +63,8 @@ pub struct CreateEdit {
     pub owner: Arc<str>,
     pub group: Arc<str>,
     pub mode: u16,
+    /// Inherited; see [`Heirs`].
+    pub acl: Option<Arc<Acl>>,
     pub replication: u16,
     pub block_size: u64,
     pub holder: Box<str>,
@@ -63,7 +73,18 @@ pub struct CreateEdit {
 
 record_fields! { CreateEdit {
     parent, missing, replaced, id, name, owner, group, mode, replication, block_size, holder, machine
-} }
+} acl }
+
+impl Heirs for CreateEdit {
+    fn acls(&mut self) -> Vec<&mut Option<Arc<Acl>>> {
+        let missing = self.missing.iter_mut().map(|directory| &mut directory.acl);
+        missing.chain([&mut self.acl]).collect()
+    }
+
+    fn inherits(&self) -> bool {
+        self.acl.is_some() || self.missing.iter().any(|directory| directory.acl.is_some())
+    }
+}
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "create", ctx.limits)?;
@@ -74,6 +95,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     ] {
         entry_limits::check_text(what, text)?;
     }
+    reserved::check_creatable(req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
     access.check_ancestor(ns, &resolved, WRITE)?;
@@ -101,13 +123,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
     }
-    let inherited = ns.tree.attributes_of(resolved.ancestor).mode | 0o300;
+    let inherited = Modes::new(ns.tree.attributes_of(resolved.ancestor).mode, None, false).of_ancestor();
     let missing = match resolved.target {
         // It was measured when it was made, and makes room for its successor.
         Some(_) => Vec::new(),
         None => mkdirs::missing_ancestors(ns, ctx, &resolved, inherited)?,
     };
-    let body = Body::Create(edit(ns, ctx, req, &resolved, missing));
+    let body = Body::Create(edit(ns, ctx, req, &resolved, missing)?);
     Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
 }
 
@@ -117,8 +139,10 @@ fn edit(
     req: &Request<'_>,
     resolved: &Resolved<'_>,
     missing: Vec<NewDirectory>,
-) -> CreateEdit {
-    CreateEdit {
+) -> FsResult<CreateEdit> {
+    let modes = Modes::new(req.permission, req.unmasked, ctx.limits.access.posix_acl_inheritance);
+    let (mode, acl) = inherit::inherit(mkdirs::acl_of(ns, resolved.ancestor, &missing), modes, false)?;
+    Ok(CreateEdit {
         parent: ns.tree.inode(resolved.ancestor).id(),
         replaced: resolved.target.map(|target| ns.tree.inode(target).id()),
         id: InodeId(ns.tree.counters.last_inode.0 + 1 + missing.len() as u64),
@@ -126,12 +150,13 @@ fn edit(
         name: resolved.path.name().into(),
         owner: ctx.caller.user.clone(),
         group: mkdirs::group_of(ns, resolved.ancestor),
-        mode: req.permission & MODE_MASK,
+        mode,
+        acl,
         replication: req.replication as u16,
         block_size: req.block_size,
         holder: req.holder.into(),
         machine: req.client_machine.into(),
-    }
+    })
 }
 
 fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
@@ -201,6 +226,7 @@ pub(crate) fn apply(
         replication: edit.replication,
         storage_policy: 0,
         block_size: edit.block_size,
+        acl: edit.acl.as_ref(),
     });
     let inode = ns.opened(Inode::file(edit.id, attributes, time, time), &edit.holder, &edit.machine);
     let handle = ns.insert_child(parent, inode, edit.name.as_bytes());

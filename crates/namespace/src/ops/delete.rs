@@ -8,6 +8,7 @@ use crate::{
     access::{ALL, Access},
     edit::{Body, codec::record_fields},
     ops::allow_snapshot,
+    reserved,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
@@ -32,6 +33,7 @@ record_fields! { DeleteEdit { inode, at_once } }
 
 /// What does not exist, and the root, cannot be deleted: the answer is false.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     access.check_parent_write(ns, &resolved)?;

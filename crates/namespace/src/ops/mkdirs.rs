@@ -2,12 +2,16 @@
 //!
 //! A directory that is there already is what was asked for; a file in its place is an error. The missing
 //! ones above get the same permission, with write and execute for their owner; all belong to the caller, and
-//! to the group of the directory they enter.
+//! to the group of the directory they enter, and get what its default ACL hands on.
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
-    access::{Access, MODE_MASK, WRITE},
-    edit::{Body, codec::record_fields},
+    access::{Access, WRITE},
+    acl::{
+        Acl,
+        inherit::{self, Modes},
+    },
+    edit::{Body, codec::record_fields, heirs::Heirs},
     entry_limits,
     path::Path,
     resolve::{Purpose, Resolved, resolve},
@@ -21,6 +25,8 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The client's umask is already applied.
     pub permission: u16,
+    /// The permission without it, from clients that know of inherited ACLs.
+    pub unmasked: Option<u16>,
     pub create_parent: bool,
 }
 
@@ -38,10 +44,22 @@ pub struct NewDirectory {
     pub id: InodeId,
     pub name: Box<str>,
     pub mode: u16,
+    /// Inherited; see [`Heirs`].
+    pub acl: Option<Arc<Acl>>,
 }
 
 record_fields! { MkdirsEdit { parent, directories, owner, group } }
-record_fields! { NewDirectory { id, name, mode } }
+record_fields! { NewDirectory { id, name, mode } acl }
+
+impl Heirs for MkdirsEdit {
+    fn acls(&mut self) -> Vec<&mut Option<Arc<Acl>>> {
+        self.directories.iter_mut().map(|directory| &mut directory.acl).collect()
+    }
+
+    fn inherits(&self) -> bool {
+        self.directories.iter().any(|directory| directory.acl.is_some())
+    }
+}
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "mkdirs", ctx.limits)?;
@@ -58,12 +76,14 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if !req.create_parent {
         resolved.check_parent_exists()?;
     }
-    let mode = req.permission & MODE_MASK;
-    let mut directories = missing_ancestors(ns, ctx, &resolved, mode | 0o300)?;
+    let modes = Modes::new(req.permission, req.unmasked, ctx.limits.access.posix_acl_inheritance);
+    let mut directories = missing_ancestors(ns, ctx, &resolved, modes.of_ancestor())?;
+    let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
     directories.push(NewDirectory {
         id: InodeId(ns.tree.counters.last_inode.0 + 1 + directories.len() as u64),
         name: resolved.path.name().into(),
         mode,
+        acl,
     });
     let edit = MkdirsEdit {
         parent: ns.tree.inode(resolved.ancestor).id(),
@@ -79,20 +99,29 @@ pub(crate) fn missing_ancestors(
     ns: &Namespace,
     ctx: &Context<'_>,
     resolved: &Resolved<'_>,
-    mode: u16,
+    modes: Modes,
 ) -> FsResult<Vec<NewDirectory>> {
     entry_limits::check_room(ns, ctx, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth))?;
     let first = ns.tree.counters.last_inode.0 + 1;
     let count = resolved.path.depth() - resolved.ancestor_depth - 1;
     // The caller of mkdirs adds one; that of create mostly finds none missing.
-    let mut directories = Vec::with_capacity(if count == 0 { 0 } else { count + 1 });
+    let mut directories: Vec<NewDirectory> = Vec::with_capacity(if count == 0 { 0 } else { count + 1 });
     for (at, name) in resolved.missing().enumerate() {
         entry_limits::check_component(ctx, resolved.path.prefix(resolved.ancestor_depth + at), name)?;
         if at < count {
-            directories.push(NewDirectory { id: InodeId(first + at as u64), name: name.into(), mode });
+            let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
+            directories.push(NewDirectory { id: InodeId(first + at as u64), name: name.into(), mode, acl });
         }
     }
     Ok(directories)
+}
+
+/// The ACL of the directory that the next inode enters: the last one of those to be made, or `ancestor`.
+pub(crate) fn acl_of<'a>(ns: &'a Namespace, ancestor: u32, made: &'a [NewDirectory]) -> Option<&'a Acl> {
+    match made.last() {
+        Some(directory) => directory.acl.as_deref(),
+        None => ns.tree.attributes_of(ancestor).acl.map(|acl| &**acl),
+    }
 }
 
 /// New inodes inherit the group of the directory they enter.
@@ -125,6 +154,7 @@ pub(crate) fn make_directories(
             replication: 0,
             storage_policy: 0,
             block_size: 0,
+            acl: directory.acl.as_ref(),
         });
         let inode = Inode::directory(directory.id, attributes, time);
         let handle = ns.insert_child(parent, inode, directory.name.as_bytes());

@@ -6,7 +6,7 @@ use crate::{
     access::Access,
     change::AttributeChange,
     edit::{Body, codec::record_fields},
-    entry_limits,
+    entry_limits, reserved,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -31,6 +31,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     for (what, text) in [("name of the owner", req.owner), ("name of the group", req.group)] {
         entry_limits::check_text(what, text.unwrap_or_default())?;
     }
+    reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;

@@ -5,6 +5,7 @@ use crate::{
     access::{Access, MODE_MASK},
     change::AttributeChange,
     edit::{Body, codec::record_fields},
+    reserved,
     resolve::{Purpose, resolve},
 };
 use base::{FsResult, InodeId};
@@ -24,6 +25,7 @@ pub struct SetPermissionEdit {
 record_fields! { SetPermissionEdit { inode, mode } }
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;

@@ -4,17 +4,25 @@ use crate::{
     Context, FileBlock, FileBlocks, FileStatus, Namespace, SnapshotId,
     access::{Access, READ},
     path::Path,
+    reserved,
     resolve::{Purpose, walk},
 };
-use base::{FsResult, InodeId};
+use base::{FsError, FsResult, InodeId};
 
 /// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error; that is told
 /// even to those who may not look there, as by HDFS.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
     let access = Access::new(ctx);
-    let resolved = walk(ns, &access, Path::parse(path)?);
+    let resolved = walk(ns, &access, Path::parse(reserved::real(ns, path)?.text)?);
     resolved.check_not_blocked(Purpose::Read)?;
     let file = resolved.file(ns)?;
+    // HDFS's `checkUnreadableBySuperuser`.
+    if access.enabled && access.is_superuser && is_unreadable_by_superuser(ns, file, resolved.snapshot) {
+        return Err(FsError::AccessDenied(format!(
+            "Access is denied for {} since the superuser is not allowed to perform this operation.",
+            ctx.caller.user
+        )));
+    }
     if access.enabled {
         resolved.check_traverse(ns, &access)?;
     }
@@ -25,6 +33,11 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u
     blocks.wants_access_time =
         precision != 0 && resolved.snapshot.is_none() && ctx.now.ms > accessed + precision;
     Ok(blocks)
+}
+
+fn is_unreadable_by_superuser(ns: &Namespace, file: u32, at: Option<SnapshotId>) -> bool {
+    let xattrs = ns.xattrs_at(file, at);
+    xattrs.is_some_and(|xattrs| xattrs.all().iter().any(|xattr| xattr.name.is_unreadable_by_superuser()))
 }
 
 /// All blocks of a file, for located listings and statuses; `None` if it is not a file.

@@ -26,7 +26,7 @@ pub struct Walk {
 
 impl Walk {
     pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Walk> {
-        let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Other)?;
+        let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
         let Some(target) = resolved.target else {
             return Err(FsError::NotFound(format!("File does not exist: {}", resolved.path.as_str())));
         };

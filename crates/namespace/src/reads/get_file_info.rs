@@ -3,12 +3,16 @@
 use crate::{
     Context, FileStatus, Namespace,
     access::Access,
+    reserved,
     resolve::{Purpose, Resolved, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 
 /// `None` if there is no such file.
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Option<FileStatus<'ns>>> {
+    if reserved::is_top(path) {
+        return Ok(Some(reserved::status()));
+    }
     let Some(resolved) = find(ns, ctx, path)? else { return Ok(None) };
     if let Some(root) = resolved.snapshots_of {
         return Ok(Some(dot_snapshot(ns, root)));
@@ -29,6 +33,7 @@ fn dot_snapshot(ns: &Namespace, root: u32) -> FileStatus<'_> {
         children_count: 0,
         storage_policy: 0,
         snapshottable: false,
+        has_acl: false,
         ..ns.tree.status(root)
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     Context, FileStatus, Namespace, SnapshotId,
     access::{Access, READ_EXECUTE},
+    reserved,
     resolve::{Purpose, resolve},
     snapshots::view::DOT_SNAPSHOT,
 };
@@ -26,11 +27,16 @@ pub struct Listing<'ns> {
 /// [`super::get_block_locations::by_id`] for them.
 pub fn get<'ns>(
     ns: &'ns Namespace,
-    ctx: &Context<'_>,
+    ctx: &Context<'ns>,
     path: &str,
     start_after: &[u8],
     need_location: bool,
 ) -> FsResult<Option<Listing<'ns>>> {
+    if reserved::is_top(path) {
+        let entries = reserved::children(&ctx.limits.access.supergroup, ctx.limits.created);
+        return Ok(Some(Listing { entries, remaining: 0, snapshot: None }));
+    }
+    let start_after = &*reserved::start_after(ns, start_after)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
     let snapshot = resolved.snapshot;
@@ -110,7 +116,7 @@ pub struct PartialListing<'ns> {
 /// `start`: the index of the first path to list and the name to start after in it.
 pub fn get_batched<'ns>(
     ns: &'ns Namespace,
-    ctx: &Context<'_>,
+    ctx: &Context<'ns>,
     paths: &[&str],
     start: (u32, &[u8]),
     need_location: bool,

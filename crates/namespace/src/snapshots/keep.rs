@@ -34,6 +34,7 @@ impl Namespace {
             accessed: record.accessed(),
             size,
             blocks: None,
+            xattrs: self.tree.xattrs_of(handle).cloned(),
         };
         let tree = &mut self.tree;
         self.attributes.acquire_again(&mut tree.attributes, past.attributes);

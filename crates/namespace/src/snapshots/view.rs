@@ -5,6 +5,7 @@ use crate::{
     FileStatus, Namespace, SnapshotId,
     snapshots::Taken,
     store::{attributes::AttributeValues, block_list::Stored, inode::SNAPSHOTTABLE},
+    xattr::Xattrs,
 };
 use std::{iter::Peekable, sync::Arc};
 
@@ -34,6 +35,13 @@ impl Namespace {
         match self.record(handle, at) {
             Some(past) => self.tree.attributes.values(past.attributes, &self.tree.strings),
             None => self.tree.attributes_of(handle),
+        }
+    }
+
+    pub(crate) fn xattrs_at(&self, handle: u32, at: Option<SnapshotId>) -> Option<&Arc<Xattrs>> {
+        match self.record(handle, at) {
+            Some(past) => past.xattrs.as_ref(),
+            None => self.tree.xattrs_of(handle),
         }
     }
 
@@ -134,6 +142,7 @@ impl Namespace {
             status.replication = attributes.replication;
             status.block_size = attributes.block_size;
             status.storage_policy = attributes.storage_policy;
+            status.has_acl = attributes.acl.is_some();
             status.modified = past.modified;
             status.accessed = past.accessed;
             if status.is_directory() {

@@ -1,12 +1,13 @@
-//! What many inodes have in common: owner, group, mode, replication, block size, policy. Each combination is
-//! kept once, as long as an inode has it. ACLs will join it here.
+//! What many inodes have in common: owner, group, mode, replication, block size, policy, and
+//! an ACL where there is one. Each combination is kept once, as long as an inode has it.
 
 use super::{
     arena::{Arena, NONE, Slot},
     strings::{StringIndex, Strings},
 };
-use crate::digest::Digester;
+use crate::{acl::Acl, digest::Digester};
 use hashbrown::HashTable;
+use std::sync::Arc;
 
 #[derive(Clone)]
 pub(crate) struct Attributes {
@@ -18,6 +19,7 @@ pub(crate) struct Attributes {
     pub replication: u16,
     pub storage_policy: u8,
     pub block_size: u64,
+    pub acl: Option<Arc<Acl>>,
     /// A digest of the contents, texts and all; also the key of the index.
     pub digest: u64,
     uses: u32,
@@ -32,6 +34,7 @@ impl Default for Attributes {
             replication: 0,
             storage_policy: 0,
             block_size: 0,
+            acl: None,
             digest: 0,
             uses: 0,
         }
@@ -56,6 +59,7 @@ pub(crate) struct AttributeValues<'a> {
     pub replication: u16,
     pub storage_policy: u8,
     pub block_size: u64,
+    pub acl: Option<&'a Arc<Acl>>,
 }
 
 impl AttributeValues<'_> {
@@ -66,6 +70,12 @@ impl AttributeValues<'_> {
         digester.number(u64::from(self.mode) | u64::from(self.replication) << 16);
         digester.number(self.block_size);
         digester.number(u64::from(self.storage_policy));
+        // Nothing for none: digests are older than ACLs.
+        for entry in self.acl.iter().flat_map(|acl| acl.entries()) {
+            let kind = u64::from(entry.scope as u8) << 8 | u64::from(entry.kind as u8);
+            digester.number(1 << 16 | kind << 4 | u64::from(entry.permission));
+            digester.bytes(entry.name.as_deref().unwrap_or_default().as_bytes());
+        }
         digester.finish()
     }
 }
@@ -79,7 +89,7 @@ impl Attributes {
 pub(crate) type AttributeArena = Arena<Attributes>;
 
 impl AttributeArena {
-    pub fn values<'a>(&self, handle: u32, strings: &'a Strings) -> AttributeValues<'a> {
+    pub fn values<'a>(&'a self, handle: u32, strings: &'a Strings) -> AttributeValues<'a> {
         let slot = self.get(handle);
         AttributeValues {
             owner: strings.text(slot.owner),
@@ -88,6 +98,7 @@ impl AttributeArena {
             replication: slot.replication,
             storage_policy: slot.storage_policy,
             block_size: slot.block_size,
+            acl: slot.acl.as_ref(),
         }
     }
 }
@@ -129,6 +140,7 @@ impl AttributeIndex {
             replication: values.replication,
             storage_policy: values.storage_policy,
             block_size: values.block_size,
+            acl: values.acl.cloned(),
             digest,
             uses: 1,
         });

@@ -8,6 +8,8 @@ pub(crate) const LIMIT_48: u64 = 1 << 48;
 
 const DIRECTORY: u8 = 1;
 const OPEN: u8 = 2;
+/// The tree's table has extended attributes of the inode.
+pub(crate) const XATTRS: u8 = 4;
 /// Snapshots of the directory may be made; see [`crate::snapshots`].
 pub(crate) const SNAPSHOTTABLE: u8 = 16;
 /// Past entries name the inode.

@@ -169,7 +169,7 @@ impl World {
     }
 
     pub fn mkdirs(&mut self, path: &str, create_parent: bool) -> FsResult<bool> {
-        let request = ops::mkdirs::Request { path, permission: 0o755, create_parent };
+        let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent };
         self.answer(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))
     }
 
@@ -177,6 +177,7 @@ impl World {
         ops::create::Request {
             path,
             permission: 0o644,
+            unmasked: None,
             holder,
             client_machine: "127.0.0.1",
             flags: ops::create::flag::CREATE,

@@ -1,0 +1,107 @@
+//! Changes the ACL of a file or directory, in the five ways that clients know. The caller must be the owner,
+//! or the superuser, even where permissions are switched off.
+//!
+//! The edit holds what comes out: the bits, and the list beside them.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::Access,
+    acl::{
+        Acl, AclEntry,
+        storage::{Stored, split, whole, without_acl},
+        transform,
+    },
+    change::AttributeChange,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    pub change: Change<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// `setAcl`. No entries: as `RemoveAll`.
+    Replace(&'a [AclEntry]),
+    /// `modifyAclEntries`.
+    Merge(&'a [AclEntry]),
+    /// `removeAclEntries`.
+    Remove(&'a [AclEntry]),
+    /// `removeDefaultAcl`.
+    RemoveDefault,
+    /// `removeAcl`.
+    RemoveAll,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetAclEdit {
+    pub inode: InodeId,
+    pub mode: u16,
+    pub acl: Option<Arc<Acl>>,
+}
+
+record_fields! { SetAclEdit { inode, mode, acl } }
+
+/// HDFS's `checkAclsConfigFlag`.
+pub(crate) fn check_enabled(ctx: &Context<'_>) -> FsResult<()> {
+    if ctx.limits.access.acls_enabled {
+        return Ok(());
+    }
+    Err(FsError::Acl(
+        "The ACL operation has been rejected.  Support for ACLs has been disabled by setting \
+         dfs.namenode.acls.enabled to false."
+            .into(),
+    ))
+}
+
+/// Hadoop ends what it says of a list with the path.
+pub(crate) fn with_path(error: FsError, path: &str) -> FsError {
+    match error {
+        FsError::Acl(text) => FsError::Acl(format!("{text} Path: {path}")),
+        other => other,
+    }
+}
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    check_enabled(ctx)?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let target = access.check_owner(ns, &resolved)?;
+    let path = resolved.path.as_str();
+    let (mode, acl) = change(ns, target, path, req.change).map_err(|error| with_path(error, path))?;
+    let attributes = ns.tree.attributes_of(target);
+    if attributes.mode == mode && attributes.acl == acl.as_ref() {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let edit = SetAclEdit { inode: ns.tree.inode(target).id(), mode, acl };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetAcl(edit))?))
+}
+
+fn change(ns: &Namespace, target: u32, path: &str, change: Change<'_>) -> FsResult<Stored> {
+    let attributes = ns.tree.attributes_of(target);
+    let acl = attributes.acl.map(|acl| &**acl);
+    let existing = || whole(attributes.mode, acl);
+    let new = match change {
+        Change::RemoveAll | Change::Replace([]) => {
+            return Ok((acl.map_or(attributes.mode, |acl| without_acl(attributes.mode, acl)), None));
+        }
+        Change::Replace(entries) => transform::replace(&existing(), entries)?,
+        Change::Merge(entries) => transform::merge(&existing(), entries)?,
+        Change::Remove(entries) => transform::remove(&existing(), entries)?,
+        Change::RemoveDefault => transform::remove_default(&existing())?,
+    };
+    split(&new, attributes.mode, ns.tree.inode(target).is_directory(), path)
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetAclEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    let change =
+        AttributeChange { mode: Some(edit.mode), acl: Some(edit.acl.as_ref()), ..AttributeChange::default() };
+    ns.set_attributes(target, change);
+    Reply::Unit
+}

@@ -1,0 +1,182 @@
+//! Sets an extended attribute, or takes one away.
+//!
+//! `user.` is for whoever may write the file, and for the owner alone on a sticky directory; `trusted.` for
+//! superusers; `raw.` for those who come by `/.reserved/raw`; of `security.` there is one name that anybody
+//! may give a file, and nobody takes away. `system.` is nobody's.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::{Access, STICKY, WRITE},
+    edit::{Body, codec::record_fields},
+    reserved::is_raw,
+    resolve::{Purpose, Resolved, resolve},
+    xattr::{Space, Xattr, XattrName, Xattrs},
+};
+use base::{FsError, FsResult, InodeId};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    pub name: &'a XattrName,
+    /// `None` where the client sent none: as an empty value, but for one name.
+    pub value: Option<&'a [u8]>,
+    /// Bits of Hadoop's `XAttrSetFlagProto`; see [`flag`].
+    pub flags: u32,
+}
+
+/// Hadoop's `XAttrSetFlagProto`: what the attribute may be.
+pub mod flag {
+    /// New.
+    pub const CREATE: u32 = 1;
+    /// There already.
+    pub const REPLACE: u32 = 2;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetXattrsEdit {
+    pub inode: InodeId,
+    pub set: Vec<Xattr>,
+    pub removed: Vec<XattrName>,
+}
+
+record_fields! { SetXattrsEdit { inode, set, removed } }
+
+/// HDFS's `checkXAttrsConfigFlag`.
+pub(crate) fn check_enabled(ctx: &Context<'_>) -> FsResult<()> {
+    if ctx.limits.xattrs.enabled {
+        return Ok(());
+    }
+    Err(FsError::Io(
+        "The XAttr operation has been rejected.  Support for XAttrs has been disabled by setting \
+         dfs.namenode.xattrs.enabled to false."
+            .into(),
+    ))
+}
+
+/// HDFS's `XAttrPermissionFilter.checkPermissionForApi`.
+pub(crate) fn check_permission(
+    access: &Access<'_>,
+    path: &str,
+    name: &XattrName,
+    value: Option<&[u8]>,
+) -> FsResult<()> {
+    match name.space {
+        Space::User => Ok(()),
+        Space::Trusted if access.is_superuser => Ok(()),
+        Space::Raw if is_raw(path) => Ok(()),
+        _ if name.is_unreadable_by_superuser() => match value {
+            None => Ok(()),
+            Some(_) => Err(FsError::AccessDenied(format!(
+                "Attempt to set a value for '{name}'. Values are not allowed for this xattr."
+            ))),
+        },
+        _ => Err(FsError::AccessDenied(format!("User doesn't have permission for xattr: {name}"))),
+    }
+}
+
+/// HDFS's `checkXAttrChangeAccess`.
+fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, space: Space) -> FsResult<()> {
+    if !access.enabled || space != Space::User {
+        return Ok(());
+    }
+    let is_sticky_directory = resolved.target.is_some_and(|target| {
+        ns.tree.inode(target).is_directory() && ns.tree.attributes_of(target).mode & STICKY != 0
+    });
+    if is_sticky_directory {
+        return access.check_owner(ns, resolved).map(|_| ());
+    }
+    access.check_target(ns, resolved, WRITE)
+}
+
+fn target(resolved: &Resolved<'_>) -> FsResult<u32> {
+    resolved.target.ok_or_else(|| FsError::NotFound(format!("cannot find {}", resolved.path.as_str())))
+}
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    check_enabled(ctx)?;
+    check_size(ctx, req)?;
+    let access = Access::new(ctx);
+    check_permission(&access, req.path, req.name, req.value)?;
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    check_change(ns, &access, &resolved, req.name.space)?;
+    let target = target(&resolved)?;
+    let existing = ns.tree.xattrs_of(target);
+    check_flags(req, existing.is_some_and(|xattrs| xattrs.get(req.name).is_some()))?;
+    let set = Xattr { name: req.name.clone(), value: req.value.unwrap_or_default().into() };
+    if existing.is_some_and(|xattrs| xattrs.get(req.name) == Some(&set)) {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let after = Xattrs::changed(existing.map(|xattrs| &**xattrs), std::slice::from_ref(&set), &[]);
+    let counted = after.iter().flat_map(|after| after.all()).filter(|xattr| xattr.name.space.is_counted());
+    let limit = ctx.limits.xattrs.per_inode_max;
+    if counted.count() > limit {
+        return Err(FsError::Io(format!(
+            "Cannot add additional XAttr to inode, would exceed limit of {limit}"
+        )));
+    }
+    if req.name.is_unreadable_by_superuser() && ns.tree.inode(target).is_directory() {
+        return Err(FsError::Io(format!("Can only set '{}' on a file.", req.name)));
+    }
+    let edit = SetXattrsEdit { inode: ns.tree.inode(target).id(), set: vec![set], removed: Vec::new() };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+}
+
+/// `removeXAttr`.
+pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrName) -> FsResult<Planned> {
+    check_enabled(ctx)?;
+    let access = Access::new(ctx);
+    check_permission(&access, path, name, None)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    check_change(ns, &access, &resolved, name.space)?;
+    let target = target(&resolved)?;
+    let existing = ns.tree.xattrs_of(target);
+    if existing.is_some() && name.is_unreadable_by_superuser() {
+        return Err(FsError::AccessDenied(format!("The xattr '{name}' can not be deleted.")));
+    }
+    if existing.is_none_or(|xattrs| xattrs.get(name).is_none()) {
+        return Err(FsError::Io("No matching attributes found for remove operation".into()));
+    }
+    let removed = vec![name.clone()];
+    let edit = SetXattrsEdit { inode: ns.tree.inode(target).id(), set: Vec::new(), removed };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+}
+
+fn check_size(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
+    let size = req.name.name.len() + req.value.unwrap_or_default().len();
+    let limit = ctx.limits.xattrs.bytes_max;
+    if size > limit {
+        return Err(FsError::InvalidArgument(format!(
+            "The XAttr is too big. The maximum combined size of the name and value is {limit}, but the total \
+             size is {size}"
+        )));
+    }
+    if req.name.name.is_empty() {
+        return Err(FsError::InvalidArgument("XAttr name cannot be empty.".into()));
+    }
+    Ok(())
+}
+
+/// Hadoop's `XAttrSetFlag.validate`.
+fn check_flags(req: &Request<'_>, exists: bool) -> FsResult<()> {
+    let name = &req.name.name;
+    if req.flags & (flag::CREATE | flag::REPLACE) == 0 {
+        return Err(FsError::InvalidArgument("A flag must be specified.".into()));
+    }
+    if exists && req.flags & flag::REPLACE == 0 {
+        return Err(FsError::Io(format!(
+            "XAttr: {name} already exists. The REPLACE flag must be specified."
+        )));
+    }
+    if !exists && req.flags & flag::CREATE == 0 {
+        return Err(FsError::Io(format!("XAttr: {name} does not exist. The CREATE flag must be specified.")));
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetXattrsEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    let before = ns.tree.xattrs_of(target).map(|xattrs| &**xattrs);
+    let after = Xattrs::changed(before, &edit.set, &edit.removed);
+    ns.set_xattrs(target, after);
+    Reply::Unit
+}
