@@ -86,7 +86,7 @@ impl Core {
     #[expect(clippy::too_many_arguments)]
     pub fn new(
         env: Env,
-        config: MetaConfig,
+        mut config: MetaConfig,
         cluster: Cluster,
         secret: Option<Secret>,
         namespace: Namespace,
@@ -95,6 +95,7 @@ impl Core {
         commit: Arc<CommitWatch>,
     ) -> Self {
         let now = env.clock.moment();
+        config.limits.created = base::Timestamp::from_ms(cluster.created_ms);
         let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
             tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
             Chronicle::default()

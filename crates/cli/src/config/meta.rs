@@ -8,7 +8,7 @@ use super::{
 };
 use anyhow::bail;
 use metad::{CallLimits, FileDefaults, MetaConfig};
-use namespace::{AccessPolicy, Limits};
+use namespace::{AccessPolicy, Limits, XattrLimits};
 use std::path::PathBuf;
 
 const ANY: u64 = i64::MAX as u64;
@@ -29,6 +29,16 @@ pub const KEYS: &[Key] = &[
         help: "Members of this group are above all permissions as well." },
     Key { name: "permissions_enabled", hadoop: Some(("dfs.permissions.enabled", Same)), kind: Bool, default: "true",
         help: "Whether permissions are checked." },
+    Key { name: "acls_enabled", hadoop: Some(("dfs.namenode.acls.enabled", Same)), kind: Bool, default: "true",
+        help: "Whether ACLs may be set and read; those that are there count in any case." },
+    Key { name: "posix_acl_inheritance", hadoop: Some(("dfs.namenode.posix.acl.inheritance.enabled", Same)), kind: Bool, default: "true",
+        help: "Where a default ACL is inherited, the client's umask does not count." },
+    Key { name: "xattrs_enabled", hadoop: Some(("dfs.namenode.xattrs.enabled", Same)), kind: Bool, default: "true",
+        help: "Whether extended attributes may be set and read." },
+    Key { name: "max_xattrs_per_inode", hadoop: Some(("dfs.namenode.fs-limits.max-xattrs-per-inode", Same)), kind: Integer { min: 0, max: 1_000_000 }, default: "32",
+        help: "Attributes of the namespaces user and trusted that one file may have." },
+    Key { name: "max_xattr_size", hadoop: Some(("dfs.namenode.fs-limits.max-xattr-size", Same)), kind: Bytes { min: 1, max: 32_768 }, default: "16384",
+        help: "Bytes of an attribute's name and value together." },
     Key { name: "default_block_size", hadoop: Some(("dfs.blocksize", Same)), kind: Bytes { min: 512, max: 1 << 46 }, default: "128m",
         help: "Told to clients that do not choose a block size." },
     Key { name: "default_replication", hadoop: Some(("dfs.replication", Same)), kind: Integer { min: 1, max: 512 }, default: "3",
@@ -115,10 +125,17 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         replication_max: settings.number("max_replication") as u16,
         listing_max: settings.number("listing_limit") as usize,
         access_time_precision_ms: settings.number("access_time_precision_ms"),
+        xattrs: XattrLimits {
+            enabled: settings.flag("xattrs_enabled"),
+            per_inode_max: settings.number("max_xattrs_per_inode") as usize,
+            bytes_max: settings.number("max_xattr_size") as usize,
+        },
         access: AccessPolicy {
             enabled: settings.flag("permissions_enabled"),
             superuser: superuser.into(),
             supergroup: settings.text("supergroup").into(),
+            acls_enabled: settings.flag("acls_enabled"),
+            posix_acl_inheritance: settings.flag("posix_acl_inheritance"),
         },
         ..Limits::default()
     };

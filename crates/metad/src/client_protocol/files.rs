@@ -89,6 +89,7 @@ fn as_it_was_made(
         children_count: 0,
         storage_policy: 0,
         snapshottable: false,
+        has_acl: false,
         under_construction: true,
     };
     status::to_proto(&made, status::Name::Empty)

@@ -3,6 +3,7 @@
 //! Each method decodes its request, runs one operation of `namespace` and shapes the answer. Decisions
 //! belong below; here is only the meeting of the wire with the machines.
 
+mod acls;
 mod answers;
 mod append;
 mod attributes;
@@ -18,6 +19,7 @@ mod service;
 mod snapshots;
 pub mod status;
 mod truncate;
+mod xattrs;
 
 pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
@@ -85,18 +87,18 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 
         // Access lists.
         "checkAccess" => reads::check_access(core, call, reply),
-        "modifyAclEntries" => later(&call, reply),
-        "removeAclEntries" => later(&call, reply),
-        "removeDefaultAcl" => later(&call, reply),
-        "removeAcl" => later(&call, reply),
-        "setAcl" => later(&call, reply),
-        "getAclStatus" => later(&call, reply),
+        "modifyAclEntries" => acls::modify_acl_entries(core, call, reply),
+        "removeAclEntries" => acls::remove_acl_entries(core, call, reply),
+        "removeDefaultAcl" => acls::remove_default_acl(core, call, reply),
+        "removeAcl" => acls::remove_acl(core, call, reply),
+        "setAcl" => acls::set_acl(core, call, reply),
+        "getAclStatus" => acls::get_acl_status(core, call, reply),
 
         // Extended attributes.
-        "setXAttr" => later(&call, reply),
-        "getXAttrs" => later(&call, reply),
-        "listXAttrs" => later(&call, reply),
-        "removeXAttr" => later(&call, reply),
+        "setXAttr" => xattrs::set_xattr(core, call, reply),
+        "getXAttrs" => xattrs::get_xattrs(core, call, reply),
+        "listXAttrs" => xattrs::list_xattrs(core, call, reply),
+        "removeXAttr" => xattrs::remove_xattr(core, call, reply),
 
         // Quotas and sums.
         "setQuota" => later(&call, reply),

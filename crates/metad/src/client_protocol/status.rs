@@ -11,9 +11,6 @@ pub enum Name {
     Own,
 }
 
-/// Hadoop's `HdfsFileStatusProto.Flags`.
-const SNAPSHOT_ENABLED: u32 = p::hdfs_file_status_proto::Flags::SnapshotEnabled as u32;
-
 pub fn to_proto(status: &FileStatus<'_>, name: Name) -> p::HdfsFileStatusProto {
     let file_type = if status.is_directory() {
         p::hdfs_file_status_proto::FileType::IsDir
@@ -41,7 +38,13 @@ pub fn to_proto(status: &FileStatus<'_>, name: Name) -> p::HdfsFileStatusProto {
         file_encryption_info: None,
         storage_policy: Some(u32::from(status.storage_policy)),
         ec_policy: None,
-        flags: Some(if status.snapshottable { SNAPSHOT_ENABLED } else { 0 }),
+        flags: Some(flags_of(status)),
         namespace: None,
     }
+}
+
+fn flags_of(status: &FileStatus<'_>) -> u32 {
+    use p::hdfs_file_status_proto::Flags;
+    let flag = |is_set: bool, flag: Flags| if is_set { flag as u32 } else { 0 };
+    flag(status.has_acl, Flags::HasAcl) | flag(status.snapshottable, Flags::SnapshotEnabled)
 }

@@ -1,0 +1,88 @@
+//! Extended attributes.
+
+use super::calls::{self, Sight, decode};
+use crate::core::Core;
+use bytes::Bytes;
+use namespace::{
+    ops::set_xattrs,
+    reads::get_xattrs,
+    xattr::{Space, Xattr, XattrName},
+};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+fn name_of(xattr: &p::XAttrProto) -> XattrName {
+    use p::x_attr_proto::XAttrNamespaceProto;
+    let space = match xattr.namespace() {
+        XAttrNamespaceProto::User => Space::User,
+        XAttrNamespaceProto::Trusted => Space::Trusted,
+        XAttrNamespaceProto::Security => Space::Security,
+        XAttrNamespaceProto::System => Space::System,
+        XAttrNamespaceProto::Raw => Space::Raw,
+    };
+    XattrName { space, name: xattr.name.as_str().into() }
+}
+
+fn to_proto(xattr: &Xattr) -> p::XAttrProto {
+    p::XAttrProto {
+        // Counts as Hadoop does.
+        namespace: xattr.name.space as i32,
+        name: xattr.name.name.clone().into(),
+        value: (!xattr.value.is_empty()).then(|| Bytes::copy_from_slice(&xattr.value)),
+    }
+}
+
+pub fn set_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SetXAttrRequestProto>(&call, reply) else { return };
+    let xattr = request.x_attr.unwrap_or_default();
+    let name = name_of(&xattr);
+    let (src, path) = (request.src.clone(), request.src);
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot set XAttr on {src}"),
+        move |namespace, context, _| {
+            let request = set_xattrs::Request {
+                path: &path,
+                name: &name,
+                value: xattr.value.as_deref(),
+                flags: request.flag.unwrap_or(0),
+            };
+            set_xattrs::plan(namespace, context, &request)
+        },
+        |_, _| p::SetXAttrResponseProto {},
+    );
+}
+
+pub fn remove_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RemoveXAttrRequestProto>(&call, reply) else { return };
+    let name = name_of(&request.x_attr.unwrap_or_default());
+    let (src, path) = (request.src.clone(), request.src);
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot remove XAttr entry on {src}"),
+        move |namespace, context, _| set_xattrs::plan_removal(namespace, context, &path, &name),
+        |_, _| p::RemoveXAttrResponseProto {},
+    );
+}
+
+pub fn get_xattrs(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetXAttrsRequestProto>(&call, reply) else { return };
+    let names: Vec<XattrName> = request.x_attrs.iter().map(name_of).collect();
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
+        let found = get_xattrs::get(&tree.namespace, context, &request.src, &names)?;
+        Ok(p::GetXAttrsResponseProto { x_attrs: found.into_iter().map(to_proto).collect() })
+    });
+}
+
+pub fn list_xattrs(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::ListXAttrsRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
+        let found = get_xattrs::get(&tree.namespace, context, &request.src, &[])?;
+        Ok(p::ListXAttrsResponseProto { x_attrs: found.into_iter().map(to_proto).collect() })
+    });
+}
