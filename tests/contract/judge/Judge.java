@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
@@ -41,6 +42,8 @@ public class Judge implements TestExecutionListener {
     try (PrintWriter results = new PrintWriter(Files.newBufferedWriter(Path.of(arguments[0]), StandardCharsets.UTF_8), true)) {
       for (int index = 1; index < arguments.length; index++) {
         System.err.println("==== " + arguments[index]);
+        // As at the start of a JVM: some tests make themselves somebody else, and do not come back.
+        UserGroupInformation.reset();
         List<DiscoverySelector> selectors = new ArrayList<>();
         selectors.add(DiscoverySelectors.selectClass(arguments[index]));
         LauncherDiscoveryRequest request =

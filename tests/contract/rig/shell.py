@@ -22,6 +22,9 @@ from harness.clients import environment
 
 COMMAND_S = 120
 
+# The exit code of commands that make no sense, -1 in Java.
+USAGE = 255
+
 
 @dataclass(frozen=True)
 class Command:
@@ -39,6 +42,10 @@ class Answer:
     code: int
     out: str
     err: str
+
+    def without_usage(self):
+        """A command that is spelt wrong is told so by both, each in its own words."""
+        return Answer(self.code, "", "") if self.code == USAGE else self
 
     def lines(self):
         return [f"exit {self.code}", *(f"  {line}" for line in self.out.splitlines()), *(f"! {line}" for line in self.err.splitlines())]
@@ -151,7 +158,10 @@ class Native(Column):
         done = subprocess.run(
             command, input=text.encode(), capture_output=True, timeout=COMMAND_S, env={**environment(), **extra}, cwd=self.local
         )
-        return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        said = done.stderr.decode(errors="replace")
+        if "error: unrecognized subcommand" in said:
+            return None
+        return Answer(done.returncode, done.stdout.decode(errors="replace"), said)
 
     def close(self):
         pass

@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.security.PrivilegedExceptionAction;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.fs.FileStatus;
@@ -23,6 +24,7 @@ import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.mockito.Mockito;
 
 /**
@@ -78,6 +80,10 @@ public class MiniDFSCluster implements Closeable {
       return this;
     }
 
+    public Builder storageTypes(StorageType[][] types) {
+      return this;
+    }
+
     public Builder nameNodeHttpPort(int port) {
       return this;
     }
@@ -107,7 +113,16 @@ public class MiniDFSCluster implements Closeable {
     this.conf = conf;
     FileSystem.setDefaultUri(conf, uri);
     conf.set(CommonConfigurationKeysPublic.FS_DEFAULT_NAME_KEY, uri.toString());
-    empty();
+    try {
+      // Whoever the test is just then.
+      UserGroupInformation.createRemoteUser(System.getProperty("user.name"))
+          .doAs((PrivilegedExceptionAction<Void>) () -> {
+            empty();
+            return null;
+          });
+    } catch (InterruptedException error) {
+      throw new InterruptedIOException();
+    }
   }
 
   private void empty() throws IOException {
