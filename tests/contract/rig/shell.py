@@ -144,15 +144,20 @@ class Stock(Column):
 
 
 class Native(Column):
-    """`clover fs`, a process a command."""
+    """`clover fs`, a process a command. What it has no command for is left to Hadoop's shell, so that the story goes on, and not judged."""
 
-    def __init__(self, clover, uri, local):
+    def __init__(self, clover, uri, local, stock):
         super().__init__(local, uri)
         self.clover = clover
+        self.stock = stock
 
     def run(self, user, tool, text, words):
-        if tool != "dfs":
-            return None
+        answer = self.native(user, text, words) if tool == "dfs" else None
+        if answer is None:
+            self.stock.run(user, tool, text, words)
+        return answer
+
+    def native(self, user, text, words):
         command = [str(self.clover), "fs", "-fs", self.uri, *words]
         extra = {"HADOOP_USER_NAME": user} if user else {}
         done = subprocess.run(
@@ -164,7 +169,7 @@ class Native(Column):
         return Answer(done.returncode, done.stdout.decode(errors="replace"), said)
 
     def close(self):
-        pass
+        self.stock.close()
 
 
 def encoded(text):
