@@ -40,7 +40,10 @@ pub struct AclStatus {
 
 /// The three letters of a permission.
 pub fn symbol(permission: u8) -> String {
-    [(4, 'r'), (2, 'w'), (1, 'x')].map(|(bit, letter)| if permission & bit != 0 { letter } else { '-' }).iter().collect()
+    [(4, 'r'), (2, 'w'), (1, 'x')]
+        .map(|(bit, letter)| if permission & bit != 0 { letter } else { '-' })
+        .iter()
+        .collect()
 }
 
 impl fmt::Display for AclEntry {
@@ -61,7 +64,10 @@ impl AclEntry {
     /// Reads entries between commas, such as `user:ann:rw-,default:group::r-x`; those of a removal have no
     /// permission. Complaints are Hadoop's.
     pub fn parse_list(text: &str, with_permission: bool) -> Result<Vec<Self>> {
-        text.split(',').filter(|part| !part.is_empty()).map(|part| Self::parse(part, with_permission)).collect()
+        text.split(',')
+            .filter(|part| !part.is_empty())
+            .map(|part| Self::parse(part, with_permission))
+            .collect()
     }
 
     fn parse(text: &str, with_permission: bool) -> Result<Self> {
@@ -137,7 +143,8 @@ impl AclStatus {
             name: None,
             permission: (self.mode >> shift) as u8 & 7,
         };
-        let (default, access): (Vec<_>, Vec<_>) = self.entries.iter().cloned().partition(|entry| entry.is_default);
+        let (default, access): (Vec<_>, Vec<_>) =
+            self.entries.iter().cloned().partition(|entry| entry.is_default);
         // With entries beside them the group's bits are the mask.
         let group = if access.is_empty() { AclKind::Group } else { AclKind::Mask };
         let mut whole = vec![of_bits(AclKind::User, 6)];
@@ -229,12 +236,14 @@ mod tests {
     #[test]
     fn the_bits_are_part_of_the_whole_list() -> Result<()> {
         let mut status = AclStatus { owner: "o".into(), group: "g".into(), mode: 0o754, entries: Vec::new() };
-        let whole = |status: &AclStatus| {
-            status.whole().iter().map(AclEntry::to_string).collect::<Vec<_>>().join(",")
-        };
+        let whole =
+            |status: &AclStatus| status.whole().iter().map(AclEntry::to_string).collect::<Vec<_>>().join(",");
         assert_eq!(whole(&status), "user::rwx,group::r-x,other::r--");
         status.entries = AclEntry::parse_list("user:ann:rwx,group::r--,default:user::rwx", true)?;
-        assert_eq!(whole(&status), "user::rwx,user:ann:rwx,group::r--,mask::r-x,other::r--,default:user::rwx");
+        assert_eq!(
+            whole(&status),
+            "user::rwx,user:ann:rwx,group::r--,mask::r-x,other::r--,default:user::rwx"
+        );
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Start with [`FileSystem`], then [`FileWriter`] and [`FileReader`]; [`Config`] says where things come from.
 
+pub mod acl;
 pub mod block;
 mod block_checksum;
 pub mod checksum;
@@ -20,6 +21,7 @@ pub mod reader;
 pub mod status;
 mod visible_length;
 pub mod writer;
+pub mod xattr;
 
 pub use checksum::FileChecksum;
 pub use config::{Config, ConfigError, Settings};

@@ -26,7 +26,8 @@ const REPLACE: u32 = 2;
 
 fn to_wire(name: &str, value: Option<Bytes>) -> Result<p::XAttrProto> {
     let refuse = |why: &str| Err(Error::Fs(FsError::InvalidArgument(why.into())));
-    const PREFIX: &str = "An XAttr name must be prefixed with user/trusted/security/system/raw, followed by a '.'";
+    const PREFIX: &str =
+        "An XAttr name must be prefixed with user/trusted/security/system/raw, followed by a '.'";
     let Some((prefix, rest)) = name.split_once('.') else { return refuse(PREFIX) };
     if prefix.len() >= 3 && rest.is_empty() {
         return refuse("XAttr name cannot be empty.");

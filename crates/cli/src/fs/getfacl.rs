@@ -1,11 +1,6 @@
 //! `getfacl`: prints access control lists.
 
-use super::{
-    failure::Outcome,
-    item::Item,
-    shell::Shell,
-    walk,
-};
+use super::{failure::Outcome, item::Item, shell::Shell, walk};
 use client::acl::{AclEntry, AclKind, AclStatus, symbol};
 use serde_json::json;
 
@@ -49,8 +44,11 @@ async fn print(shell: &mut Shell, item: &Item) -> Outcome {
 }
 
 fn lines(shown: &str, acl: &AclStatus) -> Vec<String> {
-    let mut lines =
-        vec![format!("# file: {shown}"), format!("# owner: {}", acl.owner), format!("# group: {}", acl.group)];
+    let mut lines = vec![
+        format!("# file: {shown}"),
+        format!("# owner: {}", acl.owner),
+        format!("# group: {}", acl.group),
+    ];
     if acl.mode & client::status::STICKY != 0 {
         lines.push(format!("# flags: --{}", if acl.mode & 1 != 0 { 't' } else { 'T' }));
     }

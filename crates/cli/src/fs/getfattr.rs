@@ -40,10 +40,8 @@ pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
     let name = args.name.as_deref().filter(|_| !args.dump);
     walk::only_path(&args.paths)?;
     for item in shell.expand_all(&args.paths).await {
-        walk::each(shell, item, args.recursive, async |shell, item| {
-            print(shell, item, name, encoding).await
-        })
-        .await;
+        walk::each(shell, item, args.recursive, async |shell, item| print(shell, item, name, encoding).await)
+            .await;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ mod du;
 mod failure;
 mod format;
 mod get;
+mod getfacl;
+mod getfattr;
 mod glob;
 mod item;
 mod json;
@@ -23,6 +25,8 @@ mod mv;
 mod path;
 mod put;
 mod rm;
+mod setfacl;
+mod setfattr;
 mod setrep;
 mod shell;
 pub mod spelling;
@@ -32,6 +36,7 @@ mod touch;
 mod transfer;
 pub mod usage;
 mod walk;
+mod xattr_value;
 
 use crate::{runtime, target::Target};
 use failure::Outcome;
@@ -78,6 +83,10 @@ enum Command {
     Chown(chown::Chown),
     Chgrp(chown::Chgrp),
     Setrep(setrep::Args),
+    Getfacl(getfacl::Args),
+    Setfacl(setfacl::Args),
+    Getfattr(getfattr::Args),
+    Setfattr(setfattr::Args),
     Count(count::Args),
     Test(test::Args),
     Checksum(checksum::Args),
@@ -109,6 +118,10 @@ impl Command {
             Self::Chown(_) => "chown",
             Self::Chgrp(_) => "chgrp",
             Self::Setrep(_) => "setrep",
+            Self::Getfacl(_) => "getfacl",
+            Self::Setfacl(_) => "setfacl",
+            Self::Getfattr(_) => "getfattr",
+            Self::Setfattr(_) => "setfattr",
             Self::Count(_) => "count",
             Self::Test(_) => "test",
             Self::Checksum(_) => "checksum",
@@ -139,6 +152,10 @@ impl Command {
             Self::Chown(args) => chown::chown(shell, args).await,
             Self::Chgrp(args) => chown::chgrp(shell, args).await,
             Self::Setrep(args) => setrep::run(shell, args).await,
+            Self::Getfacl(args) => getfacl::run(shell, args).await,
+            Self::Setfacl(args) => setfacl::run(shell, args).await,
+            Self::Getfattr(args) => getfattr::run(shell, args).await,
+            Self::Setfattr(args) => setfattr::run(shell, args).await,
             Self::Count(args) => count::run(shell, args).await,
             Self::Test(args) => test::run(shell, args).await,
             Self::Checksum(args) => checksum::run(shell, args).await,

@@ -3,8 +3,7 @@
 use super::{
     failure::{Failure, Outcome},
     shell::Shell,
-    walk,
-    xattr_value,
+    walk, xattr_value,
 };
 use bytes::Bytes;
 

@@ -1,6 +1,10 @@
 //! Walks through a tree, each directory before what is in it.
 
-use super::{failure::Outcome, item::Item};
+use super::{
+    failure::{Failure, Outcome},
+    item::Item,
+    shell::Shell,
+};
 use client::Listing;
 
 /// Yields an item and, if it is a directory, everything below. One page a level is in memory.
@@ -42,5 +46,37 @@ impl Walk {
         if item.is_dir() {
             self.open.push((item.clone(), item.fs.list(&item.path)));
         }
+    }
+}
+
+/// Does something to an item, and to everything below it if asked; what fails is told, and the walk goes on.
+pub async fn each(
+    shell: &mut Shell,
+    item: Item,
+    recursive: bool,
+    mut act: impl AsyncFnMut(&mut Shell, &Item) -> Outcome,
+) {
+    let existing = item.existing().map(drop);
+    if shell.check(existing).is_none() {
+        return;
+    }
+    let mut walk = Walk::new(item);
+    while let Some(item) = walk.next().await {
+        if let Some(item) = shell.check(item) {
+            let outcome = act(shell, &item).await;
+            shell.check(outcome);
+        }
+        if !recursive {
+            return;
+        }
+    }
+}
+
+/// For commands that take one path: Hadoop's complaints about none and about several.
+pub fn only_path(paths: &[String]) -> Outcome {
+    match paths {
+        [_] => Ok(()),
+        [] => Err(Failure::Usage("<path> is missing".into())),
+        _ => Err(Failure::Usage("Too many arguments".into())),
     }
 }

@@ -36,7 +36,8 @@ impl Encoding {
 fn base64(value: &[u8]) -> String {
     let mut text = String::from("0s");
     for three in value.chunks(3) {
-        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let bits =
+            three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for at in 0..4 {
             let letter = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
             text.push(if at <= three.len() { char::from(letter) } else { '=' });
