@@ -33,7 +33,7 @@ fn answer(world: &World, path: &str) -> String {
         "{:?} {:?} {:?}",
         get_file_info::get(ns, &ctx, path),
         get_listing::get(ns, &ctx, path, b"", true),
-        get_block_locations::get(ns, &ctx, path, 0, u64::MAX)
+        get_block_locations::get(ns, &ctx, path, 0, i64::MAX as u64)
     )
 }
 

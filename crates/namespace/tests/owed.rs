@@ -7,7 +7,7 @@ use common::World;
 use namespace::{
     Limits, Planned, Reply, RetryLookup, ops,
     ops::create::flag,
-    reads::{check_access, get_file_info, get_listing},
+    reads::{check_access, get_block_locations, get_file_info, get_listing},
 };
 
 fn create_with(world: &mut World, change: impl FnOnce(&mut ops::create::Request<'_>)) -> FsResult<Reply> {
@@ -184,7 +184,10 @@ fn the_root_is_not_deleted() {
     let mut world = World::new(0);
     assert_eq!(world.delete("/", true), Ok(false));
     assert_eq!(world.mkdirs("/a/b", true), Ok(true));
-    assert_eq!(world.delete("/a", false), Err(FsError::NotEmpty("/a is non empty".into())));
+    assert_eq!(
+        world.delete("/a", false),
+        Err(FsError::NotEmpty("`/a is non empty': Directory is not empty".into()))
+    );
     assert!(matches!(world.delete("/", false), Err(FsError::NotEmpty(_))));
 }
 
@@ -235,6 +238,31 @@ fn the_sticky_bit_protects_what_others_put_there() -> FsResult<()> {
     assert_eq!(world.delete("/tmp/hers", false), Ok(true));
     assert_eq!(world.delete("/tmp/dir", true), Ok(true));
     Ok(())
+}
+
+/// Hadoop's `addImplicitUwx` makes the permission of such directories anew, of the three rights alone.
+#[test]
+fn directories_made_on_the_way_are_never_sticky() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/tmp", true)?;
+    world.set_permission("/tmp", 0o1577)?;
+    world.create("/tmp/made/f", false)?;
+    let made =
+        get_file_info::get(&world.ns, &world.context(None), "/tmp/made")?.map(|status| status.permission);
+    assert_eq!(made, Some(0o777));
+    Ok(())
+}
+
+#[test]
+fn a_negative_range_of_blocks_is_refused_before_the_path_is_looked_at() {
+    let world = World::new(0);
+    let refused = |offset, length, what: &str| {
+        let message = format!("Negative {what} is not supported. File: /none");
+        let found = get_block_locations::get(&world.ns, &world.context(None), "/none", offset, length).err();
+        assert_eq!(found, Some(FsError::InvalidArgument(message)));
+    };
+    refused(u64::MAX, 1, "offset");
+    refused(0, u64::MAX, "length");
 }
 
 #[test]

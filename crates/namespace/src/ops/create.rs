@@ -161,11 +161,11 @@ fn edit(
 
 fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
     let limits = ctx.limits;
-    if (size as i64) < limits.block_size_min as i64 {
+    if size > i64::MAX as u64 || size < limits.block_size_min {
         return Err(FsError::Io(format!(
             "Specified block size {} is less than configured minimum value \
-             dfs.namenode.fs-limits.min-block-size={} (the maximum is {})",
-            size as i64, limits.block_size_min, limits.block_size_max
+             dfs.namenode.fs-limits.min-block-size={}",
+            size as i64, limits.block_size_min
         )));
     }
     if size > limits.block_size_max || !size.is_multiple_of(limits.checksum_chunk) {

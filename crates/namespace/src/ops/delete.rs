@@ -43,7 +43,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     };
     let inode = ns.tree.inode(target);
     if inode.children_count() > 0 && !req.recursive {
-        return Err(FsError::NotEmpty(format!("{} is non empty", resolved.path.as_str())));
+        // The text of Hadoop's `PathIsNotEmptyDirectoryException`, which dresses up the path that it is given.
+        let message = format!("`{} is non empty': Directory is not empty", resolved.path.as_str());
+        return Err(FsError::NotEmpty(message));
     }
     if resolved.path.is_root() {
         return Ok(Planned::NoChange(Reply::Bool(false)));

@@ -12,6 +12,13 @@ use base::{FsError, FsResult, InodeId};
 /// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error; that is told
 /// even to those who may not look there, as by HDFS.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
+    // Before anything is known about the path, as in HDFS: the client's numbers are signed.
+    for (what, number) in [("offset", offset), ("length", length)] {
+        if number > i64::MAX as u64 {
+            let message = format!("Negative {what} is not supported. File: {path}");
+            return Err(FsError::InvalidArgument(message));
+        }
+    }
     let access = Access::new(ctx);
     let resolved = walk(ns, &access, Path::parse(reserved::real(ns, path)?.text)?);
     resolved.check_not_blocked(Purpose::Read)?;
