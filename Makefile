@@ -2,7 +2,8 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make contract, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
+#   make random-ops [SEED=7] [STEPS=20000], make jobs, make contract, make shell-contract, make test-zookeeper,
+#   make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -11,10 +12,10 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice contract contract-slice shell-contract test-zookeeper clean-clients
+.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
-	@sed -n '1,5s/^# \{0,1\}//p' Makefile
+	@sed -n '1,6s/^# \{0,1\}//p' Makefile
 
 build:
 	$(CARGO) build --release --locked --package clover
@@ -75,6 +76,20 @@ contract-slice: setup-test
 # Some seven hundred commands by Hadoop's own shell on Hadoop and on Clover, compared line by line.
 shell-contract: build setup-test
 	tests/contract/run-shell --clover $(BUILD)/release/clover $(CONTRACT)
+
+# The same random calls on a real Hadoop and on Clover, compared step by step.
+random-ops: build setup-test
+	tests/random-ops/run --clover $(BUILD)/release/clover --seed $(or $(SEED),1) --steps $(or $(STEPS),5000) $(OPS)
+
+# A minute of it, as CI runs it.
+random-ops-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/random-ops/run --clover $(BUILD)/debug/clover --seed $(or $(SEED),1) --steps $(or $(STEPS),800) $(OPS)
+
+# Hadoop's example jobs and distcp, with input and output on Clover.
+jobs: build
+	scripts/setup-jobs $(HADOOP)
+	tests/jobs/run --clover $(BUILD)/release/clover --hadoop $(HADOOP) $(JOBS)
 
 clean-clients:
 	rm -rf target/clients

@@ -1,0 +1,25 @@
+import java.io.File;
+import java.net.URI;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+
+/** A real Hadoop in this JVM. */
+final class Mini {
+  private Mini() {}
+
+  static URI start(File directory, String groups) throws Exception {
+    Configuration conf = new HdfsConfiguration();
+    conf.set("hadoop.user.group.static.mapping.overrides", groups);
+    conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
+    // Keep to what happens at once: no checks in the background while a sequence runs.
+    conf.setInt("dfs.datanode.scan.period.hours", -1);
+    conf.setInt("dfs.heartbeat.interval", 1);
+    conf.setInt("dfs.namenode.redundancy.interval.seconds", 1);
+    conf.setInt("dfs.namenode.handler.count", 4);
+    org.apache.hadoop.security.Groups.getUserToGroupsMappingServiceWithLoadedConfiguration(conf);
+    MiniDFSCluster cluster = new MiniDFSCluster.Builder(conf, directory).numDataNodes(3).build();
+    cluster.waitActive();
+    return cluster.getURI();
+  }
+}

@@ -1,0 +1,103 @@
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** A sequence of steps from an empty root, on both sides at once. */
+final class Round {
+  /** Background work, such as access times, is given this long. */
+  private static final int PATIENCE_MS = 3000;
+
+  /** Where the two sides parted: after which step, and in what. */
+  record Difference(int after, Step step, String what, List<String> lines) {
+    /** What must stay the same for a shorter sequence to count as showing the same. */
+    String kind() {
+      return what.replaceAll("user=[a-z]+|[a-z-]+:[a-z]+:[-drwxst]+", "…").replaceAll("[0-9]+", "#").replaceAll("/[^ \n]*", "/…");
+    }
+  }
+
+  private final Map<String, Operation> operations;
+  private final Side hadoop;
+  private final Side clover;
+  private final int compareEvery;
+  final List<Step> made = new ArrayList<>();
+  final Map<String, int[]> counts = new java.util.TreeMap<>();
+
+  Round(Map<String, Operation> operations, Side hadoop, Side clover, int compareEvery) throws Exception {
+    this.operations = operations;
+    this.hadoop = hadoop;
+    this.clover = clover;
+    this.compareEvery = compareEvery;
+    for (Side side : List.of(hadoop, clover)) {
+      Wipe.run(side);
+      side.beginRound();
+    }
+  }
+
+  /** One step on both sides; the difference, or null. */
+  Difference step(Step step, Chance chance) throws Exception {
+    made.add(step);
+    Operation operation = operations.get(step.operation());
+    String expected = outcome(hadoop, operation, step);
+    String found = outcome(clover, operation, step);
+    int[] count = counts.computeIfAbsent(step.operation(), name -> new int[2]);
+    count[expected.startsWith("=") ? 0 : 1]++;
+    if (!expected.equals(found) && !Known.same(step, expected, found)) {
+      return new Difference(made.size(), step, step.operation() + ": hadoop: " + first(expected) + " clover: " + first(found),
+          List.of("hadoop: " + expected, "clover: " + found));
+    }
+    if (chance != null && expected.startsWith("=")) {
+      for (String argument : step.arguments()) {
+        if (!argument.contains(".snapshot") && !argument.contains(".reserved")) {
+          chance.saw(argument);
+        }
+      }
+      if (step.operation().startsWith("create")) {
+        chance.sawFile(step.arguments()[0]);
+      }
+      if (step.operation().equals("allowSnapshot")) {
+        chance.allows(step.arguments()[0]);
+      }
+    }
+    return made.size() % compareEvery == 0 ? compare(chance) : null;
+  }
+
+  private static String first(String text) {
+    int end = text.indexOf('\n');
+    return end < 0 ? text : text.substring(0, end);
+  }
+
+  private String outcome(Side side, Operation operation, Step step) throws Exception {
+    side.beginStep();
+    return Outcome.of(operation, new Session(side, step.user(), side.as(step.user())), step.arguments());
+  }
+
+  /** The whole trees. */
+  Difference compare(Chance chance) throws Exception {
+    Tree expected = Tree.of(hadoop);
+    if (chance != null) {
+      chance.know(expected.paths, expected.files);
+    }
+    long deadline = System.currentTimeMillis() + PATIENCE_MS;
+    while (true) {
+      List<String> lines = Tree.differences(expected, Tree.of(clover));
+      lines.removeIf(Known::treeLine);
+      if (lines.isEmpty()) {
+        return null;
+      }
+      if (System.currentTimeMillis() > deadline) {
+        Step last = made.isEmpty() ? null : made.get(made.size() - 1);
+        return new Difference(made.size(), last, "the trees: " + kinds(lines), lines);
+      }
+      Thread.sleep(200);
+      expected = Tree.of(hadoop);
+    }
+  }
+
+  /** Which sorts of lines differ: "summary", "acl", or the status itself. */
+  private static String kinds(List<String> lines) {
+    String line = lines.get(0);
+    String name = line.substring(0, line.indexOf('\n'));
+    int space = name.lastIndexOf(' ');
+    return space < 0 ? "status" : name.substring(space + 1);
+  }
+}
