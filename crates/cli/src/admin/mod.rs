@@ -2,6 +2,7 @@
 
 mod group;
 pub mod servers;
+mod snapshots;
 
 use crate::{runtime, target::Target};
 use servers::Servers;
@@ -18,6 +19,14 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Group(group::Args),
+    AllowSnapshot(snapshots::Allow),
+    DisallowSnapshot(snapshots::Disallow),
+    #[command(name = "ls-snapshottable-dir")]
+    Directories(snapshots::Directories),
+    #[command(name = "ls-snapshot")]
+    Snapshots(snapshots::Snapshots),
+    #[command(name = "snapshot-diff")]
+    Diff(snapshots::Diff),
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -25,6 +34,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime::block_on(async move {
         match args.command {
             Command::Group(args) => group::run(&servers, args).await,
+            Command::AllowSnapshot(order) => snapshots::allow(&args.target, order).await,
+            Command::DisallowSnapshot(order) => snapshots::disallow(&args.target, order).await,
+            Command::Directories(wanted) => snapshots::directories(&args.target, wanted).await,
+            Command::Snapshots(wanted) => snapshots::snapshots(&args.target, wanted).await,
+            Command::Diff(wanted) => snapshots::diff(&args.target, wanted).await,
         }
     })
 }

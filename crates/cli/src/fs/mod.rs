@@ -11,7 +11,7 @@ mod cp;
 mod destination;
 mod du;
 mod failure;
-mod format;
+pub mod format;
 mod get;
 mod getfacl;
 mod getfattr;
@@ -29,6 +29,7 @@ mod setfacl;
 mod setfattr;
 mod setrep;
 mod shell;
+mod snapshot;
 pub mod spelling;
 mod stat;
 mod test;
@@ -90,6 +91,12 @@ enum Command {
     Count(count::Args),
     Test(test::Args),
     Checksum(checksum::Args),
+    #[command(name = "createSnapshot")]
+    CreateSnapshot(snapshot::Create),
+    #[command(name = "deleteSnapshot")]
+    DeleteSnapshot(snapshot::Delete),
+    #[command(name = "renameSnapshot")]
+    RenameSnapshot(snapshot::Rename),
 }
 
 impl Command {
@@ -125,6 +132,9 @@ impl Command {
             Self::Count(_) => "count",
             Self::Test(_) => "test",
             Self::Checksum(_) => "checksum",
+            Self::CreateSnapshot(_) => "createSnapshot",
+            Self::DeleteSnapshot(_) => "deleteSnapshot",
+            Self::RenameSnapshot(_) => "renameSnapshot",
         }
     }
 
@@ -159,6 +169,9 @@ impl Command {
             Self::Count(args) => count::run(shell, args).await,
             Self::Test(args) => test::run(shell, args).await,
             Self::Checksum(args) => checksum::run(shell, args).await,
+            Self::CreateSnapshot(args) => snapshot::create(shell, args).await,
+            Self::DeleteSnapshot(args) => snapshot::delete(shell, args).await,
+            Self::RenameSnapshot(args) => snapshot::rename(shell, args).await,
         }
     }
 }
