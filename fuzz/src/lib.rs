@@ -14,6 +14,7 @@ pub mod config;
 pub mod coordinator;
 pub mod data_directory;
 pub mod data_transfer;
+pub mod forwarded;
 pub mod members;
 pub mod messages;
 pub mod mutate;
@@ -46,6 +47,7 @@ pub fn targets() -> Vec<Target> {
     all.extend(config::targets());
     all.extend(coordinator::targets());
     all.extend(members::targets());
+    all.extend(forwarded::targets());
     all
 }
 

@@ -41,3 +41,9 @@ pub use recover::RecoverError;
 pub use replica::{Replica, Standing};
 pub use run::{Ended, RunError, run};
 pub use server::{MetaServer, StartError};
+
+/// Parsers of foreign bytes that nobody else needs, for those who test them.
+#[doc(hidden)]
+pub mod foreign {
+    pub use crate::forward::envelope::{Opened, Seal, close, open};
+}

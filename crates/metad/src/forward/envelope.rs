@@ -68,6 +68,11 @@ impl Seal {
         mac
     }
 
+    /// What goes with an envelope to prove who has closed it.
+    pub fn code(&self, request: &ForwardRequestProto) -> Bytes {
+        Bytes::copy_from_slice(&self.over(request).finalize().into_bytes())
+    }
+
     fn is_whole(&self, request: &ForwardRequestProto) -> bool {
         self.over(request).verify_slice(&request.mac).is_ok()
     }
@@ -100,7 +105,7 @@ pub fn close(
         caller_context: call.caller_context.as_deref().map(str::to_owned),
         mac: Bytes::new(),
     };
-    request.mac = Bytes::copy_from_slice(&seal.over(&request).finalize().into_bytes());
+    request.mac = seal.code(&request);
     request
 }
 

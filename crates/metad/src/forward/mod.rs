@@ -18,7 +18,7 @@
 //!
 //! Members prove with the cluster's secret that an envelope comes from one of them ([`envelope`]).
 
-mod envelope;
+pub(crate) mod envelope;
 mod forwarder;
 mod hold;
 mod links;
