@@ -210,7 +210,7 @@ def without_figures(text):
     """What is left of a report once the sizes of somebody's disks are out of it."""
     text = re.sub(r"-?\d+(\.\d+)? \(-?[\d.]+ [KMGTP]?B\)", "SIZE", text)
     text = re.sub(r"(-?\d+\.\d+|-?\d+|NaN)%", "PERCENT", text)
-    text = re.sub(r"^((Pending deletion blocks|Num of Blocks|Xceivers|.*low redundancy.*): )\d+$", r"\1N", text, flags=re.I | re.M)
+    text = re.sub(r"^(\s*(Pending deletion blocks|Num of Blocks|Xceivers|.*low redundancy.*): )\d+$", r"\1N", text, flags=re.I | re.M)
     text = re.sub(r"^(hdfs://CLUSTER) .*PERCENT$", r"\1 FIGURES", text, flags=re.M)
     return re.sub(r" {2,}", " ", text)
 
@@ -230,7 +230,8 @@ NORMAL = [
     (r"\binode (\d+)", "inode N"),
     (r"\btxid \d+", "txid N"),
     # A server in Java appends its stack to some errors.
-    (r"(?m)^\s*at [\w.$<>/]+\([^)]*\)\n?", ""),
+    (r"\n(\s*at [\w.$<>/]+\([^)\n]*\)\n)+", ""),
+    (r"(?m)^\s*\.\.\. \d+ more\n", ""),
     (r"DFSClient_\w+", "DFSClient"),
 ]
 
