@@ -45,6 +45,12 @@ pub enum FsError {
     /// Hadoop: `DSQuotaExceededException`.
     #[error("{0}")]
     SpaceQuotaExceeded(String),
+    /// Hadoop: `QuotaByStorageTypeExceededException`.
+    #[error("{0}")]
+    TypeQuotaExceeded(String),
+    /// Hadoop: `UnsupportedActionException`.
+    #[error("{0}")]
+    UnsupportedAction(String),
     /// The writer no longer holds the file. Hadoop: `LeaseExpiredException`.
     #[error("{0}")]
     LeaseExpired(String),

@@ -12,6 +12,7 @@ pub mod entry;
 pub mod fs_error;
 pub mod id;
 pub mod packet;
+pub mod storage;
 pub mod time;
 pub mod view;
 
@@ -22,5 +23,6 @@ pub use entry::{Chain, Entry, EntryKind, LogPoint};
 pub use fs_error::{FsError, FsResult};
 pub use id::{BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, MemberId, Sn, TxId};
 pub use packet::PacketHeader;
+pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType};
 pub use time::{Moment, Timestamp};
 pub use view::{GroupView, MemberLife, MemberStore};

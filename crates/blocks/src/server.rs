@@ -1,6 +1,7 @@
 //! A data server as it presents itself, and as readers and reports see it.
 
 use base::Moment;
+pub use base::StorageType;
 use std::sync::Arc;
 
 /// The rack of a host that no table names.
@@ -55,18 +56,6 @@ impl DataServer {
     pub fn uuid(&self) -> &Arc<str> {
         &self.registration.uuid
     }
-}
-
-/// The medium of a storage, in Hadoop's words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StorageType {
-    #[default]
-    Disk,
-    Ssd,
-    Archive,
-    RamDisk,
-    Provided,
-    Nvdimm,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -35,6 +35,8 @@ pub const MAX_DIRECTORY_ITEMS_EXCEEDED: &str =
     "org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException";
 pub const NS_QUOTA_EXCEEDED: &str = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException";
 pub const DS_QUOTA_EXCEEDED: &str = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException";
+pub const TYPE_QUOTA_EXCEEDED: &str = "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException";
+pub const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
 pub const LEASE_EXPIRED: &str = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException";
 pub const ALREADY_BEING_CREATED: &str = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException";
 pub const RECOVERY_IN_PROGRESS: &str = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException";
@@ -78,6 +80,8 @@ const TABLE: &[(&str, Make)] = &[
     (MAX_DIRECTORY_ITEMS_EXCEEDED, FsError::DirectoryFull),
     (NS_QUOTA_EXCEEDED, FsError::NamespaceQuotaExceeded),
     (DS_QUOTA_EXCEEDED, FsError::SpaceQuotaExceeded),
+    (TYPE_QUOTA_EXCEEDED, FsError::TypeQuotaExceeded),
+    (UNSUPPORTED_ACTION, FsError::UnsupportedAction),
     (LEASE_EXPIRED, FsError::LeaseExpired),
     (ALREADY_BEING_CREATED, FsError::AlreadyBeingCreated),
     (RECOVERY_IN_PROGRESS, FsError::RecoveryInProgress),
@@ -133,6 +137,8 @@ pub fn class_of(error: &FsError) -> &'static str {
         FsError::DirectoryFull(_) => MAX_DIRECTORY_ITEMS_EXCEEDED,
         FsError::NamespaceQuotaExceeded(_) => NS_QUOTA_EXCEEDED,
         FsError::SpaceQuotaExceeded(_) => DS_QUOTA_EXCEEDED,
+        FsError::TypeQuotaExceeded(_) => TYPE_QUOTA_EXCEEDED,
+        FsError::UnsupportedAction(_) => UNSUPPORTED_ACTION,
         FsError::LeaseExpired(_) => LEASE_EXPIRED,
         FsError::AlreadyBeingCreated(_) => ALREADY_BEING_CREATED,
         FsError::RecoveryInProgress(_) => RECOVERY_IN_PROGRESS,
