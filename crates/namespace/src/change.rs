@@ -15,17 +15,27 @@ use crate::{
     tree::block_digest,
     xattr::Xattrs,
 };
-use base::{GenerationStamp, InodeId, Timestamp};
+use base::{GenerationStamp, InodeId, POLICY_UNSPECIFIED, Timestamp};
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Namespace {
     pub(crate) fn acquire_attributes(&mut self, values: AttributeValues<'_>) -> u32 {
         let tree = &mut self.tree;
+        tree.policies += u64::from(values.storage_policy != POLICY_UNSPECIFIED);
         self.attributes.acquire(&mut tree.attributes, &mut tree.strings, &mut self.strings, values)
+    }
+
+    /// One more inode has a combination that is there.
+    pub(crate) fn acquire_attributes_again(&mut self, handle: u32) {
+        let tree = &mut self.tree;
+        tree.policies += u64::from(tree.attributes.get(handle).storage_policy != POLICY_UNSPECIFIED);
+        self.attributes.acquire_again(&mut tree.attributes, handle);
     }
 
     pub(crate) fn release_attributes(&mut self, handle: u32) {
         let tree = &mut self.tree;
+        let has_policy = tree.attributes.get(handle).storage_policy != POLICY_UNSPECIFIED;
+        tree.policies -= u64::from(has_policy);
         self.attributes.release(&mut tree.attributes, &mut tree.strings, &mut self.strings, handle);
     }
 
@@ -78,7 +88,7 @@ impl Namespace {
             group: wanted.group.unwrap_or(&group),
             mode: wanted.mode.unwrap_or(slot.mode),
             replication: wanted.replication.unwrap_or(slot.replication),
-            storage_policy: slot.storage_policy,
+            storage_policy: wanted.storage_policy.unwrap_or(slot.storage_policy),
             block_size: slot.block_size,
             acl: wanted.acl.unwrap_or(slot.acl.as_ref()),
         };
@@ -164,6 +174,9 @@ impl Namespace {
             self.close_file(handle);
         }
         self.forget_past(handle, changes);
+        if self.tree.inode(handle).has_quota() {
+            self.set_quota(handle, None);
+        }
         self.tree.sum = self.tree.sum.wrapping_sub(self.tree.inode_digest(handle));
         let inode = self.tree.inode(handle);
         let (name, length) = inode.name();
@@ -442,4 +455,5 @@ pub(crate) struct AttributeChange<'a> {
     pub replication: Option<u16>,
     /// `Some(None)` takes the list away.
     pub acl: Option<Option<&'a Arc<Acl>>>,
+    pub storage_policy: Option<u8>,
 }

@@ -1,28 +1,214 @@
 //! What an edit adds to the usage of the directories that have a quota.
 //!
 //! The charges are worked out from the edit's body in one place, and stand in the edit: `apply` adds them and
-//! never walks upwards.
+//! never walks upwards. Here as well is checked, as HDFS checks it, whether the quotas have room for them.
+//!
+//! What changes only the state of an open block (a flush, a new stamp) charges nothing: the block counts as a
+//! full one until its length is final.
 
-use crate::{Edit, Namespace, edit::Body, edit::codec::record_fields};
-use base::{FsResult, InodeId};
+mod ledger;
+mod moving;
+
+use crate::{
+    Namespace,
+    edit::{Body, codec::record_fields},
+    ops,
+    quota::Amounts,
+    store::{NONE, block_list::Stored},
+    usage::{block_bytes, replicated},
+};
+use base::{Block, FsError, InodeId};
+use ledger::Ledger;
 
 /// The change of one directory's usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
     pub directory: InodeId,
-    pub inodes: i64,
-    /// Bytes times replication.
-    pub bytes: i64,
+    pub amounts: Amounts,
 }
 
-record_fields! { Charge { directory, inodes, bytes } }
+record_fields! { Charge { directory, amounts } }
 
-/// The charges of an edit on the state that it was planned on. No directory has a quota yet.
-pub(crate) fn of(_ns: &Namespace, _body: &Body) -> Vec<Charge> {
-    Vec::new()
+/// The charges of an edit on the state that it was planned on, and the quota that they would exceed, if any.
+pub(crate) fn of(ns: &Namespace, body: &Body) -> (Vec<Charge>, Option<FsError>) {
+    if ns.tree.quotas.is_empty() {
+        return (Vec::new(), None);
+    }
+    let mut ledger = Ledger::new(&ns.tree);
+    match body {
+        Body::Mkdirs(edit) => add_inodes(&mut ledger, ns.expect(edit.parent), edit.directories.len()),
+        Body::Create(edit) => create(ns, &mut ledger, edit),
+        Body::AddBlock(edit) => {
+            let file = ns.expect(edit.inode);
+            commit_last(ns, &mut ledger, file, edit.committed);
+            let allocated = open_block(ns, file);
+            let parent = ns.tree.inode(file).parent;
+            ledger.verify(parent, allocated, None);
+            ledger.charge(parent, allocated);
+        }
+        Body::AbandonBlock(edit) => drop_last(ns, &mut ledger, ns.expect(edit.inode)),
+        Body::Complete(edit) => {
+            let file = ns.expect(edit.inode);
+            commit_last(ns, &mut ledger, file, edit.committed);
+            if edit.drop_last {
+                drop_last(ns, &mut ledger, file);
+            }
+        }
+        Body::FinishRecovery(edit) => match edit.block {
+            None => drop_last(ns, &mut ledger, ns.expect(edit.inode)),
+            // Without closing the block stays open.
+            Some(block) if edit.close => commit_last(ns, &mut ledger, ns.expect(edit.inode), Some(block)),
+            Some(_) => {}
+        },
+        Body::Append(edit) => {
+            let file = ns.expect(edit.inode);
+            let room = reopened(ns, file);
+            let parent = ns.tree.inode(file).parent;
+            // As in HDFS there must be room for it even where the next block is a new one.
+            ledger.verify(parent, room, None);
+            if edit.reopens_block {
+                ledger.charge(parent, room);
+            }
+        }
+        Body::Truncate(edit) => truncate(ns, &mut ledger, edit),
+        Body::Concat(edit) => concat(ns, &mut ledger, edit),
+        Body::Rename(edit) => moving::rename(ns, &mut ledger, edit),
+        Body::Delete(edit) => delete(ns, &mut ledger, ns.expect(edit.inode)),
+        Body::SetReplication(edit) => {
+            let file = ns.expect(edit.inode);
+            let (bytes, policy) = (ns.tree.file_bytes(file), ns.tree.policy_of(file));
+            let mut difference = replicated(bytes, edit.replication, policy);
+            difference -= replicated(bytes, ns.tree.attributes_of(file).replication, policy);
+            let parent = ns.tree.inode(file).parent;
+            if difference.bytes > 0 {
+                ledger.verify(parent, difference, None);
+            }
+            ledger.charge(parent, difference);
+        }
+        // HDFS lets anybody set a policy, whatever the quotas by storage type say.
+        Body::SetStoragePolicy(edit) => moving::set_policy(ns, &mut ledger, edit),
+        // What is taken apart was uncharged when it was unlinked; a quota that is set brings its usage with it.
+        Body::Cleanup(_) | Body::SetQuota(_) => {}
+        // What only snapshots have is charged to nobody yet: see `delete`.
+        Body::Sweep(_) => {}
+        Body::SetSnapshottable(_)
+        | Body::CreateSnapshot(_)
+        | Body::RenameSnapshot(_)
+        | Body::DeleteSnapshot(_) => {}
+        Body::SetPermission(_)
+        | Body::SetAcl(_)
+        | Body::SetXattrs(_)
+        | Body::SetOwner(_)
+        | Body::SetTimes(_)
+        | Body::Fsync(_)
+        | Body::NewStamp(_)
+        | Body::UpdatePipeline(_)
+        | Body::StartRecovery(_) => {}
+    }
+    ledger.finish()
 }
 
-/// Whether the quotas have room for what the edit charges.
-pub(crate) fn verify(_ns: &Namespace, _edit: &Edit) -> FsResult<()> {
-    Ok(())
+/// One after the other, so that the first one too many is refused with the count that HDFS names.
+fn add_inodes(ledger: &mut Ledger<'_>, parent: u32, count: usize) {
+    for _ in 0..count {
+        ledger.verify(parent, Amounts::ONE_INODE, None);
+        ledger.charge(parent, Amounts::ONE_INODE);
+    }
+}
+
+fn create(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::create::CreateEdit) {
+    let parent = ns.expect(edit.parent);
+    if let Some(replaced) = edit.replaced {
+        delete(ns, ledger, ns.expect(replaced));
+    }
+    add_inodes(ledger, parent, edit.missing.len() + 1);
+}
+
+/// What an unlinked file or subtree no longer counts for.
+///
+/// In HDFS what a snapshot still has of it counts on, and is given back when the last such snapshot goes. Here it
+/// is given back at once; should it count on, its amounts are left out here and charged by the sweep that drops
+/// the last entry which names it.
+fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
+    let parent = ns.tree.inode(target).parent;
+    if ledger.is_charged(parent) {
+        let policy = ns.tree.policy_of(target);
+        ledger.charge(parent, -ns.tree.subtree_amounts(target, policy, false));
+    }
+}
+
+/// A block of full size at the end of a file.
+fn open_block(ns: &Namespace, file: u32) -> Amounts {
+    let attributes = ns.tree.attributes_of(file);
+    replicated(attributes.block_size as i64, attributes.replication, ns.tree.policy_of(file))
+}
+
+/// The last block of a file becomes this one.
+fn change_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, after: Option<Stored>) {
+    let last = ns.tree.last_block(file);
+    if last == NONE {
+        return;
+    }
+    let attributes = ns.tree.attributes_of(file);
+    let bytes = |stored: Stored| block_bytes(stored, attributes.block_size);
+    let difference = after.map_or(0, bytes) - bytes(ns.tree.blocks.stored(last));
+    let amounts = replicated(difference, attributes.replication, ns.tree.policy_of(file));
+    ledger.charge(ns.tree.inode(file).parent, amounts);
+}
+
+/// The last block's length is final: what was reserved beyond it is given back.
+fn commit_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, committed: Option<Block>) {
+    if let Some(block) = committed {
+        change_last(ns, ledger, file, Some(Stored { block, committed: true }));
+    }
+}
+
+fn drop_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32) {
+    change_last(ns, ledger, file, None);
+}
+
+/// A last block that was finished is to be written on: it counts as a full one again.
+fn reopened(ns: &Namespace, file: u32) -> Amounts {
+    let last = ns.tree.last_block(file);
+    if last == NONE {
+        return Amounts::default();
+    }
+    let attributes = ns.tree.attributes_of(file);
+    let length = ns.tree.blocks.stored(last).block.length;
+    let more = attributes.block_size as i64 - length as i64;
+    replicated(more, attributes.replication, ns.tree.policy_of(file))
+}
+
+/// The blocks behind the last one that stays are gone; that one, if it is cut, counts as a full one until it is.
+fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::truncate::TruncateEdit) {
+    let file = ns.expect(edit.inode);
+    let attributes = ns.tree.attributes_of(file);
+    let mut difference = 0;
+    for (at, stored) in (1..).zip(ns.tree.blocks_of(file)) {
+        let before = block_bytes(stored, attributes.block_size);
+        if at > edit.kept {
+            difference -= before;
+        } else if at == edit.kept && edit.cut.is_some() {
+            difference += attributes.block_size as i64 - before;
+        }
+    }
+    let parent = ns.tree.inode(file).parent;
+    let amounts = replicated(difference, attributes.replication, ns.tree.policy_of(file));
+    ledger.verify(parent, amounts, None);
+    ledger.charge(parent, amounts);
+}
+
+/// The sources' blocks take over the replication and the policy of the target.
+fn concat(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::concat::ConcatEdit) {
+    let target = ns.expect(edit.target);
+    let (replication, policy) = (ns.tree.attributes_of(target).replication, ns.tree.policy_of(target));
+    let mut difference = Amounts::default();
+    for source in &edit.sources {
+        let source = ns.expect(*source);
+        difference += replicated(ns.tree.file_bytes(source), replication, policy);
+        difference -= ns.tree.file_amounts(source, ns.tree.policy_of(source));
+    }
+    let parent = ns.tree.inode(target).parent;
+    ledger.verify(parent, difference, None);
+    ledger.charge(parent, difference);
 }

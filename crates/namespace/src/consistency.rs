@@ -26,6 +26,7 @@ struct Walked {
     directories: u64,
     blocks: u64,
     attribute_uses: BTreeMap<u32, u32>,
+    quotas: usize,
     leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
     open_blocks: BTreeMap<BlockId, InodeId>,
     truncations: BTreeSet<InodeId>,
@@ -66,6 +67,11 @@ impl Namespace {
         hold(walked.open_blocks == self.open_blocks, || "the blocks being written are others".into())?;
         hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
         hold(walked.xattrs == tree.xattrs.len(), || "extended attributes are nobody's".into())?;
+        hold(walked.quotas == tree.quotas.len(), || "a quota is nobody's".into())?;
+        let has_policy = |(handle, _): &(&u32, &u32)| tree.attributes.get(**handle).storage_policy != 0;
+        let with_policy = walked.attribute_uses.iter().filter(has_policy).map(|(_, uses)| u64::from(*uses));
+        hold(with_policy.sum::<u64>() == tree.policies, || "storage policies are miscounted".into())?;
+        self.check_quotas()?;
         let combinations = walked.attribute_uses.len() as u64;
         hold(combinations == u64::from(tree.attributes.live()), || "attributes are used by nobody".into())?;
         let counted = |(handle, uses): (&u32, &u32)| tree.attributes.get(*handle).uses() == *uses;
@@ -104,6 +110,23 @@ impl Namespace {
             "a kept inode is in a directory, or nothing names it".into()
         })
     }
+
+    /// What directories with a quota believe to hold is what is there.
+    fn check_quotas(&self) -> Result<(), String> {
+        let tree = &self.tree;
+        for (id, quota) in tree.quotas.iter() {
+            let handle = self.handle(*id).filter(|handle| tree.inode(*handle).has_quota());
+            let handle = handle.ok_or_else(|| format!("inode {id} has a quota and does not know of it"))?;
+            // What was unlinked is charged to nobody any more.
+            if tree.is_attached(handle) {
+                let counted = tree.subtree_amounts(handle, tree.policy_of(handle), true);
+                hold(counted == quota.used, || {
+                    format!("directory {id} holds {counted:?}, charged are {:?}", quota.used)
+                })?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Walked {
@@ -115,6 +138,10 @@ impl Walked {
         self.born += usize::from(inode.has(BORN));
         self.snapshottable += usize::from(inode.has(SNAPSHOTTABLE));
         self.xattrs += usize::from(tree.xattrs_of(handle).is_some());
+        if let Some(quota) = tree.quotas.get(&inode.id()) {
+            self.sum = self.sum.wrapping_add(quota.digest(inode.id()));
+            self.quotas += 1;
+        }
         if inode.is_directory() {
             self.directories += 1;
             return;

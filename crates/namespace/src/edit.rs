@@ -13,7 +13,7 @@ use crate::{
     preserve::{self, SnapshotId},
     store::inode::LIMIT_48,
 };
-use base::{CallId, ClientId, FsResult, InodeId, Timestamp};
+use base::{CallId, ClientId, FsError, FsResult, InodeId, Timestamp};
 use codec::{Reader, Writer};
 use heirs::Heirs;
 
@@ -82,6 +82,8 @@ pub enum Body {
     RenameSnapshot(ops::rename_snapshot::RenameSnapshotEdit),
     DeleteSnapshot(ops::delete_snapshot::DeleteSnapshotEdit),
     Sweep(ops::sweep::SweepEdit),
+    SetQuota(ops::set_quota::SetQuotaEdit),
+    SetStoragePolicy(ops::set_storage_policy::SetStoragePolicyEdit),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +102,7 @@ pub enum DecodeError {
 const MKDIRS_WITH_ACLS: u8 = 36;
 const CREATE_WITH_ACLS: u8 = 37;
 
-/// Kinds 23 to 63 but the two above are free for snapshots, quotas, keys and tokens.
+/// The other kinds up to 63 are free, for keys and tokens among others.
 macro_rules! kinds {
     ($($kind:literal => $name:ident),* $(,)?) => {
         fn encode_body(body: &Body, out: &mut Writer<'_>) {
@@ -159,6 +161,8 @@ kinds! {
     27 => RenameSnapshot,
     28 => DeleteSnapshot,
     29 => Sweep,
+    23 => SetQuota,
+    24 => SetStoragePolicy,
 }
 
 impl Edit {
@@ -167,21 +171,24 @@ impl Edit {
     /// # Errors
     /// One of the quotas that it would exceed.
     pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>, body: Body) -> FsResult<Self> {
-        let edit = Self::with_dues(ns, ctx, body);
-        charge::verify(ns, &edit)?;
-        Ok(edit)
+        match Self::with_dues(ns, ctx, body) {
+            (_, Some(refusal)) => Err(refusal),
+            (edit, None) => Ok(edit),
+        }
     }
 
     /// An edit that the service makes of itself: answered to nobody, and no quota stands in its way.
     pub(crate) fn of_service(ns: &Namespace, ctx: &Context<'_>, body: Body) -> Self {
-        Self::with_dues(ns, &Context { origin: None, ..*ctx }, body)
+        Self::with_dues(ns, &Context { origin: None, ..*ctx }, body).0
     }
 
-    fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: Body) -> Self {
+    /// With the quota that it would exceed, if any.
+    fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: Body) -> (Self, Option<FsError>) {
         let mut edit = Self::new(ctx, body);
-        let dues = Dues { preserve: preserve::of(ns, &edit.body), charges: charge::of(ns, &edit.body) };
+        let (charges, refusal) = charge::of(ns, &edit.body);
+        let dues = Dues { preserve: preserve::of(ns, &edit.body), charges };
         edit.dues = (dues != Dues::default()).then(|| dues.into());
-        edit
+        (edit, refusal)
     }
 
     fn new(ctx: &Context<'_>, body: Body) -> Self {

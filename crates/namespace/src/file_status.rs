@@ -29,7 +29,7 @@ pub struct FileStatus<'ns> {
     pub block_size: u64,
     /// Children of a directory; 0 for a file.
     pub children_count: u32,
-    /// 0: unspecified, inherited from an ancestor.
+    /// Its own, or that of the closest ancestor that has one; 0: nobody has.
     pub storage_policy: u8,
     /// Whether snapshots of the directory may be made.
     pub snapshottable: bool,

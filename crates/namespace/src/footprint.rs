@@ -64,6 +64,8 @@ impl Namespace {
             Body::DeleteSnapshot(edit) => changes(edit.root),
             // What goes is seen by no snapshot that is left.
             Body::Sweep(_) => {}
+            Body::SetQuota(edit) => changes(edit.directory),
+            Body::SetStoragePolicy(edit) => changes(edit.inode),
         }
     }
 

@@ -114,6 +114,7 @@ pub struct Memory {
     pub leases: usize,
     pub retry_cache: usize,
     pub snapshots: usize,
+    pub quotas: usize,
 }
 
 impl Namespace {
@@ -156,6 +157,9 @@ impl Namespace {
     /// planned on this very state.
     pub fn apply(&mut self, at: TxId, edit: &Edit) -> Applied {
         let time = edit.time;
+        for charge in edit.dues.iter().flat_map(|dues| &dues.charges) {
+            self.charge(charge.directory, charge.amounts);
+        }
         let mut applied = Applied::default();
         if let Some(dues) = &edit.dues {
             for (inode, key) in &dues.preserve {
@@ -193,6 +197,8 @@ impl Namespace {
             Body::RenameSnapshot(edit) => ops::rename_snapshot::apply(self, time, edit),
             Body::DeleteSnapshot(edit) => ops::delete_snapshot::apply(self, time, edit),
             Body::Sweep(edit) => ops::sweep::apply(self, edit, &mut applied.block_changes),
+            Body::SetQuota(edit) => ops::set_quota::apply(self, edit),
+            Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
         };
         self.preserving.clear();
         let counters = &mut self.tree.counters;
@@ -263,6 +269,7 @@ impl Namespace {
             leases: tree.open_files.bytes() + self.leases.values().map(lease_bytes).sum::<usize>(),
             retry_cache: tree.retry.bytes() + self.retry.bytes(),
             snapshots: tree.snapshots.bytes(),
+            quotas: tree.quotas.bytes(),
         }
     }
 
@@ -336,6 +343,16 @@ impl Namespace {
         let length = open.truncation?;
         let block = self.tree.blocks.stored(open.last_block).block;
         Some((block, GenerationStamp(open.recovery), length))
+    }
+
+    /// Whether any file or directory has a storage policy of its own.
+    pub fn has_storage_policies(&self) -> bool {
+        self.tree.policies > 0
+    }
+
+    /// The storage policy in force for a file or directory; 0 if none is set, or it is gone.
+    pub fn storage_policy_of(&self, inode: InodeId) -> u8 {
+        self.handle(inode).map_or(0, |handle| self.tree.policy_of(handle))
     }
 
     /// The file that a block being written belongs to.

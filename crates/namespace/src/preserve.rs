@@ -66,6 +66,7 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::SetXattrs(edit) => add(edit.inode),
         Body::SetTimes(edit) => add(edit.inode),
         Body::SetReplication(edit) => add(edit.inode),
+        Body::SetStoragePolicy(edit) => add(edit.inode),
         Body::Fsync(edit) => add(edit.inode),
         Body::Append(edit) => add(edit.inode),
         Body::Truncate(edit) => add(edit.inode),
@@ -78,6 +79,8 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::FinishRecovery(edit) => add(edit.inode),
         // A snapshot shows nothing of stamps that are to come and of who holds a lease.
         Body::NewStamp(_) | Body::StartRecovery(_) => {}
+        // A quota is of the directory as it is.
+        Body::SetQuota(_) => {}
         // Only what no snapshot sees.
         Body::Cleanup(_) | Body::Sweep(_) => {}
         // A snapshot keeps the time of its root itself.

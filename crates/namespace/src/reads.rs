@@ -6,6 +6,8 @@ pub mod get_block_locations;
 pub mod get_content_summary;
 pub mod get_file_info;
 pub mod get_listing;
+pub mod get_quota_usage;
 pub mod get_snapshot_diff;
 pub mod get_snapshot_listing;
+pub mod get_storage_policy;
 pub mod get_xattrs;

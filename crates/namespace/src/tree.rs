@@ -3,6 +3,7 @@
 use crate::{
     FileKind, FileStatus,
     digest::Digester,
+    quota::Quota,
     retry::Ring,
     snapshots::Snapshots,
     store::{
@@ -36,10 +37,14 @@ pub(crate) struct Tree {
     pub root: u32,
     /// Deleted subtrees, the oldest first.
     pub orphans: VecDeque<u32>,
+    /// Of the directories that have one.
+    pub quotas: SharedMap<InodeId, Quota>,
+    /// How many inodes, now or in a snapshot's records, have a storage policy of their own. Derived.
+    pub policies: u64,
     pub retry: Ring,
     pub snapshots: Snapshots,
     pub counters: Counters,
-    /// The sum of the digests of all inodes and blocks.
+    /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
 
@@ -69,6 +74,8 @@ impl Tree {
             xattrs: SharedMap::default(),
             root: NONE,
             orphans: VecDeque::new(),
+            quotas: SharedMap::default(),
+            policies: 0,
             retry: Ring::default(),
             snapshots: Snapshots::default(),
             counters: Counters {
@@ -169,6 +176,11 @@ impl Tree {
     }
 
     pub fn status(&self, handle: u32) -> FileStatus<'_> {
+        self.status_under(handle, self.policy_of(handle))
+    }
+
+    /// The same where the storage policy in force is known.
+    pub fn status_under(&self, handle: u32, storage_policy: u8) -> FileStatus<'_> {
         let inode = self.inode(handle);
         let attributes = self.attributes_of(handle);
         let is_directory = inode.is_directory();
@@ -185,7 +197,7 @@ impl Tree {
             replication: attributes.replication,
             block_size: attributes.block_size,
             children_count: inode.children_count(),
-            storage_policy: attributes.storage_policy,
+            storage_policy,
             snapshottable: handle == self.root || inode.has(SNAPSHOTTABLE),
             has_acl: attributes.acl.is_some(),
             under_construction: inode.is_open(),

@@ -76,6 +76,7 @@ impl Workload {
                     create_parent: true,
                     replication: 3,
                     block_size: 1 << 20,
+                    storage_policy: None,
                 };
                 ("create", edit_of(ops::create::plan(ns, &ctx, &request).ok()?))
             }

@@ -86,6 +86,7 @@ impl Tree {
             create_parent: true,
             replication: LOCATIONS as u32,
             block_size: 128 << 20,
+            storage_policy: None,
         };
         let Planned::Edit(edit) = ops::create::plan(&self.namespace, &self.context(), &request)? else {
             anyhow::bail!("{path} was there already");

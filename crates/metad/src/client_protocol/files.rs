@@ -113,6 +113,7 @@ fn try_create(
             create_parent: request.create_parent,
             replication: request.replication,
             block_size: request.block_size,
+            storage_policy: request.storage_policy.as_deref(),
         };
         ops::create::plan(namespace, context, &request)
     })

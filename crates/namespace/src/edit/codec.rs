@@ -84,6 +84,10 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
+    pub fn is_at_end(&self) -> bool {
+        self.left() == 0
+    }
+
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.left() == 0 { Ok(()) } else { Err(self.malformed("bytes after the end")) }
     }
@@ -97,8 +101,37 @@ pub(crate) trait Field: Sized {
 
 /// The fields of a struct, one after the other.
 ///
-/// A field named behind the braces is empty in these bytes; another kind of edit brings it.
+/// A field named behind the braces is empty in these bytes; another kind of edit brings it. Those that came
+/// `later` than the first version of a body stand at its end if one of them is not its type's default: older
+/// edits end before them.
 macro_rules! record_fields {
+    ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?; later { $($later:ident),* $(,)? }) => {
+        impl $crate::edit::codec::Field for $name {
+            fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
+                $($crate::edit::codec::Field::encode(&self.$field, out);)*
+                if $(self.$later != Default::default())||* {
+                    $($crate::edit::codec::Field::encode(&self.$later, out);)*
+                }
+            }
+
+            fn decode(
+                input: &mut $crate::edit::codec::Reader<'_>,
+            ) -> Result<Self, $crate::edit::DecodeError> {
+                $(let $field = $crate::edit::codec::Field::decode(input)?;)*
+                let is_short = input.is_at_end();
+                $(let $later = match input.is_at_end() {
+                    true => Default::default(),
+                    false => $crate::edit::codec::Field::decode(input)?,
+                };)*
+                let edit = Self { $($field,)* $($absent: Default::default(),)? $($later),* };
+                // One edit, one spelling.
+                if !is_short && $(edit.$later == Default::default())&&* {
+                    return Err(input.malformed("later fields that say nothing"));
+                }
+                Ok(edit)
+            }
+        }
+    };
     ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?) => {
         impl $crate::edit::codec::Field for $name {
             fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
@@ -138,6 +171,16 @@ number_fields! {
     InodeId: |id| id.0, InodeId, inode::LIMIT_48, "an inode id of more than 48 bits";
     Timestamp: |time| time.ms, Timestamp::from_ms, inode::LIMIT_48, "a time of more than 48 bits";
     GenerationStamp: |stamp| stamp.0, GenerationStamp, block_list::STAMP_LIMIT, "a stamp of more than 47 bits";
+}
+
+impl Field for u8 {
+    fn encode(&self, out: &mut Writer<'_>) {
+        out.byte(*self);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        input.byte()
+    }
 }
 
 /// Any 64 bits.

@@ -6,6 +6,7 @@ use crate::{
     acl::{self, Acl},
     edit::Origin,
     entry_limits::TEXT_BYTES_MAX,
+    quota::{Amounts, Quota},
     retry::Record,
     store::{
         NONE,
@@ -191,12 +192,38 @@ impl Image<'_> {
             before = byte;
             match byte {
                 byte if byte == Section::Xattrs as u8 && self.version > 1 => self.xattrs()?,
+                byte if byte == Section::Quotas as u8 => self.quotas()?,
                 byte if byte == Section::Snapshots as u8 => self.snapshots()?,
                 byte if byte == Section::Past as u8 => self.past()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
         }
+    }
+
+    fn quotas(&mut self) -> Result<()> {
+        self.section = Section::Quotas;
+        let mut last = InodeId(0);
+        for _ in 0..self.number()? {
+            let id = InodeId(self.below(LIMIT_48, "inode id")?);
+            let found = self.ns.handle(id).filter(|handle| self.ns.tree.inode(*handle).is_directory());
+            let Some(directory) = found.filter(|_| id > last) else {
+                return Err(self.malformed(format!("inode {id} is no directory, or not in its place")));
+            };
+            last = id;
+            let (limits, used) = (self.amounts()?, self.amounts()?);
+            self.ns.set_quota(directory, Some(Quota { limits, used }));
+        }
+        Ok(())
+    }
+
+    fn amounts(&mut self) -> Result<Amounts> {
+        let mut amounts =
+            Amounts { inodes: self.signed()? as i64, bytes: self.signed()? as i64, ..Amounts::default() };
+        for amount in &mut amounts.by_type {
+            *amount = self.signed()? as i64;
+        }
+        Ok(amounts)
     }
 
     fn counters(&mut self) -> Result<()> {
@@ -337,7 +364,7 @@ impl Image<'_> {
         let number = self.below(self.attributes.len() as u64 + 1, "number of attributes")? as usize;
         if number < self.attributes.len() {
             let handle = self.attributes[number];
-            self.ns.attributes.acquire_again(&mut self.ns.tree.attributes, handle);
+            self.ns.acquire_attributes_again(handle);
             return Ok(handle);
         }
         let (owner, group) = (self.text()?, self.text()?);

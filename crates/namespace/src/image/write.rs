@@ -69,6 +69,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     }
     image.retry()?;
     image.xattrs()?;
+    image.quotas()?;
     image.snapshots();
     image.past()?;
     image.out().byte(Section::End as u8);
@@ -218,6 +219,24 @@ impl Image<'_> {
             self.out().number(inode.0 - before);
             self.xattr_list(Some(xattrs));
             before = inode.0;
+            self.flush_full()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing where no directory has one.
+    fn quotas(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        if tree.quotas.is_empty() {
+            return Ok(());
+        }
+        self.out().byte(Section::Quotas as u8);
+        self.out().number(tree.quotas.len() as u64);
+        for (directory, quota) in tree.quotas.iter() {
+            let mut out = self.out();
+            directory.encode(&mut out);
+            let numbers = quota.limits.numbers().chain(quota.used.numbers());
+            numbers.for_each(|number| number.encode(&mut out));
             self.flush_full()?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::{
     resolve::{Purpose, resolve},
     store::{NONE, block_list::Stored},
 };
-use base::{FsError, FsResult, InodeId};
+use base::{FsError, FsResult, InodeId, StoragePolicy};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -34,9 +34,6 @@ pub struct AppendEdit {
 }
 
 record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
-
-/// Hadoop's storage policy LAZY_PERSIST, whose files are written once.
-const LAZY_PERSIST_ID: u8 = 15;
 
 /// The answer is [`Reply::Appended`]. `RecoveryInProgress` asks the service to release the lease of the file.
 ///
@@ -86,16 +83,9 @@ pub fn plan(
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Append(edit))?))
 }
 
-/// Whether the policy of the file, or else of the closest directory that has one, is LAZY_PERSIST.
+/// Whether the policy in force for the file is LAZY_PERSIST, under which files are written once.
 pub(crate) fn is_lazy_persist(ns: &Namespace, file: u32) -> bool {
-    let mut at = file;
-    while at != NONE {
-        match ns.tree.attributes_of(at).storage_policy {
-            0 => at = ns.tree.inode(at).parent,
-            policy => return policy == LAZY_PERSIST_ID,
-        }
-    }
-    false
+    StoragePolicy::with_id(ns.tree.policy_of(file)).is_some_and(|policy| policy.name == "LAZY_PERSIST")
 }
 
 pub(crate) fn apply(ns: &mut Namespace, edit: &AppendEdit, changes: &mut Vec<BlockChange>) -> Reply {

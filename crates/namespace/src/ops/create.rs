@@ -13,13 +13,16 @@ use crate::{
     },
     edit::{Body, codec::record_fields, heirs::Heirs},
     entry_limits, lease,
-    ops::mkdirs::{self, NewDirectory},
+    ops::{
+        mkdirs::{self, NewDirectory},
+        set_storage_policy,
+    },
     path::Path,
     reserved,
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy, Timestamp};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ pub struct Request<'a> {
     pub create_parent: bool,
     pub replication: u32,
     pub block_size: u64,
+    /// The name of the file's own storage policy; `None` or empty for its directory's.
+    pub storage_policy: Option<&'a str>,
 }
 
 /// Hadoop's `CreateFlagProto`.
@@ -69,11 +74,13 @@ pub struct CreateEdit {
     pub block_size: u64,
     pub holder: Box<str>,
     pub machine: Box<str>,
+    /// The id of the file's own storage policy; 0: it has none.
+    pub storage_policy: u8,
 }
 
 record_fields! { CreateEdit {
     parent, missing, replaced, id, name, owner, group, mode, replication, block_size, holder, machine
-} acl }
+} acl; later { storage_policy } }
 
 impl Heirs for CreateEdit {
     fn acls(&mut self) -> Vec<&mut Option<Arc<Acl>>> {
@@ -123,13 +130,15 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
     }
+    let storage_policy = own_policy(ns, req, &resolved)?;
     let inherited = Modes::new(ns.tree.attributes_of(resolved.ancestor).mode, None, false).of_ancestor();
     let missing = match resolved.target {
         // It was measured when it was made, and makes room for its successor.
         Some(_) => Vec::new(),
         None => mkdirs::missing_ancestors(ns, ctx, &resolved, inherited)?,
     };
-    let body = Body::Create(edit(ns, ctx, req, &resolved, missing)?);
+    let edit = CreateEdit { storage_policy, ..edit(ns, ctx, req, &resolved, missing)? };
+    let body = Body::Create(edit);
     Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
 }
 
@@ -156,7 +165,24 @@ fn edit(
         block_size: req.block_size,
         holder: req.holder.into(),
         machine: req.client_machine.into(),
+        storage_policy: POLICY_UNSPECIFIED,
     })
+}
+
+/// The policy asked for; else one of the directory's that files keep for ever once they are created.
+fn own_policy(ns: &Namespace, req: &Request<'_>, resolved: &Resolved<'_>) -> FsResult<u8> {
+    let asked = req.storage_policy.filter(|name| !name.is_empty());
+    let asked =
+        asked.map(set_storage_policy::named).transpose()?.map_or(POLICY_UNSPECIFIED, |found| found.id);
+    if req.flags & flag::LAZY_PERSIST != 0 {
+        return set_storage_policy::named("LAZY_PERSIST").map(|policy| policy.id);
+    }
+    if asked != POLICY_UNSPECIFIED {
+        return Ok(asked);
+    }
+    let inherited = ns.tree.policy_of(resolved.ancestor);
+    let is_kept = StoragePolicy::with_id(inherited).is_some_and(|policy| policy.is_copied_on_create);
+    Ok(if is_kept { inherited } else { POLICY_UNSPECIFIED })
 }
 
 fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
@@ -224,7 +250,7 @@ pub(crate) fn apply(
         group: &edit.group,
         mode: edit.mode,
         replication: edit.replication,
-        storage_policy: 0,
+        storage_policy: edit.storage_policy,
         block_size: edit.block_size,
         acl: edit.acl.as_ref(),
     });

@@ -1,18 +1,37 @@
-//! How much lies below a path.
+//! How much lies below a path, and the quota that limits it.
 
 use crate::{
     Context, Namespace,
     access::{Access, READ_EXECUTE},
+    quota::{Amounts, TYPES},
     resolve::{Purpose, resolve},
+    usage::replicated,
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentSummary {
     pub length: u64,
     pub file_count: u64,
     pub directory_count: u64,
-    /// Bytes times replication.
+    /// Bytes times replication; of a block that is being written a full one.
+    pub space_consumed: u64,
+    /// Bytes on each medium that quotas can limit, as far as storage policies are set that say so.
+    pub type_consumed: [u64; TYPES],
+    /// Those of the path itself.
+    pub limits: Amounts,
+    /// The path names a file.
+    pub is_file: bool,
+    /// What of the above only snapshots still have.
+    pub snapshot: SnapshotPart,
+}
+
+/// The part of a summary that is no longer in the tree, but in a snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotPart {
+    pub length: u64,
+    pub file_count: u64,
+    pub directory_count: u64,
     pub space_consumed: u64,
 }
 
@@ -24,13 +43,34 @@ pub struct Walk {
     stack: Vec<(InodeId, Vec<u8>)>,
 }
 
+/// HDFS's `getQuotaCounts`: the limits of one inode.
+pub(crate) fn limits_of(ns: &Namespace, handle: u32) -> Amounts {
+    let inode = ns.tree.inode(handle);
+    let known = ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota());
+    known.map_or(Amounts::default_limits(inode.id() == InodeId::ROOT), |quota| quota.limits)
+}
+
 impl Walk {
     pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Walk> {
         let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
         let Some(target) = resolved.target else {
             return Err(FsError::NotFound(format!("File does not exist: {}", resolved.path.as_str())));
         };
-        let mut walk = Walk { summary: ContentSummary::default(), stack: Vec::new() };
+        Self::of(ns, ctx, target)
+    }
+
+    pub(crate) fn of(ns: &Namespace, ctx: &Context<'_>, target: u32) -> FsResult<Walk> {
+        let summary = ContentSummary {
+            length: 0,
+            file_count: 0,
+            directory_count: 0,
+            space_consumed: 0,
+            type_consumed: [0; TYPES],
+            limits: limits_of(ns, target),
+            is_file: ns.tree.inode(target).is_file(),
+            snapshot: SnapshotPart::default(),
+        };
+        let mut walk = Walk { summary, stack: Vec::new() };
         walk.enter(ns, ctx, target)?;
         Ok(walk)
     }
@@ -42,7 +82,11 @@ impl Walk {
             let replication = ns.tree.attributes_of(handle).replication;
             self.summary.file_count += 1;
             self.summary.length += length;
-            self.summary.space_consumed += length * u64::from(replication);
+            self.summary.space_consumed += ns.tree.file_bytes(handle) as u64 * u64::from(replication);
+            let by_type = replicated(length as i64, replication, ns.tree.policy_of(handle)).by_type;
+            for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(by_type) {
+                *sum += bytes as u64;
+            }
             return Ok(());
         }
         let access = Access::new(ctx);

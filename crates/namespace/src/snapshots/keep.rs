@@ -36,8 +36,8 @@ impl Namespace {
             blocks: None,
             xattrs: self.tree.xattrs_of(handle).cloned(),
         };
+        self.acquire_attributes_again(past.attributes);
         let tree = &mut self.tree;
-        self.attributes.acquire_again(&mut tree.attributes, past.attributes);
         tree.snapshots.add_record(&tree.attributes, (inode, key), past);
     }
 

@@ -16,6 +16,7 @@ pub(crate) const SNAPSHOTTABLE: u8 = 16;
 pub(crate) const NAMED: u8 = 32;
 /// The birth of the inode's entry is noted.
 pub(crate) const BORN: u8 = 64;
+const QUOTA: u8 = 8;
 
 /// ```text
 /// id u48 | name length u8 | flags u8 | parent u32 | name u32 | attributes u32 | content u32
@@ -121,6 +122,16 @@ impl Inode {
 
     pub fn set_flag(&mut self, flag: u8, set: bool) {
         self.flags = if set { self.flags | flag } else { self.flags & !flag };
+    }
+
+    /// A directory that has a quota, which is in the table of quotas.
+    #[inline]
+    pub fn has_quota(&self) -> bool {
+        self.has(QUOTA)
+    }
+
+    pub fn set_has_quota(&mut self, has_quota: bool) {
+        self.set_flag(QUOTA, has_quota);
     }
 
     /// Handle and length in the heap of names.

@@ -4,12 +4,16 @@
 #![allow(dead_code)]
 
 use base::{
-    Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, InodeId, Moment, Sn, Timestamp,
-    TxId,
+    Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, InodeId, Moment, Sn, StorageType,
+    Timestamp, TxId,
 };
 use namespace::{
-    Applied, BlockFacts, Context, Edit, FileBlock, Limits, Namespace, Planned, Renewals, Reply, Snapshot,
-    ops, reads::get_file_info,
+    Applied, BlockFacts, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply,
+    Snapshot, ops,
+    reads::{
+        get_file_info,
+        get_quota_usage::{self, Usage},
+    },
 };
 
 pub const HOLDER: &str = "DFSClient_test_1";
@@ -184,6 +188,7 @@ impl World {
             create_parent: true,
             replication: 3,
             block_size: 1 << 20,
+            storage_policy: None,
         }
     }
 
@@ -209,6 +214,42 @@ impl World {
                 other => panic!("addBlock answers {other:?}"),
             },
             other => panic!("addBlock of {path}: {other:?}"),
+        }
+    }
+
+    pub fn try_add_block(&mut self, path: &str, previous: Option<Block>) -> FsResult<Block> {
+        let holder = self.holder.clone();
+        let request = ops::add_block::Request { path, holder: &holder, previous, inode: InodeId(0) };
+        match self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &AllFinished))? {
+            ops::add_block::Plan::New { edit, .. } => match self.apply(edit).reply {
+                Reply::Block { block, .. } => Ok(block),
+                other => panic!("addBlock answers {other:?}"),
+            },
+            other => panic!("addBlock of {path}: {other:?}"),
+        }
+    }
+
+    pub fn set_quota(&mut self, path: &str, inodes: i64, bytes: i64) -> FsResult<Reply> {
+        let request = ops::set_quota::Request { path, inodes, bytes, storage_type: None };
+        self.run(|ns, ctx| ops::set_quota::plan(ns, ctx, &request))
+    }
+
+    pub fn set_type_quota(&mut self, path: &str, kind: StorageType, bytes: i64) -> FsResult<Reply> {
+        let keep = ops::set_quota::KEEP;
+        let request = ops::set_quota::Request { path, inodes: keep, bytes, storage_type: Some(kind) };
+        self.run(|ns, ctx| ops::set_quota::plan(ns, ctx, &request))
+    }
+
+    pub fn set_storage_policy(&mut self, path: &str, policy: Option<&str>) -> FsResult<Reply> {
+        let request = ops::set_storage_policy::Request { path, policy };
+        self.run(|ns, ctx| ops::set_storage_policy::plan(ns, ctx, &request))
+    }
+
+    /// What a directory knows of itself; `None` if it has no quota.
+    pub fn quota(&self, path: &str) -> Option<Quota> {
+        match get_quota_usage::get(&self.ns, &self.context(None), path).ok()? {
+            Usage::Known(quota) => Some(quota),
+            Usage::Counted(_) => None,
         }
     }
 

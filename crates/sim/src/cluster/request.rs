@@ -76,6 +76,7 @@ impl Request {
                     create_parent: true,
                     replication: 3,
                     block_size: 1 << 20,
+                    storage_policy: None,
                 };
                 ops::create::plan(ns, &ctx, &request)
             }

@@ -1,0 +1,103 @@
+//! What moves with its bytes: a rename takes them from one directory's usage to another's, and a storage
+//! policy from one medium's to another's.
+
+use super::{delete, ledger::Ledger};
+use crate::{
+    Namespace,
+    ops::{rename::RenameEdit, set_storage_policy::SetStoragePolicyEdit},
+    quota::Amounts,
+    store::{NONE, children},
+    tree::Tree,
+};
+use base::POLICY_UNSPECIFIED;
+
+/// HDFS's `verifyQuotaForRename`: room is needed below the closest common ancestor only, under the policy that
+/// holds at the destination.
+pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit) {
+    let tree = &ns.tree;
+    let moved = ns.expect(edit.inode);
+    let (source, destination) = (tree.inode(moved).parent, ns.expect(edit.destination));
+    let before = tree.policy_of(moved);
+    let after = tree.policy_below(moved, tree.policy_of(destination));
+    let replaced = edit.replaced.map(|replaced| ns.expect(replaced));
+    let is_charged = ledger.is_charged(source) || ledger.is_charged(destination);
+    if source == destination || !is_charged {
+        return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
+    }
+    let leaving = tree.subtree_amounts(moved, before, false);
+    let mut arriving = leaving;
+    arriving += change_policy(tree, ledger, moved, before, after);
+    let mut needed = arriving;
+    if let Some(replaced) = replaced {
+        needed -= tree.subtree_amounts(replaced, tree.policy_of(replaced), false);
+    }
+    ledger.verify(destination, needed, Some(common_ancestor(tree, source, destination)));
+    replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
+    ledger.charge(source, -leaving);
+    ledger.charge(destination, arriving);
+}
+
+/// Everything below that has no policy of its own is counted on other media.
+pub(super) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SetStoragePolicyEdit) {
+    let tree = &ns.tree;
+    let target = ns.expect(edit.inode);
+    let parent = tree.inode(target).parent;
+    let after = match edit.policy {
+        POLICY_UNSPECIFIED if parent != NONE => tree.policy_of(parent),
+        policy => policy,
+    };
+    let difference = change_policy(tree, ledger, target, tree.policy_of(target), after);
+    ledger.charge(parent, difference);
+}
+
+/// A directory under way, and the difference that was found below it so far.
+struct Level<'ns> {
+    directory: u32,
+    children: children::Iter<'ns>,
+    difference: Amounts,
+}
+
+/// The difference that another policy in force at `top` makes; the directories in it, `top` included, are
+/// charged with their part.
+fn change_policy(tree: &Tree, ledger: &mut Ledger<'_>, top: u32, before: u8, after: u8) -> Amounts {
+    let of_file = |file: u32| {
+        let mut difference = tree.file_amounts(file, after);
+        difference -= tree.file_amounts(file, before);
+        difference
+    };
+    if before == after {
+        return Amounts::default();
+    }
+    if tree.inode(top).is_file() {
+        return of_file(top);
+    }
+    let enter = |directory: u32| Level {
+        directory,
+        children: tree.children_of(directory, 0),
+        difference: Amounts::default(),
+    };
+    let mut stack = vec![enter(top)];
+    let mut found = Amounts::default();
+    while let Some(level) = stack.last_mut() {
+        level.difference += std::mem::take(&mut found);
+        // What has a policy of its own keeps it, with all below.
+        match level.children.find(|child| tree.own_policy(*child) == POLICY_UNSPECIFIED) {
+            Some(child) if tree.inode(child).is_file() => found = of_file(child),
+            Some(child) => stack.push(enter(child)),
+            None => {
+                found = level.difference;
+                ledger.charge_only(level.directory, found);
+                stack.pop();
+            }
+        }
+    }
+    found
+}
+
+fn common_ancestor(tree: &Tree, one: u32, other: u32) -> u32 {
+    let up = |from: u32| {
+        std::iter::successors(Some(from), |at| Some(tree.inode(*at).parent).filter(|parent| *parent != NONE))
+    };
+    let above: Vec<u32> = up(one).collect();
+    up(other).find(|at| above.contains(at)).unwrap_or(tree.root)
+}

@@ -1,0 +1,135 @@
+//! Limits what a directory may hold, or lifts a limit. What is below it is counted when the first limit is set,
+//! and stands in the edit.
+//!
+//! Only the superuser may. A limit may be lower than what is there
+//! already: then nothing more fits.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::Access,
+    edit::{Body, codec::record_fields},
+    quota::{Amounts, Quota},
+    resolve::{Purpose, Resolved, resolve},
+};
+use base::{FsError, FsResult, InodeId, StorageType};
+
+/// Leaves a limit as it is. Hadoop: `HdfsConstants.QUOTA_DONT_SET`.
+pub const KEEP: i64 = i64::MAX;
+/// Lifts a limit. Hadoop: `HdfsConstants.QUOTA_RESET`.
+pub const CLEAR: i64 = -1;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    /// Inodes, [`KEEP`] or [`CLEAR`].
+    pub inodes: i64,
+    /// Bytes times replication, [`KEEP`] or [`CLEAR`].
+    pub bytes: i64,
+    /// `bytes` limits what is on this medium; then `inodes` must be [`KEEP`].
+    pub storage_type: Option<StorageType>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetQuotaEdit {
+    pub directory: InodeId,
+    /// `None`: no limit is left.
+    pub quota: Option<Quota>,
+}
+
+record_fields! { SetQuotaEdit { directory, quota } }
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let access = Access::new(ctx);
+    if access.enabled && !access.is_superuser {
+        return Err(FsError::AccessDenied(format!(
+            "Access denied for user {}. Superuser privilege is required for operation {}",
+            ctx.caller.user,
+            operation(req)
+        )));
+    }
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    check_values(req)?;
+    let directory = directory(ns, &resolved)?;
+    let inode = ns.tree.inode(directory);
+    let is_root = inode.id() == InodeId::ROOT;
+    let default = Amounts::default_limits(is_root);
+    let known = ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota());
+    let before = known.map_or(default, |quota| quota.limits);
+    let limits = changed(req, &before, is_root);
+    if limits == before {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let used = || match known {
+        Some(quota) => quota.used,
+        None => ns.tree.subtree_amounts(directory, ns.tree.policy_of(directory), false),
+    };
+    let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
+    let quota = is_limited.then(|| Quota { limits, used: used() });
+    let edit = SetQuotaEdit { directory: inode.id(), quota };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetQuota(edit))?))
+}
+
+/// HDFS's `getQuotaCommand`.
+fn operation(req: &Request<'_>) -> &'static str {
+    match (req.inodes, req.bytes) {
+        (CLEAR, KEEP) => "clearQuota",
+        (KEEP, CLEAR) => "clearSpaceQuota",
+        (_, KEEP) => "setQuota",
+        _ => "setSpaceQuota",
+    }
+}
+
+fn check_values(req: &Request<'_>) -> FsResult<()> {
+    let Request { inodes, bytes, .. } = *req;
+    if inodes < CLEAR || bytes < CLEAR {
+        return Err(FsError::InvalidArgument(format!(
+            "Illegal value for nsQuota or ssQuota : {inodes} and {bytes}"
+        )));
+    }
+    let Some(kind) = req.storage_type else { return Ok(()) };
+    if inodes != KEEP {
+        return Err(FsError::UnsupportedAction(format!(
+            "Failed to set quota by storage type because either dfs.quota.by.storage.type.enabled is set to \
+             true or nsQuota value is illegal {inodes}"
+        )));
+    }
+    if kind.quota_index().is_none() {
+        return Err(FsError::InvalidArgument(format!("Don't support Quota for storage type : {kind}")));
+    }
+    Ok(())
+}
+
+fn directory(ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
+    let path = resolved.path.as_str();
+    match resolved.target {
+        None => Err(FsError::NotFound(format!("Directory does not exist: {path}"))),
+        Some(target) if ns.tree.inode(target).is_file() => Err(FsError::PathIsNotDirectory(path.into())),
+        Some(target) => Ok(target),
+    }
+}
+
+fn changed(req: &Request<'_>, before: &Amounts, is_root: bool) -> Amounts {
+    let mut limits = *before;
+    if let Some(at) = req.storage_type.and_then(StorageType::quota_index) {
+        if req.bytes != KEEP {
+            limits.by_type[at] = req.bytes;
+        }
+        return limits;
+    }
+    match req.inodes {
+        // The root always has a quota of names, if one that nobody exceeds.
+        CLEAR if is_root => limits.inodes = KEEP,
+        KEEP => {}
+        inodes => limits.inodes = inodes,
+    }
+    if req.bytes != KEEP {
+        limits.bytes = req.bytes;
+    }
+    limits
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetQuotaEdit) -> Reply {
+    let directory = ns.expect(edit.directory);
+    ns.set_quota(directory, edit.quota.clone());
+    Reply::Unit
+}

@@ -1,0 +1,69 @@
+//! Says on which media the replicas of a file shall be, or those of all files below a directory that have no
+//! policy of their own. Replicas that are there already stay where they are.
+
+use crate::{
+    Context, Edit, Namespace, Planned, Reply,
+    access::{Access, WRITE},
+    change::AttributeChange,
+    edit::{Body, codec::record_fields},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub path: &'a str,
+    /// A policy's name, in letters of any case. `None` unsets: the closest ancestor's policy holds.
+    pub policy: Option<&'a str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetStoragePolicyEdit {
+    pub inode: InodeId,
+    /// The policy's id; 0: none.
+    pub policy: u8,
+}
+
+record_fields! { SetStoragePolicyEdit { inode, policy } }
+
+pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
+    StoragePolicy::named(name)
+        .ok_or_else(|| FsError::InvalidArgument(format!("Cannot find a block policy with the name {name}")))
+}
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let policy = req.policy.map(named).transpose()?;
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    access.check_target(ns, &resolved, WRITE)?;
+    let Some(target) = resolved.target else {
+        return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
+    };
+    let own = ns.tree.own_policy(target);
+    if ns.tree.inode(target).is_file() {
+        if let Some(policy) = policy.filter(|policy| policy.is_copied_on_create) {
+            return Err(FsError::InvalidArgument(format!(
+                "Policy {policy} cannot be set after file creation."
+            )));
+        }
+        if let Some(known) = StoragePolicy::with_id(own).filter(|known| known.is_copied_on_create) {
+            return Err(FsError::InvalidArgument(format!(
+                "Existing policy {} cannot be changed after file creation.",
+                known.name
+            )));
+        }
+    }
+    let policy = policy.map_or(POLICY_UNSPECIFIED, |policy| policy.id);
+    if own == policy {
+        return Ok(Planned::NoChange(Reply::Unit));
+    }
+    let edit = SetStoragePolicyEdit { inode: ns.tree.inode(target).id(), policy };
+    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetStoragePolicy(edit))?))
+}
+
+pub(crate) fn apply(ns: &mut Namespace, edit: &SetStoragePolicyEdit) -> Reply {
+    let target = ns.expect(edit.inode);
+    let change = AttributeChange { storage_policy: Some(edit.policy), ..AttributeChange::default() };
+    ns.set_attributes(target, change);
+    Reply::Unit
+}

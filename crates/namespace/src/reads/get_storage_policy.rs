@@ -1,0 +1,19 @@
+//! The storage policy that is in force for a path.
+
+use crate::{
+    Context, Namespace,
+    access::{Access, READ},
+    resolve::{Purpose, resolve},
+};
+use base::{FsError, FsResult, StoragePolicy};
+
+/// Its own, or the closest ancestor's, or the default one.
+pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<&'static StoragePolicy> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    access.check_target(ns, &resolved, READ)?;
+    let Some(target) = resolved.target else {
+        return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
+    };
+    Ok(StoragePolicy::in_force(ns.tree.policy_of(target)))
+}

@@ -1,0 +1,91 @@
+//! How much a file or a subtree counts against quotas.
+
+use crate::{quota::Amounts, store::block_list::Stored, tree::Tree};
+use base::{POLICY_UNSPECIFIED, StoragePolicy};
+
+/// Bytes with so many replicas, on the media that the policy names. Where no policy is set, none is counted by
+/// its medium, as in HDFS.
+pub(crate) fn replicated(bytes: i64, replication: u16, policy: u8) -> Amounts {
+    let mut amounts = Amounts { bytes: bytes.wrapping_mul(i64::from(replication)), ..Amounts::default() };
+    if policy != POLICY_UNSPECIFIED && bytes != 0 {
+        for kind in StoragePolicy::in_force(policy).types_for(replication.into()) {
+            if let Some(at) = kind.quota_index() {
+                amounts.by_type[at] = amounts.by_type[at].wrapping_add(bytes);
+            }
+        }
+    }
+    amounts
+}
+
+/// What a block counts for: its length, or a whole block as long as it may still grow.
+pub(crate) fn block_bytes(stored: Stored, block_size: u64) -> i64 {
+    (if stored.committed { stored.block.length } else { block_size }) as i64
+}
+
+impl Tree {
+    /// The storage policy that is set on this very file or directory.
+    pub fn own_policy(&self, handle: u32) -> u8 {
+        self.attributes.get(self.inode(handle).attributes).storage_policy
+    }
+
+    /// The storage policy of the inode or of its closest ancestor that has one.
+    pub fn policy_of(&self, handle: u32) -> u8 {
+        let mut at = handle;
+        // Nobody has one in most trees.
+        while self.policies > 0 && at != crate::store::NONE {
+            match self.own_policy(at) {
+                POLICY_UNSPECIFIED => at = self.inode(at).parent,
+                policy => return policy,
+            }
+        }
+        POLICY_UNSPECIFIED
+    }
+
+    /// That of a child of a directory whose own is known.
+    pub fn policy_below(&self, handle: u32, inherited: u8) -> u8 {
+        match self.own_policy(handle) {
+            POLICY_UNSPECIFIED => inherited,
+            policy => policy,
+        }
+    }
+
+    /// Bytes of all blocks of a file, each as it counts.
+    pub fn file_bytes(&self, file: u32) -> i64 {
+        let block_size = self.attributes.get(self.inode(file).attributes).block_size;
+        self.blocks_of(file).map(|stored| block_bytes(stored, block_size)).sum()
+    }
+
+    /// A file under a policy.
+    pub fn file_amounts(&self, file: u32, policy: u8) -> Amounts {
+        let replication = self.attributes.get(self.inode(file).attributes).replication;
+        Amounts { inodes: 1, ..replicated(self.file_bytes(file), replication, policy) }
+    }
+
+    /// A whole subtree whose top has this policy in force. What directories with a quota know of themselves is
+    /// taken from there, unless it shall be counted anew: it rests on the policies as they are.
+    pub fn subtree_amounts(&self, top: u32, policy: u8, anew: bool) -> Amounts {
+        let mut sum = Amounts::default();
+        let mut stack = vec![(top, policy)];
+        while let Some((handle, policy)) = stack.pop() {
+            let inode = self.inode(handle);
+            if inode.is_file() {
+                sum += self.file_amounts(handle, policy);
+                continue;
+            }
+            if let Some(quota) = self.quotas.get(&inode.id()).filter(|_| !anew && inode.has_quota()) {
+                sum += quota.used;
+                continue;
+            }
+            sum += Amounts::ONE_INODE;
+            for child in self.children_of(handle, 0) {
+                let policy = self.policy_below(child, policy);
+                if self.inode(child).is_file() {
+                    sum += self.file_amounts(child, policy);
+                } else {
+                    stack.push((child, policy));
+                }
+            }
+        }
+        sum
+    }
+}

@@ -1,0 +1,102 @@
+//! Storage policies: how they are set, inherited and shown.
+
+mod common;
+
+use base::{FsError, FsResult, POLICY_UNSPECIFIED};
+use common::World;
+use namespace::{
+    Reply, ops,
+    reads::{get_file_info, get_listing, get_storage_policy},
+};
+
+fn shown(world: &World, path: &str) -> u8 {
+    let status = get_file_info::get(&world.ns, &world.context(None), path);
+    status.ok().flatten().expect("a file").storage_policy
+}
+
+fn in_force(world: &World, path: &str) -> FsResult<&'static str> {
+    get_storage_policy::get(&world.ns, &world.context(None), path).map(|policy| policy.name)
+}
+
+#[test]
+fn a_status_shows_the_own_policy_or_the_closest_ancestors() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.create("/a/b/f", false)?;
+    world.mkdirs("/a/c", true)?;
+    assert_eq!(shown(&world, "/a/b/f"), POLICY_UNSPECIFIED);
+    assert_eq!(in_force(&world, "/a/b/f"), Ok("HOT"));
+    world.set_storage_policy("/a", Some("cold"))?;
+    world.set_storage_policy("/a/b", Some("ONE_SSD"))?;
+    assert_eq!([shown(&world, "/a"), shown(&world, "/a/b/f"), shown(&world, "/a/c")], [2, 10, 2]);
+    assert_eq!(in_force(&world, "/a/c"), Ok("COLD"));
+    let page = get_listing::get(&world.ns, &world.context(None), "/a", b"", false)?.expect("a directory");
+    let listed: Vec<u8> = page.entries.iter().map(|entry| entry.storage_policy).collect();
+    assert_eq!(listed, [10, 2]);
+    world.set_storage_policy("/a/b/f", Some("WARM"))?;
+    assert_eq!(shown(&world, "/a/b/f"), 5);
+    world.set_storage_policy("/a/b/f", None)?;
+    world.set_storage_policy("/a/b", None)?;
+    assert_eq!(shown(&world, "/a/b/f"), 2);
+    world.restart_from_image();
+    assert_eq!(shown(&world, "/a/b/f"), 2);
+    world.set_storage_policy("/a", None)?;
+    assert!(!world.ns.has_storage_policies());
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_as_hdfs_refuses_it() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.create("/d/f", false)?;
+    assert_eq!(
+        world.set_storage_policy("/d", Some("TEPID")),
+        Err(FsError::InvalidArgument("Cannot find a block policy with the name TEPID".into()))
+    );
+    assert_eq!(
+        world.set_storage_policy("/none", Some("HOT")),
+        Err(FsError::NotFound("File/Directory does not exist: /none".into()))
+    );
+    assert_eq!(
+        world.set_storage_policy("/d/f", Some("LAZY_PERSIST")),
+        Err(FsError::InvalidArgument(
+            "Policy BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], creationFallbacks=[DISK], \
+             replicationFallbacks=[DISK]} cannot be set after file creation."
+                .into()
+        ))
+    );
+    // "Copy effective policy from ancestor directory to current file."
+    world.set_storage_policy("/d", Some("LAZY_PERSIST"))?;
+    world.create("/d/g", false)?;
+    world.set_storage_policy("/d", None)?;
+    assert_eq!([shown(&world, "/d/f"), shown(&world, "/d/g")], [0, 15]);
+    assert_eq!(
+        world.set_storage_policy("/d/g", Some("HOT")),
+        Err(FsError::InvalidArgument(
+            "Existing policy LAZY_PERSIST cannot be changed after file creation.".into()
+        ))
+    );
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn a_file_may_be_created_with_a_policy() -> FsResult<()> {
+    let mut world = World::new(0);
+    let mut create = |path: &str, policy, flags| {
+        let mut request = world.create_request(path, "client");
+        (request.storage_policy, request.flags) = (policy, request.flags | flags);
+        world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
+    };
+    assert!(matches!(create("/cold", Some("COLD"), 0), Ok(Reply::Created(_))));
+    assert!(matches!(create("/none", Some(""), 0), Ok(Reply::Created(_))));
+    assert!(matches!(create("/lazy", None, ops::create::flag::LAZY_PERSIST), Ok(Reply::Created(_))));
+    assert_eq!(
+        create("/x", Some("x"), 0),
+        Err(FsError::InvalidArgument("Cannot find a block policy with the name x".into()))
+    );
+    assert_eq!(["/cold", "/none", "/lazy"].map(|path| shown(&world, path)), [2, 0, 15]);
+    world.restart_from_image();
+    world.check_replay();
+    Ok(())
+}
