@@ -3,15 +3,16 @@
 //! The first replica goes to the writer's own host if that is a data server, else anywhere; the second to
 //! another rack; the third to the second's rack; further ones anywhere, with no rack holding many more than
 //! its share. Servers that are silent for a while or busier than most are left out as long as there are
-//! others.
+//! others. The file's storage policy says on which media the replicas go; where one is full or missing, the
+//! policy's fallbacks serve.
 
 use crate::{
     map::BlockMap,
     server::{DataServer, StorageType},
     words::{Location, Reader},
 };
-use base::{BlockId, Moment};
-use std::{collections::BTreeMap, sync::Arc};
+use base::{BlockId, Moment, StoragePolicy};
+use std::sync::Arc;
 
 /// Draws at random before a search in order, in a cluster where most servers will do.
 const DRAWS: usize = 16;
@@ -31,6 +32,8 @@ pub struct Placement<'a> {
     pub existing: &'a [Location],
     /// Not on the writer's own host, if there is another.
     pub avoid_writer: bool,
+    /// The id of the file's storage policy; 0: none is set.
+    pub storage_policy: u8,
 }
 
 /// The same with indices.
@@ -45,6 +48,9 @@ pub struct Wish {
     pub favoured: Vec<u32>,
     /// Places that the block has already.
     pub existing: Vec<u32>,
+    pub policy: &'static StoragePolicy,
+    /// A block that is being written, not a copy of one that is there.
+    pub is_new_block: bool,
 }
 
 /// Which servers will do for the next replica.
@@ -61,6 +67,8 @@ struct Limits {
     per_rack: usize,
     xceivers: f64,
     now: Moment,
+    /// The media of the replicas that are still missing, in the order in which they are tried on a server.
+    needed: Vec<StorageType>,
 }
 
 impl BlockMap {
@@ -82,6 +90,8 @@ impl BlockMap {
             excluded,
             favoured: placement.favoured.iter().filter_map(|name| self.server_named(name)).collect(),
             existing,
+            policy: StoragePolicy::in_force(placement.storage_policy),
+            is_new_block: true,
         };
         if placement.avoid_writer
             && let Some((own, _)) = &mut wish.writer
@@ -115,11 +125,22 @@ impl BlockMap {
     /// Indices of storages for new replicas, at most as many as wished for.
     pub(crate) fn choose(&mut self, wish: Wish, now: Moment) -> Vec<u32> {
         let mut chosen = Vec::new();
-        for strict in [true, false] {
-            if chosen.len() < wish.count {
-                let limits = self.limits(&wish, strict, now);
-                self.choose_within(&wish, &limits, &mut chosen);
+        let mut unavailable = Vec::new();
+        loop {
+            let mut needed = self.needed(&wish, &chosen, &unavailable);
+            for strict in [true, false] {
+                if chosen.len() < wish.count && !needed.is_empty() {
+                    let mut limits = self.limits(&wish, strict, now, needed);
+                    self.choose_within(&wish, &mut limits, &mut chosen);
+                    needed = limits.needed;
+                }
             }
+            // No server was left that has one of these: what the policy falls back on is next.
+            needed.retain(|kind| !unavailable.contains(kind));
+            if chosen.len() == wish.count || needed.is_empty() {
+                break;
+            }
+            unavailable.extend(needed);
         }
         for place in &chosen {
             self.storages.get_mut(*place).promise();
@@ -127,7 +148,18 @@ impl BlockMap {
         chosen
     }
 
-    fn limits(&self, wish: &Wish, strict: bool, now: Moment) -> Limits {
+    /// The media of the replicas that are missing beside those chosen so far.
+    fn needed(&self, wish: &Wish, chosen: &[u32], unavailable: &[StorageType]) -> Vec<StorageType> {
+        let held: Vec<_> = wish.existing.iter().chain(chosen).map(|place| self.medium(*place)).collect();
+        let total = wish.count + wish.existing.len();
+        wish.policy.types_missing(total, &held, unavailable, wish.is_new_block)
+    }
+
+    fn medium(&self, place: u32) -> StorageType {
+        self.storages.get(place).report.storage_type
+    }
+
+    fn limits(&self, wish: &Wish, strict: bool, now: Moment, needed: Vec<StorageType>) -> Limits {
         let live = self.servers.live();
         let total = (wish.count + wish.existing.len()).min(live.len());
         let per_rack = match self.servers.rack_count() {
@@ -138,20 +170,25 @@ impl BlockMap {
             true => self.mean_xceivers * self.config.load_factor,
             false => f64::INFINITY,
         };
-        Limits { strict, per_rack, xceivers: busiest, now }
+        Limits { strict, per_rack, xceivers: busiest, now, needed }
     }
 
-    fn choose_within(&mut self, wish: &Wish, limits: &Limits, chosen: &mut Vec<u32>) {
-        for server in &wish.favoured {
-            if chosen.len() < wish.count && self.will_do(*server, wish, limits, chosen) {
-                chosen.extend(self.storage_on(*server, wish.block_size));
+    fn choose_within(&mut self, wish: &Wish, limits: &mut Limits, chosen: &mut Vec<u32>) {
+        let mut favoured = wish.favoured.iter();
+        while chosen.len() < wish.count && !limits.needed.is_empty() {
+            let place = match favoured.next() {
+                Some(server) if self.will_do(*server, wish, limits, chosen) => {
+                    self.storage_on(*server, wish, limits)
+                }
+                Some(_) => continue,
+                None => self.choose_next(wish, limits, chosen),
+            };
+            let Some(place) = place else { return };
+            let medium = self.medium(place);
+            if let Some(at) = limits.needed.iter().position(|kind| *kind == medium) {
+                limits.needed.remove(at);
             }
-        }
-        while chosen.len() < wish.count {
-            match self.choose_next(wish, limits, chosen) {
-                Some(place) => chosen.push(place),
-                None => return,
-            }
+            chosen.push(place);
         }
     }
 
@@ -195,7 +232,7 @@ impl BlockMap {
         for _ in 0..DRAWS {
             let server = self.servers.live()[self.random.below(count)];
             if is_in(self, server) && self.will_do(server, wish, limits, chosen) {
-                return self.storage_on(server, wish.block_size);
+                return self.storage_on(server, wish, limits);
             }
         }
         let candidates = self.servers.live().iter().copied().filter(|server| is_in(self, *server)).collect();
@@ -215,7 +252,7 @@ impl BlockMap {
             return None;
         }
         let server = candidates[self.random.below(candidates.len())];
-        self.storage_on(server, wish.block_size)
+        self.storage_on(server, wish, limits)
     }
 
     fn will_do(&self, server: u32, wish: &Wish, limits: &Limits, chosen: &[u32]) -> bool {
@@ -233,26 +270,29 @@ impl BlockMap {
         }
         let on_rack = held().filter(|holder| self.servers.get(*holder).face.rack == face.rack).count();
         on_rack < limits.per_rack
-            && self.servers.get(server).storages.iter().any(|at| self.fits(*at, wish.block_size))
+            && self.servers.get(server).storages.iter().any(|at| self.fits(*at, wish, limits))
     }
 
     pub(crate) fn is_stale(&self, face: &DataServer, now: Moment) -> bool {
         now.ms_since(face.last_heartbeat) > self.config.stale_interval_ms
     }
 
-    fn fits(&self, place: u32, block_size: u64) -> bool {
-        let storage = self.storages.get(place);
-        !matches!(storage.report.storage_type, StorageType::RamDisk | StorageType::Provided)
-            && storage.can_take(block_size)
+    /// Nothing is written to RAM disks and provided storages, whatever a policy says.
+    fn fits(&self, place: u32, wish: &Wish, limits: &Limits) -> bool {
+        let medium = self.medium(place);
+        !matches!(medium, StorageType::RamDisk | StorageType::Provided)
+            && limits.needed.contains(&medium)
+            && self.storages.get(place).can_take(wish.block_size)
     }
 
-    /// One of the server's storages with room, on disk rather than on anything else.
-    fn storage_on(&mut self, server: u32, block_size: u64) -> Option<u32> {
-        let mut by_type: BTreeMap<StorageType, Vec<u32>> = BTreeMap::new();
-        for place in self.servers.get(server).storages.iter().filter(|place| self.fits(**place, block_size)) {
-            by_type.entry(self.storages.get(*place).report.storage_type).or_default().push(*place);
-        }
-        let places = by_type.into_values().next()?;
+    /// One of the server's storages with room, of the first medium needed that it has.
+    fn storage_on(&mut self, server: u32, wish: &Wish, limits: &Limits) -> Option<u32> {
+        let places: Vec<u32> = self.servers.get(server).storages.clone();
+        let fitting = |kind: &StorageType| -> Vec<u32> {
+            let is_one = |at: &u32| self.medium(*at) == *kind && self.fits(*at, wish, limits);
+            places.iter().copied().filter(is_one).collect()
+        };
+        let places = limits.needed.iter().map(fitting).find(|places| !places.is_empty())?;
         Some(places[self.random.below(places.len())])
     }
 

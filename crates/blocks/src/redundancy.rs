@@ -9,7 +9,7 @@ use crate::{
     storage::PROMISE_ROLL_MS,
     words::BlockState,
 };
-use base::{BlockId, Moment};
+use base::{BlockId, InodeId, Moment, StoragePolicy};
 
 /// Blocks looked at again in a tick because nothing could be decided before.
 const UNDECIDED_PER_TICK: usize = 1_000;
@@ -100,8 +100,8 @@ impl BlockMap {
     }
 
     /// To be called every second or so: finds dead servers, ends safe mode's extension, gives up on copies
-    /// that did not arrive, and orders new ones.
-    pub fn tick(&mut self, now: Moment) {
+    /// that did not arrive, and orders new ones. `policy_of` tells the id of a file's storage policy.
+    pub fn tick(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
         self.latest = now;
         self.find_dead_servers(now);
         self.mean_xceivers = self.servers.mean_xceivers();
@@ -120,7 +120,7 @@ impl BlockMap {
             self.take_postponed(id, now);
         }
         if self.may_command() && !self.is_in_grace() {
-            self.order_copies(now);
+            self.order_copies(now, policy_of);
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
             self.last_promise_roll = now;
@@ -134,15 +134,15 @@ impl BlockMap {
         }
     }
 
-    fn order_copies(&mut self, now: Moment) {
+    fn order_copies(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
         let budget = self.servers.live().len() * self.config.transfers_per_live_server;
         for id in self.redundancy.queue.next(budget) {
-            self.order_copy(id, now);
+            self.order_copy(id, now, policy_of);
         }
     }
 
     /// Leaves the block in the queue if no server can send or take it now.
-    fn order_copy(&mut self, id: BlockId, now: Moment) {
+    fn order_copy(&mut self, id: BlockId, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
         let slot = self.arena.find(id).expect("a queued block is in the map");
         let Some(source) = self.source(slot) else { return };
         let pending = self.redundancy.pending.servers(id).to_vec();
@@ -159,6 +159,8 @@ impl BlockMap {
             excluded,
             favoured: Vec::new(),
             existing: self.good_places(slot),
+            policy: StoragePolicy::in_force(policy_of(self.arena.record(slot).inode())),
+            is_new_block: false,
         };
         let targets = self.choose(wish, now);
         if targets.is_empty() {

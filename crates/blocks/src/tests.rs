@@ -5,6 +5,7 @@ mod copying;
 mod hostile_reports;
 mod knowing;
 mod placing;
+mod policies;
 mod random;
 mod standby;
 mod starting;

@@ -150,7 +150,7 @@ impl Cluster {
             for server in servers {
                 commands.extend(self.heartbeat(*server).into_iter().map(|command| (*server, command)));
             }
-            self.map.tick(self.now);
+            self.map.tick(self.now, &|_| 0);
             while self.map.sweep(10, self.now) {}
             self.check();
         }

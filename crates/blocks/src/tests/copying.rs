@@ -42,7 +42,7 @@ fn the_most_endangered_blocks_come_first() {
     for id in 1..=4 {
         cluster.tell(1, &[Increment::Deleted(block(id, 5))]);
     }
-    cluster.map.tick(cluster.now);
+    cluster.map.tick(cluster.now, &|_| 0);
     let first = (1..=3).flat_map(|server| cluster.heartbeat(server).into_iter().map(move |c| (server, c)));
     let first: Vec<_> = first.collect();
     assert!(transfers(&first).iter().any(|(source, block, _)| (*source, *block) == (3, 9)), "{first:?}");

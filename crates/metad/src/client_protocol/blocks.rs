@@ -46,8 +46,9 @@ fn allocate(
         })?;
     match plan {
         ops::add_block::Plan::Again { reply, .. } => again(turn, call, request, reply),
-        ops::add_block::Plan::New { edit, replication, block_size, .. } => {
-            let targets = choose(turn, call, request, replication, block_size)?;
+        ops::add_block::Plan::New { edit, replication, block_size, inode } => {
+            let wanted = Wanted { inode, replication, block_size };
+            let targets = choose(turn, call, request, wanted)?;
             let essentials = turn.apply_with_targets(&edit, &targets).reply;
             let Reply::Block { block, offset, .. } = essentials else {
                 unreachable!("an allocation answers with its block");
@@ -77,17 +78,29 @@ fn again(
     let Some(wanted) = core.blocks.lock().facts(block.id) else {
         return Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()));
     };
-    let targets = choose(turn, call, request, wanted.replication, core.config.defaults.block_size)?;
+    let block_size = core.config.defaults.block_size;
+    let targets = choose(
+        turn,
+        call,
+        request,
+        Wanted { inode: wanted.inode, replication: wanted.replication, block_size },
+    )?;
     core.blocks.lock().set_pipeline(wanted.block, &targets);
     Ok(wire::located_at(&core.cluster.block_pool, block, offset, &targets))
+}
+
+/// A new block, as its file wants it.
+struct Wanted {
+    inode: InodeId,
+    replication: u16,
+    block_size: u64,
 }
 
 fn choose(
     turn: &Turn<'_>,
     call: &Call,
     request: &p::AddBlockRequestProto,
-    replication: u16,
-    block_size: u64,
+    wanted: Wanted,
 ) -> FsResult<Vec<Location>> {
     let excluded: Vec<&str> = request.exclude_nodes.iter().map(|node| &*node.id.datanode_uuid).collect();
     let favoured: Vec<&str> = request.favored_nodes.iter().map(String::as_str).collect();
@@ -95,12 +108,13 @@ fn choose(
     let avoid_writer = request.flags.contains(&(p::AddBlockFlagProto::NoLocalWrite as i32));
     let placement = Placement {
         writer: Reader { host: Some(&host) },
-        replication: replication.into(),
-        block_size,
+        replication: wanted.replication.into(),
+        block_size: wanted.block_size,
         excluded: &excluded,
         favoured: &favoured,
         existing: &[],
         avoid_writer,
+        storage_policy: turn.namespace().storage_policy_of(wanted.inode),
     };
     let core = turn.core();
     let mut blocks = core.blocks.lock();
@@ -148,6 +162,8 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         calls::refuse_in_safe_mode(turn.core(), || {
             format!("Cannot add datanode; src={}, blk={}", request.src, block_of(&request.blk))
         })?;
+        let inode = InodeId(request.file_id.unwrap_or(0));
+        let storage_policy = turn.namespace().storage_policy_of(inode);
         let core = turn.core();
         let mut map = core.blocks.lock();
         let existing: Vec<Location> = request
@@ -166,6 +182,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
             favoured: &[],
             existing: &existing,
             avoid_writer: false,
+            storage_policy,
         };
         let added = map.choose_targets(&placement, turn.moment);
         let targets: Vec<Location> = existing.into_iter().chain(added).collect();

@@ -47,6 +47,17 @@ impl Bell {
     }
 }
 
+/// Copies go where their file's storage policy wants them; the tree is only held where there are policies.
+fn tick(side: &Arc<DatanodeSide>) {
+    let tree = side.core.tree();
+    let has_policies = tree.namespace.has_storage_policies();
+    let tree = has_policies.then_some(tree);
+    // The tree is let go before others are told what happened.
+    side.change(move |map, now| {
+        map.tick(now, &|inode| tree.as_ref().map_or(0, |tree| tree.namespace.storage_policy_of(inode)));
+    });
+}
+
 /// Runs on a thread of its own until stopped.
 pub fn run(side: &Arc<DatanodeSide>) {
     let mut last_tick = side.core.moment();
@@ -55,7 +66,7 @@ pub fn run(side: &Arc<DatanodeSide>) {
         let now = side.core.moment();
         if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
             last_tick = now;
-            side.change(|map, now| map.tick(now));
+            tick(side);
         }
         while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {}
     }
