@@ -13,6 +13,8 @@ mod completes;
 mod concat;
 mod files;
 mod leading;
+mod policies;
+mod quotas;
 mod reads;
 mod refusals;
 mod service;
@@ -101,15 +103,15 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "removeXAttr" => xattrs::remove_xattr(core, call, reply),
 
         // Quotas and sums.
-        "setQuota" => later(&call, reply),
-        "getContentSummary" => reads::get_content_summary(core, call, reply),
-        "getQuotaUsage" => reads::get_quota_usage(core, call, reply),
+        "setQuota" => quotas::set_quota(core, call, reply),
+        "getContentSummary" => quotas::get_content_summary(core, call, reply),
+        "getQuotaUsage" => quotas::get_quota_usage(core, call, reply),
 
         // Storage policies.
-        "setStoragePolicy" => later(&call, reply),
-        "unsetStoragePolicy" => later(&call, reply),
-        "getStoragePolicy" => later(&call, reply),
-        "getStoragePolicies" => service::get_storage_policies(core, call, reply),
+        "setStoragePolicy" => policies::set_storage_policy(core, call, reply),
+        "unsetStoragePolicy" => policies::unset_storage_policy(core, call, reply),
+        "getStoragePolicy" => policies::get_storage_policy(core, call, reply),
+        "getStoragePolicies" => policies::get_storage_policies(core, call, reply),
 
         // Snapshots.
         "allowSnapshot" => snapshots::allow_snapshot(core, call, reply),
@@ -184,7 +186,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "listCachePools" => later(&call, reply),
 
         // Moving blocks to where their policy wants them.
-        "satisfyStoragePolicy" => later(&call, reply),
+        "satisfyStoragePolicy" => policies::satisfy_storage_policy(core, call, reply),
 
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }

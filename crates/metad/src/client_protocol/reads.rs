@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{core::Core, datanodes::wire};
 use ::blocks::{BlockState, Reader};
-use base::{FsError, FsResult};
+use base::FsError;
 use bytes::Bytes;
 use namespace::{
     FileBlock, FileBlocks, Namespace,
@@ -128,69 +128,6 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             start_after: Bytes::from(cookie),
         })
     });
-}
-
-/// In steps, so that writers and others get in between.
-pub fn get_content_summary(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetContentSummaryRequestProto>(&call, reply) else { return };
-    let summary = summarize(core, &call, &request.path);
-    calls::read(core, &call, reply, Sight::Everything, |_, _| {
-        summary.map(|summary| p::GetContentSummaryResponseProto {
-            summary: p::ContentSummaryProto {
-                length: summary.length,
-                file_count: summary.file_count,
-                directory_count: summary.directory_count,
-                // -1: no quota is set.
-                quota: u64::MAX,
-                space_consumed: summary.space_consumed,
-                space_quota: u64::MAX,
-                snapshot_length: Some(0),
-                snapshot_file_count: Some(0),
-                snapshot_directory_count: Some(0),
-                snapshot_space_consumed: Some(0),
-                erasure_coding_policy: Some(String::new()),
-                ..Default::default()
-            },
-        })
-    });
-}
-
-/// Without quotas: what is used, and that nothing limits it.
-pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetQuotaUsageRequestProto>(&call, reply) else { return };
-    let summary = summarize(core, &call, &request.path);
-    calls::read(core, &call, reply, Sight::Everything, |_, _| {
-        summary.map(|summary| p::GetQuotaUsageResponseProto {
-            usage: p::QuotaUsageProto {
-                file_and_directory_count: summary.file_count + summary.directory_count,
-                quota: u64::MAX,
-                space_consumed: summary.space_consumed,
-                space_quota: u64::MAX,
-                type_quota_infos: None,
-            },
-        })
-    });
-}
-
-fn summarize(
-    core: &Arc<Core>,
-    call: &Call,
-    path: &str,
-) -> FsResult<reads::get_content_summary::ContentSummary> {
-    let mut walk = {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        reads::get_content_summary::Walk::start(&tree.namespace, &context, path)?
-    };
-    loop {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        if let Some(summary) = walk.step(&tree.namespace, &context)? {
-            return Ok(summary);
-        }
-        drop(tree);
-        std::thread::yield_now();
-    }
 }
 
 pub fn get_preferred_block_size(core: &Arc<Core>, call: Call, reply: Replier) {

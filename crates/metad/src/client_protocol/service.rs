@@ -208,24 +208,6 @@ pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// The one policy that there is so far, under Hadoop's number and name.
-pub fn get_storage_policies(_: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetStoragePoliciesRequestProto>(&call, reply) else { return };
-    let disk = || p::StorageTypesProto { storage_types: vec![p::StorageTypeProto::Disk as i32] };
-    let none = || p::StorageTypesProto { storage_types: Vec::new() };
-    reply.ok(&p::GetStoragePoliciesResponseProto {
-        policies: vec![p::BlockStoragePolicyProto {
-            policy_id: HOT_POLICY_ID,
-            name: "HOT".into(),
-            creation_policy: disk(),
-            creation_fallback_policy: Some(none()),
-            replication_fallback_policy: Some(none()),
-        }],
-    });
-}
-
-const HOT_POLICY_ID: u32 = 7;
-
 pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetSlowDatanodeReportRequestProto>(&call, reply) else { return };
     reply.ok(&p::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() });

@@ -1,0 +1,81 @@
+//! Storage policies: on which media files' replicas shall be.
+
+use super::calls::{self, Sight, decode};
+use crate::{core::Core, datanodes::wire};
+use ::blocks::StorageType;
+use base::{FsError, StoragePolicy};
+use namespace::{ops, reads};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn set_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SetStoragePolicyRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot set storage policy for {src}"),
+        move |namespace, context, _| {
+            let policy = Some(&*request.policy_name);
+            let request = ops::set_storage_policy::Request { path: &request.src, policy };
+            ops::set_storage_policy::plan(namespace, context, &request)
+        },
+        |_, _| p::SetStoragePolicyResponseProto {},
+    );
+}
+
+pub fn unset_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::UnsetStoragePolicyRequestProto>(&call, reply) else { return };
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot unset storage policy for {src}"),
+        move |namespace, context, _| {
+            let request = ops::set_storage_policy::Request { path: &request.src, policy: None };
+            ops::set_storage_policy::plan(namespace, context, &request)
+        },
+        |_, _| p::UnsetStoragePolicyResponseProto {},
+    );
+}
+
+pub fn get_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetStoragePolicyRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, Sight::Paths(&[&request.path]), |tree, context| {
+        let policy = reads::get_storage_policy::get(&tree.namespace, context, &request.path)?;
+        Ok(p::GetStoragePolicyResponseProto { storage_policy: policy_proto(policy) })
+    });
+}
+
+pub fn get_storage_policies(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetStoragePoliciesRequestProto>(&call, reply) else { return };
+    let policies = StoragePolicy::all().iter().map(policy_proto).collect();
+    reply.ok(&p::GetStoragePoliciesResponseProto { policies });
+}
+
+/// What HDFS answers where its satisfier does not run, which is its default.
+pub fn satisfy_storage_policy(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::SatisfyStoragePolicyRequestProto>(&call, reply) else { return };
+    reply.fs_error(&FsError::UnsupportedAction(
+        "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by \
+         admin. Seek for an admin help to enable it or use Mover tool."
+            .into(),
+    ));
+}
+
+fn policy_proto(policy: &StoragePolicy) -> p::BlockStoragePolicyProto {
+    let types = |kinds: &[StorageType]| p::StorageTypesProto {
+        storage_types: kinds.iter().map(|kind| wire::storage_type(*kind) as i32).collect(),
+    };
+    let fallbacks = |kinds: &[StorageType]| (!kinds.is_empty()).then(|| types(kinds));
+    p::BlockStoragePolicyProto {
+        policy_id: policy.id.into(),
+        name: policy.name.into(),
+        creation_policy: types(policy.types),
+        creation_fallback_policy: fallbacks(policy.creation_fallbacks),
+        replication_fallback_policy: fallbacks(policy.replication_fallbacks),
+    }
+}
