@@ -33,6 +33,19 @@ pub(crate) fn check_text(what: &str, text: &str) -> FsResult<()> {
     )))
 }
 
+/// HDFS's `checkFsObjectLimit`: whether the tree may grow.
+pub(crate) fn check_objects(ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
+    let limit = ctx.limits.objects_max;
+    let counters = &ns.tree.counters;
+    let objects = counters.files + counters.directories + u64::from(ns.tree.blocks.live());
+    if limit != 0 && limit <= objects {
+        return Err(FsError::Io(format!(
+            "Exceeded the configured number of objects {limit} in the filesystem."
+        )));
+    }
+    Ok(())
+}
+
 /// HDFS's `verifyMaxDirItems`.
 pub(crate) fn check_room(ns: &Namespace, ctx: &Context<'_>, directory: u32, path: &str) -> FsResult<()> {
     let count = ns.tree.inode(directory).children_count();

@@ -23,6 +23,8 @@ pub struct Limits {
     pub checksum_chunk: u64,
     /// `dfs.namenode.fs-limits.max-blocks-per-file`.
     pub blocks_per_file_max: u32,
+    /// Files, directories and blocks of the whole tree; 0: as many as memory holds. `dfs.namenode.max.objects`.
+    pub objects_max: u64,
     /// `dfs.namenode.replication.min`.
     pub replication_min: u16,
     /// `dfs.replication.max`.
@@ -58,6 +60,7 @@ impl Default for Limits {
             block_size_max: 1 << 46,
             checksum_chunk: 512,
             blocks_per_file_max: 10_000,
+            objects_max: 0,
             replication_min: 1,
             replication_max: 512,
             listing_max: 1_000,

@@ -464,3 +464,18 @@ fn what_a_record_cannot_hold_is_refused_before_it_is_journaled() -> FsResult<()>
     world.check_replay();
     Ok(())
 }
+
+#[test]
+fn a_tree_has_at_most_so_many_objects() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.create("/f", false)?;
+    // "The maximum number of files, directories and blocks": the root, the file, and one more.
+    world.limits.objects_max = 3;
+    world.mkdirs("/d", true)?;
+    let full = FsError::Io("Exceeded the configured number of objects 3 in the filesystem.".into());
+    assert_eq!(world.mkdirs("/e", true), Err(full.clone()));
+    assert_eq!(world.create("/g", false).err(), Some(full.clone()));
+    assert_eq!(world.try_add_block("/f", None).err(), Some(full));
+    assert_eq!(world.mkdirs("/d", true), Ok(true));
+    Ok(())
+}

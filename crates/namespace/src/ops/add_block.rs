@@ -7,7 +7,7 @@
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
     edit::{Body, codec::record_fields},
-    lease,
+    entry_limits, lease,
     store::block_list::{LENGTH_LIMIT, Stored},
 };
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
@@ -42,6 +42,7 @@ pub struct AddBlockEdit {
 record_fields! { AddBlockEdit { inode, committed, block } }
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
+    entry_limits::check_objects(ns, ctx)?;
     let found = lease::find(ns, ctx, req.path, req.inode)?;
     let file = lease::check(ns, &found, req.holder)?;
     let tree = &ns.tree;

@@ -130,6 +130,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
     }
+    entry_limits::check_objects(ns, ctx)?;
     let storage_policy = own_policy(ns, req, &resolved)?;
     let inherited = Modes::new(ns.tree.attributes_of(resolved.ancestor).mode, None, false).of_ancestor();
     let missing = match resolved.target {

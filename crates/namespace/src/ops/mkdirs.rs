@@ -76,6 +76,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if !req.create_parent {
         resolved.check_parent_exists()?;
     }
+    entry_limits::check_objects(ns, ctx)?;
     let modes = Modes::new(req.permission, req.unmasked, ctx.limits.access.posix_acl_inheritance);
     let mut directories = missing_ancestors(ns, ctx, &resolved, modes.of_ancestor())?;
     let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
