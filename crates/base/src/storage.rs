@@ -177,20 +177,30 @@ impl StoragePolicy {
     }
 }
 
-/// As Hadoop's tools print a policy.
-impl fmt::Display for StoragePolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl StoragePolicy {
+    /// As Hadoop's tools print a policy, also one that only another server knows.
+    pub fn describe(
+        id: u8,
+        name: &str,
+        types: &[StorageType],
+        creation_fallbacks: &[StorageType],
+        replication_fallbacks: &[StorageType],
+    ) -> String {
         let list =
             |kinds: &[StorageType]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-        write!(
-            f,
-            "BlockStoragePolicy{{{}:{}, storageTypes=[{}], creationFallbacks=[{}], replicationFallbacks=[{}]}}",
-            self.name,
-            self.id,
-            list(self.types),
-            list(self.creation_fallbacks),
-            list(self.replication_fallbacks)
+        format!(
+            "BlockStoragePolicy{{{name}:{id}, storageTypes=[{}], creationFallbacks=[{}], replicationFallbacks=[{}]}}",
+            list(types),
+            list(creation_fallbacks),
+            list(replication_fallbacks)
         )
+    }
+}
+
+impl fmt::Display for StoragePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, name, types, creation_fallbacks, replication_fallbacks, .. } = self;
+        f.write_str(&Self::describe(*id, name, types, creation_fallbacks, replication_fallbacks))
     }
 }
 

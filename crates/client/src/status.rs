@@ -1,6 +1,9 @@
 //! What the file system says about files, directories and itself.
 
-use crate::block::Checksums;
+use crate::{
+    block::Checksums,
+    quotas::{self, TypeUsage},
+};
 use proto::hdfs::{self, hdfs_file_status_proto::FileType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub struct FileStatus {
     pub children: Option<u32>,
     pub has_acl: bool,
     pub erasure_coding: Option<String>,
+    /// The id of the storage policy in force, its own or an ancestor's; 0: none is set.
+    pub storage_policy: u8,
 }
 
 /// The bit that lets only owners remove entries of a directory.
@@ -64,6 +69,7 @@ impl FileStatus {
             block_size: wire.blocksize(),
             file_id: wire.file_id(),
             children: u32::try_from(wire.children_num()).ok(),
+            storage_policy: wire.storage_policy() as u8,
             has_acl: flags & hdfs::hdfs_file_status_proto::Flags::HasAcl as u32 != 0,
             erasure_coding: wire.ec_policy.map(|policy| policy.name.unwrap_or_else(|| policy.id.to_string())),
             owner: wire.owner,
@@ -101,6 +107,8 @@ pub struct ContentSummary {
     /// The parts of the figures above that only snapshots hold.
     pub snapshot: SnapshotSummary,
     pub erasure_coding: String,
+    /// What counts by storage type, of all bytes below; empty where nothing does.
+    pub types: Vec<TypeUsage>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,15 +121,13 @@ pub struct SnapshotSummary {
 
 impl From<hdfs::ContentSummaryProto> for ContentSummary {
     fn from(wire: hdfs::ContentSummaryProto) -> Self {
-        // No quota crosses the wire as -1.
-        let quota = |value: u64| (value as i64 >= 0).then_some(value);
         Self {
             length: wire.length,
             files: wire.file_count,
             directories: wire.directory_count,
             space_consumed: wire.space_consumed,
-            name_quota: quota(wire.quota),
-            space_quota: quota(wire.space_quota),
+            name_quota: quotas::limit(wire.quota),
+            space_quota: quotas::limit(wire.space_quota),
             snapshot: SnapshotSummary {
                 length: wire.snapshot_length(),
                 files: wire.snapshot_file_count(),
@@ -129,6 +135,7 @@ impl From<hdfs::ContentSummaryProto> for ContentSummary {
                 space_consumed: wire.snapshot_space_consumed(),
             },
             erasure_coding: wire.erasure_coding_policy.unwrap_or_default(),
+            types: quotas::types(wire.type_quota_infos),
         }
     }
 }

@@ -1,0 +1,201 @@
+//! Quotas of directories, and storage policies.
+
+use crate::{Error, FileSystem, Result};
+use base::{FsError, StoragePolicy, StorageType};
+use proto::hdfs;
+
+/// What becomes of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Keep,
+    Clear,
+    /// Inodes, or bytes of all copies.
+    Set(i64),
+}
+
+impl Limit {
+    /// Hadoop's numbers.
+    fn to_wire(self) -> u64 {
+        let number = match self {
+            Self::Keep => i64::MAX,
+            Self::Clear => -1,
+            Self::Set(number) => number,
+        };
+        number as u64
+    }
+
+    /// What Hadoop's client refuses before it asks: -1 and the greatest number mean something else.
+    fn is_number(self, lowest: i64) -> bool {
+        !matches!(self, Self::Set(number) if number < lowest && number != -1)
+    }
+}
+
+/// The limits of a directory and what counts against them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaUsage {
+    pub files_and_directories: u64,
+    /// Bytes of all copies; a block that is being written counts as a full one.
+    pub space_consumed: u64,
+    pub name_quota: Option<u64>,
+    pub space_quota: Option<u64>,
+    /// Empty where no storage type has a quota or counts.
+    pub types: Vec<TypeUsage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeUsage {
+    pub storage_type: StorageType,
+    pub quota: Option<u64>,
+    pub consumed: u64,
+}
+
+impl QuotaUsage {
+    pub fn of_type(&self, storage_type: StorageType) -> Option<TypeUsage> {
+        self.types.iter().copied().find(|usage| usage.storage_type == storage_type)
+    }
+}
+
+/// No quota crosses the wire as -1.
+pub(crate) fn limit(value: u64) -> Option<u64> {
+    (value as i64 >= 0).then_some(value)
+}
+
+pub(crate) fn types(infos: Option<hdfs::StorageTypeQuotaInfosProto>) -> Vec<TypeUsage> {
+    let infos = infos.map(|infos| infos.type_quota_info).unwrap_or_default();
+    let usage = |info: hdfs::StorageTypeQuotaInfoProto| {
+        let storage_type = StorageType::named(info.r#type().as_str_name())?;
+        Some(TypeUsage { storage_type, quota: limit(info.quota), consumed: info.consumed })
+    };
+    infos.into_iter().filter_map(usage).collect()
+}
+
+fn wire_type(storage_type: StorageType) -> hdfs::StorageTypeProto {
+    hdfs::StorageTypeProto::from_str_name(storage_type.name()).expect("Hadoop has our storage types")
+}
+
+fn invalid(text: String) -> Error {
+    Error::Fs(FsError::InvalidArgument(text))
+}
+
+impl FileSystem {
+    /// Limits the names below a directory, itself included, and the bytes of all their copies. For the superuser.
+    pub async fn set_quota(&self, path: &str, names: Limit, space: Limit) -> Result<()> {
+        // "A quota is not a positive integer": 0 bytes may be, 0 names would leave no room for the directory.
+        if !names.is_number(1) || !space.is_number(0) {
+            let (names, space) = (names.to_wire() as i64, space.to_wire() as i64);
+            return Err(invalid(format!("Invalid values for quota : {names} and {space}")));
+        }
+        self.send_quota(path, names, space, None).await
+    }
+
+    /// Limits the bytes below a directory whose storage policy puts them on one medium. For the superuser.
+    pub async fn set_type_quota(&self, path: &str, storage_type: StorageType, space: Limit) -> Result<()> {
+        if !space.is_number(1) {
+            return Err(invalid(format!("Invalid values for quota :{}", space.to_wire() as i64)));
+        }
+        if storage_type.quota_index().is_none() {
+            return Err(invalid(format!("Don't support Quota for storage type : {storage_type}")));
+        }
+        self.send_quota(path, Limit::Keep, space, Some(storage_type)).await
+    }
+
+    async fn send_quota(
+        &self,
+        path: &str,
+        names: Limit,
+        space: Limit,
+        storage_type: Option<StorageType>,
+    ) -> Result<()> {
+        let request = hdfs::SetQuotaRequestProto {
+            path: path.to_owned(),
+            namespace_quota: names.to_wire(),
+            storagespace_quota: space.to_wire(),
+            storage_type: storage_type.map(|kind| wire_type(kind) as i32),
+        };
+        let _: hdfs::SetQuotaResponseProto = self.call("setQuota", &request).await?;
+        Ok(())
+    }
+
+    pub async fn quota_usage(&self, path: &str) -> Result<QuotaUsage> {
+        let request = hdfs::GetQuotaUsageRequestProto { path: path.to_owned() };
+        let response: hdfs::GetQuotaUsageResponseProto = self.call("getQuotaUsage", &request).await?;
+        let usage = response.usage;
+        Ok(QuotaUsage {
+            files_and_directories: usage.file_and_directory_count,
+            space_consumed: usage.space_consumed,
+            name_quota: limit(usage.quota),
+            space_quota: limit(usage.space_quota),
+            types: types(usage.type_quota_infos),
+        })
+    }
+
+    /// Sets the storage policy of a file or directory, or with `None` lets that of its directory hold.
+    pub async fn set_storage_policy(&self, path: &str, policy: Option<&str>) -> Result<()> {
+        let src = path.to_owned();
+        match policy {
+            Some(name) => {
+                let request = hdfs::SetStoragePolicyRequestProto { src, policy_name: name.to_owned() };
+                let _: hdfs::SetStoragePolicyResponseProto = self.call("setStoragePolicy", &request).await?;
+            }
+            None => {
+                let request = hdfs::UnsetStoragePolicyRequestProto { src };
+                let _: hdfs::UnsetStoragePolicyResponseProto =
+                    self.call("unsetStoragePolicy", &request).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names and types of the policies that the servers know, as Hadoop's tools print them.
+    pub async fn storage_policies(&self) -> Result<Vec<KnownPolicy>> {
+        let request = hdfs::GetStoragePoliciesRequestProto {};
+        let response: hdfs::GetStoragePoliciesResponseProto =
+            self.call("getStoragePolicies", &request).await?;
+        Ok(response.policies.into_iter().map(KnownPolicy::from).collect())
+    }
+}
+
+/// A storage policy as a server describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPolicy {
+    pub id: u8,
+    pub name: String,
+    pub types: Vec<StorageType>,
+    pub creation_fallbacks: Vec<StorageType>,
+    pub replication_fallbacks: Vec<StorageType>,
+}
+
+impl From<hdfs::BlockStoragePolicyProto> for KnownPolicy {
+    fn from(wire: hdfs::BlockStoragePolicyProto) -> Self {
+        let kinds = |types: hdfs::StorageTypesProto| -> Vec<StorageType> {
+            types.storage_types().filter_map(|kind| StorageType::named(kind.as_str_name())).collect()
+        };
+        Self {
+            id: wire.policy_id as u8,
+            name: wire.name,
+            types: kinds(wire.creation_policy),
+            creation_fallbacks: wire.creation_fallback_policy.map(kinds).unwrap_or_default(),
+            replication_fallbacks: wire.replication_fallback_policy.map(kinds).unwrap_or_default(),
+        }
+    }
+}
+
+impl std::fmt::Display for KnownPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { id, name, types, creation_fallbacks, replication_fallbacks } = self;
+        f.write_str(&StoragePolicy::describe(*id, name, types, creation_fallbacks, replication_fallbacks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_cross_the_wire_as_hadoops_numbers() {
+        assert_eq!(Limit::Keep.to_wire(), i64::MAX as u64);
+        assert_eq!(Limit::Clear.to_wire(), u64::MAX);
+        assert_eq!(limit(u64::MAX), None);
+        assert!(!Limit::Set(-5).is_number(0) && !Limit::Set(0).is_number(1) && Limit::Set(0).is_number(0));
+    }
+}
