@@ -238,6 +238,7 @@ mod tests {
             children: None,
             has_acl: false,
             erasure_coding: None,
+            storage_policy: 0,
         }
     }
 

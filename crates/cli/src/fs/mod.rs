@@ -40,8 +40,9 @@ mod walk;
 mod xattr_value;
 
 use crate::{runtime, target::Target};
-use failure::Outcome;
-use shell::Shell;
+pub use failure::{Failure, Outcome};
+pub use item::Item;
+pub use shell::Shell;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -180,9 +181,20 @@ impl Command {
 const EXIT_INTERRUPTED: u8 = 130;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let config = args.target.configuration()?;
-    let uri = args.target.uri(&config);
-    let mut shell = Shell::new(args.command.name(), config, uri, args.json);
+    let command = args.command;
+    run_as(&args.target, command.name(), args.json, async move |shell: &mut Shell| command.run(shell).await)
+}
+
+/// Runs a command under the shell's rules for paths, complaints and exit codes.
+pub fn run_as(
+    target: &Target,
+    name: &'static str,
+    is_json: bool,
+    command: impl AsyncFnOnce(&mut Shell) -> Outcome,
+) -> anyhow::Result<ExitCode> {
+    let config = target.configuration()?;
+    let uri = target.uri(&config);
+    let mut shell = Shell::new(name, config, uri, is_json);
     runtime::block_on(async move {
         tokio::select! {
             biased;
@@ -191,7 +203,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 eprintln!("Interrupted");
                 Ok(ExitCode::from(EXIT_INTERRUPTED))
             }
-            outcome = args.command.run(&mut shell) => {
+            outcome = command(&mut shell) => {
                 shell.check(outcome);
                 Ok(shell.finish())
             }

@@ -24,7 +24,11 @@ const RENAMED: [(&str, &[&str]); 4] =
 const WITH_VALUE: [&str; 4] = ["--log", "--fs", "--conf", "-D"];
 
 pub fn from_hadoop(arguments: Vec<OsString>) -> Vec<OsString> {
-    let Some(fs) = find_word(&arguments, 1).filter(|at| arguments[*at] == "fs") else { return arguments };
+    let first = find_word(&arguments, 1);
+    if let Some(admin) = first.filter(|at| arguments[*at] == "admin") {
+        return admin_from_hadoop(arguments, admin);
+    }
+    let Some(fs) = first.filter(|at| arguments[*at] == "fs") else { return arguments };
     let mut changed: Vec<OsString> = arguments[..=fs].to_vec();
     let mut rest = arguments[fs + 1..].iter();
     let mut command = None;
@@ -57,6 +61,20 @@ pub fn from_hadoop(arguments: Vec<OsString>) -> Vec<OsString> {
         changed.push(if is_over { word.clone() } else { option(command, word) });
     }
     changed
+}
+
+/// `clover admin -setQuota 5 /a` is `clover admin setQuota 5 /a`.
+fn admin_from_hadoop(mut arguments: Vec<OsString>, admin: usize) -> Vec<OsString> {
+    if let Some(word) = arguments.get_mut(admin + 1)
+        && let Some(name) =
+            word.to_str().filter(|text| *text != "-fs" && *text != "-conf").and_then(command_name)
+    {
+        *word = name.into();
+    }
+    for word in arguments.iter_mut().skip(admin + 1).filter(|word| *word == "-storageType") {
+        *word = "--storage-type".into();
+    }
+    arguments
 }
 
 /// Where the first word stands that is neither an option nor the value of one.
@@ -117,6 +135,12 @@ mod tests {
             ("clover fs -chmod -x /a", "clover fs chmod -x /a"),
             ("clover fs -lsr /a", "clover fs ls -R /a"),
             ("clover fs -usage ls", "clover fs help ls"),
+            ("clover admin -setQuota 5 /a", "clover admin setQuota 5 /a"),
+            (
+                "clover admin -clrSpaceQuota -storageType SSD /a",
+                "clover admin clrSpaceQuota --storage-type SSD /a",
+            ),
+            ("clover admin --fs hdfs://h:1 group show", "clover admin --fs hdfs://h:1 group show"),
         ] {
             assert_eq!(spelt(hadoop), ours);
         }

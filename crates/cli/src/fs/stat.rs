@@ -108,6 +108,7 @@ mod tests {
             children: None,
             has_acl: false,
             erasure_coding: None,
+            storage_policy: 0,
         };
         let all = fill_in("%a %A %b %F %g %n %o %r %u %X %Y %% %q x%", &status);
         assert_eq!(all, "1640 rw-r----T 7 regular file us b c 512 3 me 2000 1000 % q x");

@@ -1,0 +1,89 @@
+//! `storage-policies`: on which media files' copies shall be.
+
+use crate::{
+    fs::{self, Outcome, Shell},
+    target::Target,
+};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// See and set on which media the copies of files shall be.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Print the policies that there are.
+    #[command(visible_alias = "listPolicies")]
+    List,
+    /// Print the policy in force for a file or directory: its own, or the closest directory's.
+    #[command(visible_alias = "getStoragePolicy")]
+    Get { path: String },
+    /// Set the policy of a file, or of all below a directory that have none of their own. Copies stay where they are.
+    #[command(visible_alias = "setStoragePolicy")]
+    Set { path: String, policy: String },
+    /// Take a policy away again.
+    #[command(visible_alias = "unsetStoragePolicy")]
+    Unset { path: String },
+}
+
+pub fn run(target: &Target, args: Args) -> anyhow::Result<ExitCode> {
+    fs::run_as(target, "storage-policies", args.json, async move |shell: &mut Shell| match args.command {
+        Command::List => list(shell).await,
+        Command::Get { path } => get(shell, &path).await,
+        Command::Set { path, policy } => {
+            let item = shell.locate(&path)?;
+            item.fs.set_storage_policy(&item.path, Some(&policy)).await?;
+            shell.say(format!("Set storage policy {policy} on {path}"))
+        }
+        Command::Unset { path } => {
+            let item = shell.locate(&path)?;
+            item.fs.set_storage_policy(&item.path, None).await?;
+            shell.say(format!("Unset storage policy from {path}"))
+        }
+    })
+}
+
+async fn list(shell: &mut Shell) -> Outcome {
+    let policies = shell.locate("/")?.fs.storage_policies().await?;
+    if !shell.is_json {
+        shell.say("Block Storage Policies:")?;
+    }
+    for policy in policies {
+        let names = |kinds: &[base::StorageType]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>();
+        let line = match shell.is_json {
+            true => json!({
+                "id": policy.id,
+                "name": policy.name,
+                "storage_types": names(&policy.types),
+                "creation_fallbacks": names(&policy.creation_fallbacks),
+                "replication_fallbacks": names(&policy.replication_fallbacks),
+            })
+            .to_string(),
+            false => format!("\t{policy}"),
+        };
+        shell.say(line)?;
+    }
+    Ok(())
+}
+
+async fn get(shell: &mut Shell, path: &str) -> Outcome {
+    let item = shell.look_up(path).await?;
+    let id = item.existing()?.storage_policy;
+    let policies = item.fs.storage_policies().await?;
+    let known = policies.into_iter().find(|policy| policy.id == id);
+    if shell.is_json {
+        let name = known.map(|policy| policy.name);
+        return shell.say(json!({ "path": path, "policy": name }).to_string());
+    }
+    match known {
+        Some(policy) => shell.say(format!("The storage policy of {path}:\n{policy}")),
+        None => shell.say(format!("The storage policy of {path} is unspecified")),
+    }
+}

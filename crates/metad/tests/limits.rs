@@ -1,0 +1,194 @@
+//! Quotas and storage policies as clients meet them on the wire, before and after a restart.
+
+use env::Env;
+use metad::{FileDefaults, MetaConfig, MetaServer};
+use namespace::{AccessPolicy, Limits};
+use proto::hdfs as p;
+use rpc::CallError;
+use std::path::Path;
+
+const SUPERUSER: &str = "alice";
+const KEEP: i64 = i64::MAX;
+
+fn config(directory: &Path) -> MetaConfig {
+    let any = "127.0.0.1:0".parse().unwrap();
+    MetaConfig {
+        name_directory: directory.to_owned(),
+        rpc_address: any,
+        http_address: Some(any),
+        limits: Limits {
+            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
+            ..Limits::default()
+        },
+        defaults: FileDefaults::default(),
+        blocks: blocks::Config {
+            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
+            ..Default::default()
+        },
+        complete_wait_ms: 200,
+        edits_per_image: 1_000_000,
+        image_period_ms: 3_600_000,
+        call_queue: Default::default(),
+        racks: Vec::new(),
+        group: Default::default(),
+    }
+}
+
+fn connect(server: &MetaServer, user: &str) -> rpc::Client {
+    let options = rpc::ClientOptions::default();
+    rpc::Client::connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE, user, options)
+}
+
+async fn mkdirs(client: &rpc::Client, path: &str) -> Result<bool, CallError> {
+    let request = p::MkdirsRequestProto {
+        src: path.into(),
+        masked: p::FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: None,
+    };
+    client.call("mkdirs", &request).await.map(|response: p::MkdirsResponseProto| response.result)
+}
+
+async fn set_quota(
+    client: &rpc::Client,
+    path: &str,
+    (names, space): (i64, i64),
+    kind: Option<p::StorageTypeProto>,
+) -> Result<(), CallError> {
+    let request = p::SetQuotaRequestProto {
+        path: path.into(),
+        namespace_quota: names as u64,
+        storagespace_quota: space as u64,
+        storage_type: kind.map(|kind| kind as i32),
+    };
+    client.call("setQuota", &request).await.map(|_: p::SetQuotaResponseProto| ())
+}
+
+async fn usage(client: &rpc::Client, path: &str) -> p::QuotaUsageProto {
+    let request = p::GetQuotaUsageRequestProto { path: path.into() };
+    let response: p::GetQuotaUsageResponseProto = client.call("getQuotaUsage", &request).await.unwrap();
+    response.usage
+}
+
+async fn summary(client: &rpc::Client, path: &str) -> p::ContentSummaryProto {
+    let request = p::GetContentSummaryRequestProto { path: path.into() };
+    let response: p::GetContentSummaryResponseProto = client.call("getContentSummary", &request).await.unwrap();
+    response.summary
+}
+
+fn refusal<T: std::fmt::Debug>(result: Result<T, CallError>) -> (String, String) {
+    match result {
+        Err(CallError::Remote { class, message }) => (class, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn in_hdfs(class: &str) -> String {
+    format!("org.apache.hadoop.hdfs.protocol.{class}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quotas_are_set_refused_and_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    let group = &Default::default();
+    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
+    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    let client = connect(&server, SUPERUSER);
+    mkdirs(&client, "/q").await.unwrap();
+    set_quota(&client, "/q", (2, 1 << 30), None).await.unwrap();
+    set_quota(&client, "/q", (KEEP, 1 << 20), Some(p::StorageTypeProto::Ssd)).await.unwrap();
+    mkdirs(&client, "/q/a").await.unwrap();
+    let (class, message) = refusal(mkdirs(&client, "/q/b").await);
+    assert_eq!(class, in_hdfs("NSQuotaExceededException"));
+    assert_eq!(
+        message,
+        "The NameSpace quota (directories and files) of directory /q is exceeded: quota=2 file count=3"
+    );
+
+    // Nonsense is refused, and the connection lives.
+    let (class, message) = refusal(set_quota(&client, "/q", (-5, KEEP), None).await);
+    assert_eq!(class, "org.apache.hadoop.HadoopIllegalArgumentException");
+    assert_eq!(message, "Illegal value for nsQuota or ssQuota : -5 and 9223372036854775807");
+    let types = Some(p::StorageTypeProto::Disk);
+    let (class, _) = refusal(set_quota(&client, "/q", (5, 5), types).await);
+    assert_eq!(class, "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException");
+    let bob = connect(&server, "bob");
+    let (class, message) = refusal(set_quota(&bob, "/q", (-1, KEEP), None).await);
+    assert_eq!(class, "org.apache.hadoop.security.AccessControlException");
+    assert_eq!(
+        message,
+        "Access denied for user bob. Superuser privilege is required for operation clearQuota"
+    );
+    server.shutdown().await;
+
+    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    let client = connect(&server, SUPERUSER);
+    let used = usage(&client, "/q").await;
+    assert_eq!((used.file_and_directory_count, used.quota, used.space_quota), (2, 2, 1 << 30));
+    let infos = used.type_quota_infos.expect("SSD has a quota").type_quota_info;
+    assert_eq!(infos.len(), 5);
+    assert_eq!((infos[0].r#type(), infos[0].quota, infos[0].consumed), (p::StorageTypeProto::Ssd, 1 << 20, 0));
+    assert_eq!(infos[1].quota as i64, -1);
+    let found = summary(&client, "/q").await;
+    assert_eq!((found.directory_count, found.quota, found.erasure_coding_policy()), (2, 2, ""));
+    // A directory without a quota is counted; the root has one that nobody exceeds.
+    let counted = usage(&client, "/q/a").await;
+    assert_eq!((counted.file_and_directory_count, counted.quota as i64), (1, -1));
+    assert_eq!((usage(&client, "/").await.quota, summary(&client, "/").await.quota), (KEEP as u64, KEEP as u64));
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storage_policies_are_listed_set_and_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let group = &Default::default();
+    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
+    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    let client = connect(&server, SUPERUSER);
+    let request = p::GetStoragePoliciesRequestProto {};
+    let known: p::GetStoragePoliciesResponseProto = client.call("getStoragePolicies", &request).await.unwrap();
+    let names: Vec<_> = known.policies.iter().map(|policy| (policy.policy_id, &*policy.name)).collect();
+    assert_eq!(
+        names,
+        [
+            (1, "PROVIDED"),
+            (2, "COLD"),
+            (5, "WARM"),
+            (7, "HOT"),
+            (10, "ONE_SSD"),
+            (12, "ALL_SSD"),
+            (14, "ALL_NVDIMM"),
+            (15, "LAZY_PERSIST")
+        ]
+    );
+    mkdirs(&client, "/d/below").await.unwrap();
+    let set = |policy: &str| p::SetStoragePolicyRequestProto { src: "/d".into(), policy_name: policy.into() };
+    let _: p::SetStoragePolicyResponseProto = client.call("setStoragePolicy", &set("cold")).await.unwrap();
+    let shown = async |client: &rpc::Client| {
+        let request = p::GetFileInfoRequestProto { src: "/d/below".into() };
+        let response: p::GetFileInfoResponseProto = client.call("getFileInfo", &request).await.unwrap();
+        response.fs.unwrap().storage_policy()
+    };
+    assert_eq!(shown(&client).await, 2);
+    let asked = p::GetStoragePolicyRequestProto { path: "/d/below".into() };
+    let policy: p::GetStoragePolicyResponseProto = client.call("getStoragePolicy", &asked).await.unwrap();
+    assert_eq!(policy.storage_policy.name, "COLD");
+    let answer: Result<p::SetStoragePolicyResponseProto, _> =
+        client.call("setStoragePolicy", &set("TEPID")).await;
+    assert_eq!(refusal(answer).1, "Cannot find a block policy with the name TEPID");
+    let satisfy = p::SatisfyStoragePolicyRequestProto { src: "/d".into() };
+    let answer: Result<p::SatisfyStoragePolicyResponseProto, _> =
+        client.call("satisfyStoragePolicy", &satisfy).await;
+    let (class, message) = refusal(answer);
+    assert_eq!(class, "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException");
+    assert!(message.contains("has been disabled by admin"), "{message}");
+    server.shutdown().await;
+
+    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    let client = connect(&server, SUPERUSER);
+    assert_eq!(shown(&client).await, 2);
+    let unset = p::UnsetStoragePolicyRequestProto { src: "/d".into() };
+    let _: p::UnsetStoragePolicyResponseProto = client.call("unsetStoragePolicy", &unset).await.unwrap();
+    assert_eq!(shown(&client).await, 0);
+    server.shutdown().await;
+}
