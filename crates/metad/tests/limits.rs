@@ -72,7 +72,8 @@ async fn usage(client: &rpc::Client, path: &str) -> p::QuotaUsageProto {
 
 async fn summary(client: &rpc::Client, path: &str) -> p::ContentSummaryProto {
     let request = p::GetContentSummaryRequestProto { path: path.into() };
-    let response: p::GetContentSummaryResponseProto = client.call("getContentSummary", &request).await.unwrap();
+    let response: p::GetContentSummaryResponseProto =
+        client.call("getContentSummary", &request).await.unwrap();
     response.summary
 }
 
@@ -127,14 +128,20 @@ async fn quotas_are_set_refused_and_remembered() {
     assert_eq!((used.file_and_directory_count, used.quota, used.space_quota), (2, 2, 1 << 30));
     let infos = used.type_quota_infos.expect("SSD has a quota").type_quota_info;
     assert_eq!(infos.len(), 5);
-    assert_eq!((infos[0].r#type(), infos[0].quota, infos[0].consumed), (p::StorageTypeProto::Ssd, 1 << 20, 0));
+    assert_eq!(
+        (infos[0].r#type(), infos[0].quota, infos[0].consumed),
+        (p::StorageTypeProto::Ssd, 1 << 20, 0)
+    );
     assert_eq!(infos[1].quota as i64, -1);
     let found = summary(&client, "/q").await;
     assert_eq!((found.directory_count, found.quota, found.erasure_coding_policy()), (2, 2, ""));
     // A directory without a quota is counted; the root has one that nobody exceeds.
     let counted = usage(&client, "/q/a").await;
     assert_eq!((counted.file_and_directory_count, counted.quota as i64), (1, -1));
-    assert_eq!((usage(&client, "/").await.quota, summary(&client, "/").await.quota), (KEEP as u64, KEEP as u64));
+    assert_eq!(
+        (usage(&client, "/").await.quota, summary(&client, "/").await.quota),
+        (KEEP as u64, KEEP as u64)
+    );
     server.shutdown().await;
 }
 
@@ -146,7 +153,8 @@ async fn storage_policies_are_listed_set_and_shown() {
     let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
     let client = connect(&server, SUPERUSER);
     let request = p::GetStoragePoliciesRequestProto {};
-    let known: p::GetStoragePoliciesResponseProto = client.call("getStoragePolicies", &request).await.unwrap();
+    let known: p::GetStoragePoliciesResponseProto =
+        client.call("getStoragePolicies", &request).await.unwrap();
     let names: Vec<_> = known.policies.iter().map(|policy| (policy.policy_id, &*policy.name)).collect();
     assert_eq!(
         names,
