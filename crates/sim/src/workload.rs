@@ -63,13 +63,19 @@ impl Workload {
         };
         let (name, edit) = match choice {
             0..25 => {
-                let request = ops::mkdirs::Request { path: &path, permission: 0o755, unmasked: None, create_parent: true };
+                let request = ops::mkdirs::Request {
+                    path: &path,
+                    permission: 0o755,
+                    unmasked: None,
+                    create_parent: true,
+                };
                 ("mkdirs", edit_of(ops::mkdirs::plan(ns, &ctx, &request).ok()?))
             }
             25..50 => {
                 let request = ops::create::Request {
                     path: &path,
-                    permission: 0o644, unmasked: None,
+                    permission: 0o644,
+                    unmasked: None,
                     holder: HOLDER,
                     client_machine: "127.0.0.1",
                     flags: 3,

@@ -100,9 +100,9 @@ impl World {
                 let what = Arrival::Order(Order::HandOver { to: None });
                 world.soon(Happening::Arrival { seat, life, what });
             }),
-            Fault::Reconfigure { in_sync_min } => self.on(Whom::Active, |world, seat| {
+            Fault::Reconfigure { without, in_sync_min } => self.on(Whom::Active, |world, seat| {
                 let life = world.servers[seat].life;
-                let members = (0..count).map(member).collect();
+                let members = (0..count).filter(|seat| Some(*seat) != without).map(member).collect();
                 let what = Arrival::Order(Order::Reconfigure { members, in_sync_min });
                 world.soon(Happening::Arrival { seat, life, what });
             }),

@@ -145,7 +145,9 @@ pub enum Fault {
     Wipe(Whom),
     /// False: "the lock is gone".
     LockAlarm,
+    /// The active is told to go on with all members, or with all but one, and with another minimum.
     Reconfigure {
+        without: Option<usize>,
         in_sync_min: u32,
     },
 }

@@ -63,13 +63,15 @@ impl Request {
         };
         let planned = match self {
             Request::Mkdirs(path) => {
-                let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true };
+                let request =
+                    ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true };
                 ops::mkdirs::plan(ns, &ctx, &request)
             }
             Request::Create(path) => {
                 let request = ops::create::Request {
                     path,
-                    permission: 0o644, unmasked: None,
+                    permission: 0o644,
+                    unmasked: None,
                     holder: "DFSClient_sim_1",
                     client_machine: "127.0.0.1",
                     flags: 3,

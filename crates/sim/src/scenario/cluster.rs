@@ -12,6 +12,8 @@ use crate::{
 /// When the faults end and the cluster has to come to itself.
 const FAULTS_END_MS: u64 = 12_000;
 const ALL_ENDS_MS: u64 = 45_000;
+/// Of every group in the end.
+const IN_SYNC_MIN: u32 = 2;
 
 pub struct Story {
     pub name: &'static str,
@@ -65,6 +67,11 @@ pub const STORIES: &[Story] = &[
         name: "coordinator",
         about: "the coordinator is away, members and its answers get lost",
         plot: coordinator,
+    },
+    Story {
+        name: "members",
+        about: "members are taken out and in again, and the minimum goes up and down, while others are killed",
+        plot: members,
     },
     Story { name: "lossy", about: "packets are lost, doubled, late and overtake each other", plot: lossy },
     Story { name: "everything", about: "all of this together", plot: everything },
@@ -135,6 +142,12 @@ fn finish(world: &mut World) -> Result<(), Broken> {
     while now_ms < ALL_ENDS_MS {
         now_ms += 500;
         world.run_until_ms(now_ms)?;
+        let view = &world.keeper.view;
+        if view.members.len() < world.servers.len() || view.in_sync_min != IN_SYNC_MIN {
+            // The order is lost with an active that is deposed.
+            let fault = Fault::Reconfigure { without: None, in_sync_min: IN_SYNC_MIN };
+            world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(fault));
+        }
         // A while of service without faults, then nothing new begins.
         world.is_closing = now_ms >= FAULTS_END_MS + 3_000;
         if world.is_closing && is_whole(world).is_ok() {
@@ -155,7 +168,8 @@ fn is_whole(world: &World) -> Result<(), Broken> {
     if let Some(client) = world.clients.iter().find(|client| client.current.is_some()) {
         return Err(format!("every call is answered in the end: {:?} is not", client.current));
     }
-    if world.keeper.view.in_sync.len() < world.servers.len() {
+    let view = &world.keeper.view;
+    if view.in_sync.len() < world.servers.len() || view.in_sync_min != IN_SYNC_MIN {
         let server = &world.servers[active];
         let status = server.host.member().status(server.clock.moment(world.now_ns));
         return Err(format!(
@@ -339,6 +353,24 @@ fn handovers(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
             plot.push((at + dice.below(100), Fault::Kill(somebody(dice))));
             plot.push((at + 300 + dice.below(500), Fault::StartAll));
         }
+    }
+    plot
+}
+
+fn members(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = Vec::new();
+    for at in moments(dice, 500) {
+        let without = dice.chance(60).then(|| dice.below(4) as usize);
+        plot.push((at, Fault::Reconfigure { without, in_sync_min: 1 + dice.below(3) as u32 }));
+        match dice.below(8) {
+            0 => plot.push((at + dice.below(100), Fault::HandOver(Whom::Active))),
+            1 | 2 => plot.push((at + dice.below(100), Fault::Kill(somebody(dice)))),
+            3 => plot.push((at, Fault::KillAtStep(Whom::Active, dice.below(30)))),
+            4 => plot.push((at + dice.below(50), Fault::CutFromCoordinator(Whom::Active))),
+            _ => {}
+        }
+        plot.push((at + 300 + dice.below(900), Fault::StartAll));
+        plot.push((at + 300 + dice.below(900), Fault::Heal));
     }
     plot
 }
