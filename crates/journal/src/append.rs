@@ -65,6 +65,13 @@ impl Journal {
         Ok(())
     }
 
+    /// The entry that is written next begins a segment, whether the one before is full or not: its number.
+    pub fn begin_segment_with_next(&self) -> Sn {
+        let mut inner = self.shared.inner.lock();
+        inner.ends_segment = inner.segment.is_some();
+        Sn(inner.sent.id.sn.0 + 1)
+    }
+
     /// Blocks while too much waits for the disk. To be called before planning a batch, never under a lock.
     pub fn wait_for_room(&self) {
         let shared = &self.shared;

@@ -76,6 +76,8 @@ pub(crate) struct Inner {
     /// All entries up to here are durable.
     pub durable: Sn,
     pub segment: Option<OpenSegment>,
+    /// The segment is to be followed by another although it is not full.
+    pub ends_segment: bool,
     /// A thread is replacing the segment.
     pub rolling: bool,
     /// Callbacks that may run, in order.
@@ -220,6 +222,7 @@ impl Shared {
                 under_way: 0,
                 durable: opened.end.id.sn,
                 segment: None,
+                ends_segment: false,
                 rolling: false,
                 ready: VecDeque::new(),
                 delivering: false,
@@ -264,10 +267,12 @@ impl Shared {
                 self.deliver();
                 continue;
             }
-            let Some(offset) = inner.segment.as_mut().and_then(|segment| segment.reserve(bytes)) else {
+            let open = if inner.ends_segment { None } else { inner.segment.as_mut() };
+            let Some(offset) = open.and_then(|segment| segment.reserve(bytes)) else {
                 if inner.under_way > 0 {
                     return; // The last one to come back goes on.
                 }
+                inner.ends_segment = false;
                 self.roll(inner, bytes);
                 continue;
             };

@@ -94,6 +94,32 @@ fn entries_read_back_across_segments_open_and_sealed() {
 }
 
 #[test]
+fn a_segment_that_is_not_full_ends_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    format(&env, directory.path());
+    let (journal, ..) = open(&env, directory.path());
+    let segments = || {
+        let names =
+            std::fs::read_dir(directory.path().join("log")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name != "spare").count()
+    };
+    let mut all = Vec::new();
+    assert_eq!(journal.begin_segment_with_next(), Sn(1), "the first entry begins one anyway");
+    append(&journal, 1, 1, &mut all);
+    assert_eq!(segments(), 1);
+    let next = journal.begin_segment_with_next();
+    assert_eq!((next, journal.begin_segment_with_next()), (Sn(all.len() as u64 + 1), next));
+    assert_eq!(segments(), 1, "nothing is begun before there is an entry");
+    append(&journal, 1, 3, &mut all);
+    assert_eq!(segments(), 2);
+    assert_eq!(read_all(&journal, 100_000), all);
+    drop(journal);
+    let (journal, ..) = open(&env, directory.path());
+    assert!(read_all(&journal, 100_000) == all, "both segments are read after a start");
+}
+
+#[test]
 fn what_an_image_has_replaced_is_gone_and_is_said_to_be() {
     let directory = tempfile::tempdir().unwrap();
     let env = Env::production();
