@@ -219,11 +219,22 @@ impl BlockMap {
         if !recoveries.is_empty() {
             commands.push(Command::Recover(recoveries));
         }
+        if let Some(rate) = self.servers.get_mut(index).balancing_rate.take() {
+            commands.push(Command::BalancingRate(rate));
+        }
         let deletions = self.take_deletions(index);
         if !deletions.is_empty() {
             commands.push(Command::Invalidate(deletions));
         }
         commands
+    }
+
+    /// All servers alive are told with their next heartbeats how fast they may move blocks for balancing, in bytes
+    /// per second. Those that come later are not, as in HDFS.
+    pub fn set_balancing_rate(&mut self, bytes_per_second: u64) {
+        for server in self.servers.iter_mut().filter(|server| server.face.alive) {
+            server.balancing_rate = Some(bytes_per_second);
+        }
     }
 
     fn take_orders(&mut self, index: u32) -> Vec<Transfer> {

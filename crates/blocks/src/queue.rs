@@ -77,6 +77,10 @@ impl Queue {
         self.levels[Priority::Lost as usize].len()
     }
 
+    pub fn most_endangered_count(&self) -> usize {
+        self.levels[Priority::Highest as usize].len()
+    }
+
     /// The next blocks to work on, at most `count`, in turn within each level.
     pub fn next(&mut self, count: usize) -> Vec<BlockId> {
         let mut chosen = Vec::new();

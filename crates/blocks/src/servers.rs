@@ -27,6 +27,8 @@ pub struct Server {
     pub orders: VecDeque<Order>,
     /// Unfinished blocks that it shall bring to an end.
     pub recoveries: Vec<RecoveryOrder>,
+    /// How fast it may move blocks for balancing, in bytes per second, if it has still to be told.
+    pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
     /// It has been answered since this server began to command: then it knows whom to obey, and a report that
@@ -114,6 +116,7 @@ impl Servers {
             deletions: BTreeMap::new(),
             orders: VecDeque::new(),
             recoveries: Vec::new(),
+            balancing_rate: None,
             lease: None,
             has_heard: false,
         };

@@ -4,7 +4,7 @@ use crate::{
     map::BlockMap,
     server::{DataServer, StorageReport},
 };
-use base::BlockId;
+use base::{BlockId, InodeId};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Stats {
     pub under_construction: u64,
     /// Blocks that should have more replicas, the lost ones included.
     pub under_replicated: u64,
+    /// Those of them that have one replica left, of several wanted.
+    pub most_endangered: u64,
     /// Blocks with a damaged replica.
     pub corrupt: u64,
     /// Blocks without any good replica on a live server.
@@ -75,6 +77,7 @@ impl BlockMap {
             blocks: self.arena.len() as u64,
             under_construction: self.constructions.len() as u64,
             under_replicated: self.redundancy.queue.len() as u64,
+            most_endangered: self.redundancy.queue.most_endangered_count() as u64,
             corrupt: self.redundancy.corrupt.iter().count() as u64,
             missing: self.redundancy.queue.lost_count() as u64,
             missing_with_replication_one: self.lost_with_replication_one(),
@@ -115,6 +118,12 @@ impl BlockMap {
     fn lost_with_replication_one(&self) -> u64 {
         let wants_one = |id: &BlockId| self.arena.find(*id).is_some_and(|slot| self.wanted(slot) == 1);
         self.redundancy.queue.lost().filter(wants_one).count() as u64
+    }
+
+    /// The file of each block without any good replica, in an order that holds while nothing changes; `None` for
+    /// a block that is about to be removed.
+    pub fn files_of_lost_blocks(&self) -> impl Iterator<Item = Option<InodeId>> + '_ {
+        self.redundancy.queue.lost().map(|id| self.inode_of(id))
     }
 
     /// Rows that whoever decodes reports could not even hand over.

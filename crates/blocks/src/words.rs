@@ -91,6 +91,8 @@ pub enum Command {
     Invalidate(Vec<Block>),
     /// Have the servers of each block agree on its length.
     Recover(Vec<Recovery>),
+    /// Move blocks for balancing at this many bytes per second at most.
+    BalancingRate(u64),
 }
 
 /// Bring an unfinished block to an end under a new stamp.

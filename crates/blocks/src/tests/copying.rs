@@ -194,3 +194,27 @@ fn in_safe_mode_nothing_is_copied_or_deleted() {
     assert!(cluster.map.leave_safe_mode(false, cluster.now));
     assert_eq!(transfers(&cluster.pass(1_000, &[1, 2, 3])).len(), 1);
 }
+
+#[test]
+fn the_rate_of_balancing_is_told_once_to_each_server_that_lives() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.map.set_balancing_rate(7 << 20);
+    let told = |commands: &[Command]| matches!(commands, [Command::BalancingRate(7_340_032)]);
+    assert!(told(&cluster.heartbeat(1)));
+    assert!(cluster.heartbeat(1).is_empty());
+    // What waits is the latest.
+    cluster.map.set_balancing_rate(9);
+    cluster.map.set_balancing_rate(7 << 20);
+    assert!(told(&cluster.heartbeat(2)));
+}
+
+#[test]
+fn the_files_of_lost_blocks_are_known() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    cluster.add_stored(block(7, 1), 1, &[1]);
+    assert_eq!(cluster.map.files_of_lost_blocks().count(), 0);
+    cluster.pass(5_000, &[]);
+    let inode = cluster.map.inode_of(BlockId(7));
+    assert!(inode.is_some());
+    assert_eq!(cluster.map.files_of_lost_blocks().collect::<Vec<_>>(), [inode]);
+}
