@@ -106,6 +106,12 @@ impl<'a> Path<'a> {
     }
 }
 
+/// Whether a whole path is `directory` itself or below it. One slash at the end of `directory` means nothing.
+pub fn is_within(path: &str, directory: &str) -> bool {
+    let directory = directory.strip_suffix('/').unwrap_or(directory);
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +133,16 @@ mod tests {
         assert_eq!((root.as_str(), root.depth(), root.name()), ("/", 0, ""));
         assert_eq!(root.components().count(), 0);
         Ok(())
+    }
+
+    #[test]
+    fn a_directory_has_what_is_below_it_and_not_what_begins_like_it() {
+        for (path, directory) in [("/a", "/a"), ("/a/b", "/a"), ("/a/b", "/a/"), ("/a", "/"), ("/", "/")] {
+            assert!(is_within(path, directory), "{path} in {directory}");
+        }
+        for (path, directory) in [("/ab", "/a"), ("/", "/a"), ("/a", "/a/b")] {
+            assert!(!is_within(path, directory), "{path} in {directory}");
+        }
     }
 
     #[test]

@@ -11,3 +11,4 @@ pub mod get_snapshot_diff;
 pub mod get_snapshot_listing;
 pub mod get_storage_policy;
 pub mod get_xattrs;
+pub mod list_open_files;

@@ -311,3 +311,28 @@ fn a_silent_writer_loses_its_files() -> FsResult<()> {
     world.check_replay();
     Ok(())
 }
+
+#[test]
+fn open_files_are_listed_a_page_at_a_time_below_a_path() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/d", true)?;
+    for path in ["/d/b", "/d/a", "/dd"] {
+        world.create(path, false)?;
+    }
+    let list = |world: &World, after, path: &str, limit| {
+        let page = namespace::reads::list_open_files::list(&world.ns, InodeId(after), path, limit);
+        assert!(page.files.iter().all(|file| file.holder == HOLDER));
+        let last = page.files.last().map_or(0, |file| file.inode.0);
+        (page.files.into_iter().map(|file| file.path).collect::<Vec<_>>(), page.has_more, last)
+    };
+    // In order of their ids, which is that of their creation.
+    assert_eq!(list(&world, 0, "/", 10).0, ["/d/b", "/d/a", "/dd"]);
+    assert_eq!(list(&world, 0, "/d", 10).0, ["/d/b", "/d/a"], "/dd is not below /d");
+    assert_eq!(list(&world, 0, "/d/a", 10).0, ["/d/a"]);
+    assert_eq!(list(&world, 0, "/nowhere", 10).0, [""; 0]);
+    let (files, has_more, last) = list(&world, 0, "/", 2);
+    assert_eq!((files, has_more), (vec!["/d/b".to_owned(), "/d/a".into()], true));
+    let (files, has_more, _) = list(&world, last, "/", 2);
+    assert_eq!((files, has_more), (vec!["/dd".to_owned()], false));
+    Ok(())
+}
