@@ -3,7 +3,7 @@
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, header},
+    http::{StatusCode, Uri, header},
     response::IntoResponse,
     routing::get,
 };
@@ -77,7 +77,8 @@ impl Web {
             .route("/health", get(show_health))
             .route("/metrics", get(show_metrics))
             .with_state(Shared { registry, health })
-            .merge(pages);
+            .merge(pages)
+            .fallback(not_here);
         let (stop, mut stopped) = watch::channel(false);
         let task = tokio::spawn(async move {
             let end = async move {
@@ -128,6 +129,20 @@ async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
             [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
             error.to_string(),
         ),
+    }
+}
+
+/// Pages of HDFS that tools ask for, and that are not built yet.
+const LATER: [&str; 4] = ["/fsck", "/imagetransfer", "/jmx", "/webhdfs/"];
+
+async fn not_here(uri: Uri) -> impl IntoResponse {
+    let path = uri.path();
+    match LATER.iter().any(|page| path.starts_with(page)) {
+        true => (
+            StatusCode::NOT_IMPLEMENTED,
+            format!("{path} is not built yet in this version of Clover; /health and /metrics are here.\n"),
+        ),
+        false => (StatusCode::NOT_FOUND, "/health and /metrics are here.\n".to_owned()),
     }
 }
 

@@ -38,6 +38,17 @@ async fn health_and_metrics_are_served() {
     web.shutdown().await;
 }
 
+/// `hdfs dfsadmin -fetchImage` and `hdfs fsck` ask for these.
+#[tokio::test]
+async fn pages_of_hdfs_that_are_not_built_yet_say_so() {
+    let web = serve(true).await;
+    for page in ["/imagetransfer?getimage=1&txid=latest", "/fsck?path=%2F"] {
+        let answer = ask(web.local_addr(), page).await;
+        assert!(answer.starts_with("HTTP/1.1 501") && answer.contains("is not built yet"), "{answer}");
+    }
+    web.shutdown().await;
+}
+
 #[tokio::test]
 async fn ill_health_is_503() {
     let web = serve(false).await;
