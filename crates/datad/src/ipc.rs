@@ -7,9 +7,11 @@ use proto::{
     exception,
     hdfs::{
         DatanodeLocalInfoProto, DatanodeVolumeInfoProto, GetBalancerBandwidthResponseProto,
-        GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
-        GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto, RefreshNamenodesResponseProto,
-        ShutdownDatanodeResponseProto, TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
+        GetDatanodeInfoResponseProto, GetReconfigurationStatusResponseProto,
+        GetReplicaVisibleLengthRequestProto, GetReplicaVisibleLengthResponseProto,
+        GetVolumeReportResponseProto, ListReconfigurablePropertiesResponseProto,
+        RefreshNamenodesResponseProto, ShutdownDatanodeResponseProto, TriggerBlockReportRequestProto,
+        TriggerBlockReportResponseProto,
     },
     protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
 };
@@ -62,7 +64,21 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "refreshNamenodes" => {
             reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {}))
         }
-        "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto { bandwidth: 0 }),
+        "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto {
+            bandwidth: state.balancing_rate(),
+        }),
+        "listReconfigurableProperties" => reply.result(
+            require_owner(state, call)
+                .map(|()| ListReconfigurablePropertiesResponseProto { name: Vec::new() }),
+        ),
+        // A start of 0: Hadoop's clients say that no task was found.
+        "getReconfigurationStatus" => reply.result(require_owner(state, call).map(|()| {
+            GetReconfigurationStatusResponseProto { start_time: 0, end_time: None, changes: Vec::new() }
+        })),
+        "startReconfiguration" => reply.fs_error(&FsError::Unsupported(
+            "No property can be changed while the server runs: change its configuration file and start it again."
+                .into(),
+        )),
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
                 reply.ok(&ShutdownDatanodeResponseProto {});

@@ -15,6 +15,9 @@ use std::{
 };
 use tokio::sync::{oneshot, watch};
 
+/// `dfs.datanode.balance.bandwidthPerSec` has the same default.
+const BALANCING_RATE: u64 = 100 << 20;
+
 /// One for a server, behind an `Arc`.
 pub struct State {
     pub env: Env,
@@ -30,6 +33,8 @@ pub struct State {
     storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
     copies: AtomicUsize,
+    /// Bytes per second at which blocks may be moved for balancing.
+    balancing_rate: AtomicU64,
     end: watch::Sender<Option<String>>,
 }
 
@@ -64,6 +69,7 @@ impl State {
             storage_types,
             transfers: AtomicUsize::new(0),
             copies: AtomicUsize::new(0),
+            balancing_rate: AtomicU64::new(BALANCING_RATE),
             end: watch::Sender::new(None),
         }
     }
@@ -131,6 +137,18 @@ impl State {
     /// Copies to other servers under way.
     pub fn copy_count(&self) -> usize {
         self.copies.load(Ordering::Acquire)
+    }
+
+    /// In bytes per second.
+    pub fn balancing_rate(&self) -> u64 {
+        self.balancing_rate.load(Ordering::Relaxed)
+    }
+
+    /// 0 changes nothing, as in HDFS.
+    pub(crate) fn set_balancing_rate(&self, bytes_per_second: u64) {
+        if bytes_per_second > 0 {
+            self.balancing_rate.store(bytes_per_second, Ordering::Relaxed);
+        }
     }
 
     pub fn uptime_ms(&self) -> u64 {

@@ -33,6 +33,11 @@ impl Actor {
                 }
                 Ok(())
             }
+            Type::BalancerBandwidthCommand => {
+                let rate = command.balancer_cmd.as_ref().map_or(0, |command| command.bandwidth);
+                self.state.set_balancing_rate(rate);
+                Ok(())
+            }
             // No upgrade is ever under way, so there is nothing to make final; keys are not in use.
             Type::FinalizeCommand | Type::KeyUpdateCommand | Type::NullDatanodeCommand => Ok(()),
             other => {
