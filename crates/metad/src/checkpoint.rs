@@ -223,6 +223,12 @@ impl Maker {
     }
 }
 
+/// Whether the newest image has everything: what follows a checkpoint is its own entry, and that of a new epoch.
+pub fn is_current(core: &Core) -> bool {
+    let newest = newest_image(core);
+    newest > Sn(0) && core.commit.committed().0 <= newest.0 + 1
+}
+
 fn newest_image(core: &Core) -> Sn {
     core.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }

@@ -24,6 +24,8 @@ pub struct MetaConfig {
     /// And after so long, if there was any edit.
     pub image_period_ms: u64,
     pub call_queue: CallLimits,
+    /// A file with the data servers that may take part. None: all may.
+    pub data_servers_file: Option<PathBuf>,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
     pub group: GroupConfig,

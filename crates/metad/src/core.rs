@@ -9,6 +9,7 @@ use crate::{
     client_protocol::Leading,
     commit::CommitWatch,
     config::MetaConfig,
+    datanodes::Admission,
     forward::{self, Forwarder},
     groups::GroupMapping,
     peers::Secret,
@@ -46,6 +47,8 @@ pub struct Core {
     tree: ShardedLock<Tree>,
     pub blocks: Arc<Mutex<BlockMap>>,
     pub renewals: Mutex<Renewals>,
+    /// Which data servers may take part.
+    pub admission: Admission,
     pub commit: Arc<CommitWatch>,
     pub replica: Replica,
     pub groups: Arc<GroupMapping>,
@@ -102,6 +105,7 @@ impl Core {
         });
         let (forwarder, leading) =
             forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
+        let admission = Admission::new(config.data_servers_file.clone());
         Self {
             env,
             config,
@@ -110,6 +114,7 @@ impl Core {
             tree: ShardedLock::new(Tree { namespace, uncommitted: Uncommitted::default() }),
             blocks,
             renewals: Mutex::new(Renewals::new(now)),
+            admission,
             commit,
             groups: Arc::default(),
             forwarder,

@@ -27,6 +27,7 @@ mod pool;
 mod protocols;
 mod queue;
 mod recover;
+mod refresh_protocols;
 mod renew;
 mod replica;
 mod run;

@@ -2,7 +2,7 @@
 
 use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
-    namenode_protocol, pool,
+    namenode_protocol, pool, refresh_protocols,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};
@@ -21,6 +21,10 @@ const PROTOCOLS: &[(&str, u64)] = &[
     (protocol::HA_SERVICE, protocol::VERSION),
     (protocol::GET_USER_MAPPINGS, protocol::VERSION),
     (protocol::REFRESH_USER_MAPPINGS, protocol::VERSION),
+    (protocol::REFRESH_AUTHORIZATION_POLICY, protocol::VERSION),
+    (protocol::REFRESH_CALL_QUEUE, protocol::VERSION),
+    (protocol::GENERIC_REFRESH, protocol::VERSION),
+    (protocol::RECONFIGURATION, protocol::VERSION),
     (protocol::ZKFC, protocol::VERSION),
     (protocol::ADMIN, protocol::VERSION),
     (protocol::POOL, protocol::VERSION),
@@ -51,6 +55,10 @@ pub fn answer(core: &Arc<Core>, call: Call, reply: Replier) {
         protocol::ZKFC => ha_protocol::call_controller(core, call, reply),
         protocol::GET_USER_MAPPINGS => namenode_protocol::call_user_mappings(core, call, reply),
         protocol::REFRESH_USER_MAPPINGS => namenode_protocol::call_refresh_user_mappings(core, call, reply),
+        protocol::REFRESH_AUTHORIZATION_POLICY
+        | protocol::REFRESH_CALL_QUEUE
+        | protocol::GENERIC_REFRESH
+        | protocol::RECONFIGURATION => refresh_protocols::call(core, call, reply),
         protocol::ADMIN => admin_protocol::call(core, call, reply),
         other => unreachable!("{other} is not among the protocols served"),
     }

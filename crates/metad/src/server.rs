@@ -12,7 +12,7 @@ use crate::{
     replica::Replica,
     run::Ended,
 };
-use base::{MemberId, MemberLife};
+use base::{FsError, MemberId, MemberLife};
 use coord::{ChangeError, MemberRecord};
 use env::Env;
 use group::Role;
@@ -36,6 +36,8 @@ pub enum StartError {
     Coordinator(#[from] ChangeError),
     #[error("this member cannot lead: {0}")]
     CannotLead(String),
+    #[error("{0}")]
+    DataServersFile(FsError),
     #[error("the RPC address {address} could not be bound")]
     Rpc { address: SocketAddr, source: io::Error },
     #[error("the HTTP address {address} could not be bound")]
@@ -70,6 +72,11 @@ impl MetaServer {
             .await
             .expect("recovery does not panic")?;
         let Recovered { core, life, member_count, records } = recovered;
+        let reread = core.clone();
+        tokio::task::spawn_blocking(move || reread.admission.reread(&*reread.env.disk))
+            .await
+            .expect("reading a file does not panic")
+            .map_err(StartError::DataServersFile)?;
 
         let stop = Arc::new(AtomicBool::new(false));
         let writer = spawn("meta-writer", {
@@ -239,6 +246,11 @@ impl MetaServer {
     pub fn digest(&self) -> (base::TxId, u64) {
         let tree = self.core.tree();
         (tree.namespace.applied(), tree.namespace.digest())
+    }
+
+    /// A digest of the files and directories alone: a new epoch does not change it.
+    pub fn content_digest(&self) -> u64 {
+        self.core.tree().namespace.content_digest()
     }
 
     /// Lets another member lead if this one does, takes no more calls, finishes those that have begun, closes the

@@ -22,6 +22,11 @@ struct Cluster {
 
 impl Cluster {
     async fn start() -> Self {
+        Self::start_with(|_, _| {}).await
+    }
+
+    /// `change` gets the server's configuration and its directory.
+    async fn start_with(change: impl FnOnce(&mut MetaConfig, &Path)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         metad::format(
             &Env::production(),
@@ -31,7 +36,9 @@ impl Cluster {
             &Default::default(),
         )
         .unwrap();
-        let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+        let mut config = config(directory.path());
+        change(&mut config, directory.path());
+        let server = MetaServer::start(Env::production(), config).await.unwrap();
         let connect =
             |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
         let files = connect(proto::protocol::CLIENT_NAMENODE);
@@ -213,6 +220,7 @@ fn config(directory: &Path) -> MetaConfig {
         image_period_ms: 3_600_000,
         call_queue: Default::default(),
         racks: Vec::new(),
+        data_servers_file: None,
         group: Default::default(),
     }
 }
@@ -364,5 +372,53 @@ async fn a_server_that_gives_up_is_no_longer_offered() {
     let _: d::ErrorReportResponseProto = cluster.data.call("errorReport", &request).await.unwrap();
     assert!(cluster.locations("/file").await[0].locs.is_empty());
     assert!(is_register(&cluster.heartbeat(&server).await.unwrap().cmds[0]));
+    cluster.stop().await;
+}
+
+/// `dfs.hosts` of HDFS: who is not named is refused, and who is named no longer is lost with its next heartbeat.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_data_servers_that_the_list_names_take_part() {
+    let mut list = std::path::PathBuf::new();
+    let cluster = Cluster::start_with(|config, directory| {
+        list = directory.with_extension("hosts");
+        std::fs::write(&list, "worker # by its name\n").unwrap();
+        config.data_servers_file = Some(list.clone());
+    })
+    .await;
+    let server = cluster.registered().await;
+    let mut stranger = cluster.registration("uuid-2");
+    stranger.datanode_id.host_name = "another".into();
+    let message = refused(cluster.register(stranger.clone()).await, ".DisallowedDatanodeException");
+    let words =
+        "Datanode denied communication with namenode because the host is not in the include-list: Datanode";
+    assert!(message.starts_with(words), "{message}");
+
+    // Nothing happens before the list is read again, which is for the superuser to order.
+    std::fs::write(&list, "another\n").unwrap();
+    cluster.heartbeat(&server).await.unwrap();
+    let refresh = p::RefreshNodesRequestProto {};
+    let bob = Client::connect(
+        cluster.server.rpc_address(),
+        proto::protocol::CLIENT_NAMENODE,
+        "bob",
+        ClientOptions::default(),
+    );
+    refused(
+        bob.call::<_, p::RefreshNodesResponseProto>("refreshNodes", &refresh).await,
+        ".AccessControlException",
+    );
+    cluster.heartbeat(&server).await.unwrap();
+    let _: p::RefreshNodesResponseProto = cluster.files.call("refreshNodes", &refresh).await.unwrap();
+    refused(cluster.heartbeat(&server).await, ".DisallowedDatanodeException");
+    assert_eq!(cluster.server.live_data_servers(), 0);
+    cluster.register(stranger).await.unwrap();
+    assert_eq!(cluster.server.live_data_servers(), 1);
+
+    // A list that cannot be read changes nothing.
+    std::fs::remove_file(&list).unwrap();
+    let answer = cluster.files.call::<_, p::RefreshNodesResponseProto>("refreshNodes", &refresh).await;
+    let message = refused(answer, "IOException");
+    assert!(message.contains(&list.display().to_string()), "{message}");
+    refused(cluster.heartbeat(&server).await, ".DisallowedDatanodeException");
     cluster.stop().await;
 }

@@ -80,6 +80,7 @@ impl Cluster {
             image_period_ms: 3_600_000,
             call_queue: Default::default(),
             racks: Vec::new(),
+            data_servers_file: None,
             group: Default::default(),
         };
         let server = MetaServer::start(env, config).await.unwrap();

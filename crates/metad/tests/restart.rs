@@ -28,6 +28,7 @@ fn config(directory: &Path) -> MetaConfig {
         image_period_ms: 3_600_000,
         call_queue: Default::default(),
         racks: Vec::new(),
+        data_servers_file: None,
         group: Default::default(),
     }
 }

@@ -59,6 +59,12 @@ pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.Repl
 pub const REPLICA_ALREADY_EXISTS: &str =
     "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException";
 
+/// Refusals that no client of ours tells from others.
+pub const JAVA_ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
+pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
+pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
+pub const NO_EC_POLICY_SET: &str = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException";
+
 /// What a metadata server answers to those who watch or steer it.
 pub const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
 pub const HEALTH_CHECK_FAILED: &str = "org.apache.hadoop.ha.HealthCheckFailedException";
@@ -74,7 +80,7 @@ const TABLE: &[(&str, Make)] = &[
     (ACCESS_CONTROL, FsError::AccessDenied),
     ("org.apache.hadoop.fs.permission.AccessControlException", FsError::AccessDenied),
     (ILLEGAL_ARGUMENT, FsError::InvalidArgument),
-    ("java.lang.IllegalArgumentException", FsError::InvalidArgument),
+    (JAVA_ILLEGAL_ARGUMENT, FsError::InvalidArgument),
     (UNSUPPORTED_OPERATION, FsError::Unsupported),
     (PATH_COMPONENT_TOO_LONG, FsError::ComponentTooLong),
     (MAX_DIRECTORY_ITEMS_EXCEEDED, FsError::DirectoryFull),

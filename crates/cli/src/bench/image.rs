@@ -117,6 +117,7 @@ mod tests {
             image_period_ms: 3_600_000,
             call_queue: metad::CallLimits::default(),
             racks: Vec::new(),
+            data_servers_file: None,
             group: metad::GroupConfig::default(),
         };
         metad::format(&env, &dir, None, any.ip(), &config.group)?;

@@ -91,6 +91,8 @@ pub const KEYS: &[Key] = &[
         help: "The longest RPC request." },
     Key { name: "max_waiting_writes", hadoop: None, kind: Integer { min: 1, max: 10_000_000 }, default: "100000",
         help: "Writes that may wait; further ones are told to come again." },
+    Key { name: "data_servers_file", hadoop: Some(("dfs.hosts", Same)), kind: Text, default: "",
+        help: "A file with the hosts or addresses of the data servers that may take part; empty for all." },
     Key { name: "racks", hadoop: None, kind: Table, default: "",
         help: "Racks of data servers by host name or address; others are in /default-rack." },
 ];
@@ -177,6 +179,9 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             write_count_max: settings.number("max_waiting_writes") as usize,
             frame_bytes_max: settings.number("max_request_bytes") as usize,
         },
+        data_servers_file: Some(settings.text("data_servers_file"))
+            .filter(|file| !file.is_empty())
+            .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
         group: group::config(settings)?,
     })

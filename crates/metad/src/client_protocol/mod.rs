@@ -4,22 +4,30 @@
 //! belong below; here is only the meeting of the wire with the machines.
 
 mod acls;
+mod administration;
 mod answers;
 mod append;
 mod attributes;
 mod blocks;
+mod caching;
 mod calls;
 mod completes;
 mod concat;
+mod corrupt_files;
+mod encryption_zones;
+mod erasure_coding;
 mod files;
 mod leading;
+mod open_files;
 mod policies;
 mod quotas;
 mod reads;
 mod refusals;
+mod security;
 mod service;
 mod snapshots;
 pub mod status;
+mod symlinks;
 mod truncate;
 mod xattrs;
 
@@ -27,19 +35,19 @@ pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
 pub use leading::Leading;
 pub use refusals::Refusals;
-pub use service::require_superuser;
+pub use service::{require_superuser, require_superuser_for};
 
 use crate::core::Core;
-use base::FsError;
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
-/// The one question that every member answers about itself: clients look for the active with it.
-const OWN_STATE: &str = "getHAServiceState";
+/// What every member answers for itself: clients look for the active with the one, and the other is about a file
+/// beside the member.
+const OWN: [&str; 2] = ["getHAServiceState", "refreshNodes"];
 
 /// Answers one call, or hands it to the member that can. Every method of the protocol has its line.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.replica.is_serving() && call.method != OWN_STATE {
+    if !core.replica.is_serving() && !OWN.contains(&call.method) {
         return hand_over(core, call, reply);
     }
     match call.method {
@@ -62,8 +70,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "delete" => files::delete(core, call, reply),
 
         // Symbolic links.
-        "createSymlink" => later(&call, reply),
-        "getLinkTarget" => later(&call, reply),
+        "createSymlink" => symlinks::create_symlink(core, call, reply),
+        "getLinkTarget" => symlinks::get_link_target(core, call, reply),
 
         // Attributes.
         "setPermission" => attributes::set_permission(core, call, reply),
@@ -133,67 +141,63 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getDatanodeStorageReport" => service::get_datanode_storage_report(core, call, reply),
         "getSlowDatanodeReport" => service::get_slow_datanode_report(core, call, reply),
         "reportBadBlocks" => blocks::report_bad_blocks(core, call, reply),
-        "listCorruptFileBlocks" => later(&call, reply),
-        "listOpenFiles" => later(&call, reply),
-        "setSafeMode" => service::set_safe_mode(core, call, reply),
-        "saveNamespace" => service::save_namespace(core, call, reply),
-        "rollEdits" => later(&call, reply),
-        "restoreFailedStorage" => later(&call, reply),
-        "refreshNodes" => later(&call, reply),
-        "finalizeUpgrade" => later(&call, reply),
-        "upgradeStatus" => later(&call, reply),
-        "rollingUpgrade" => later(&call, reply),
-        "metaSave" => later(&call, reply),
-        "setBalancerBandwidth" => later(&call, reply),
-        "getCurrentEditLogTxid" => later(&call, reply),
-        "getEditsFromTxid" => later(&call, reply),
+        "listCorruptFileBlocks" => corrupt_files::list_corrupt_file_blocks(core, call, reply),
+        "listOpenFiles" => open_files::list_open_files(core, call, reply),
+        "setSafeMode" => administration::set_safe_mode(core, call, reply),
+        "saveNamespace" => administration::save_namespace(core, call, reply),
+        "rollEdits" => administration::roll_edits(core, call, reply),
+        "restoreFailedStorage" => administration::restore_failed_storage(core, call, reply),
+        "refreshNodes" => administration::refresh_nodes(core, call, reply),
+        "finalizeUpgrade" => administration::finalize_upgrade(core, call, reply),
+        "upgradeStatus" => administration::upgrade_status(core, call, reply),
+        "rollingUpgrade" => administration::rolling_upgrade(core, call, reply),
+        "metaSave" => administration::meta_save(core, call, reply),
+        "setBalancerBandwidth" => administration::set_balancer_bandwidth(core, call, reply),
+        "getCurrentEditLogTxid" => administration::get_current_edit_log_txid(core, call, reply),
+        "getEditsFromTxid" => administration::get_edits_from_txid(core, call, reply),
         "msync" => service::msync(core, call, reply),
-        OWN_STATE => service::get_ha_service_state(core, call, reply),
+        "getHAServiceState" => service::get_ha_service_state(core, call, reply),
 
         // Security.
-        "getDelegationToken" => service::get_delegation_token(core, call, reply),
-        "renewDelegationToken" => later(&call, reply),
-        "cancelDelegationToken" => later(&call, reply),
-        "getDataEncryptionKey" => service::get_data_encryption_key(core, call, reply),
+        "getDelegationToken" => security::get_delegation_token(core, call, reply),
+        "renewDelegationToken" => security::renew_delegation_token(core, call, reply),
+        "cancelDelegationToken" => security::cancel_delegation_token(core, call, reply),
+        "getDataEncryptionKey" => security::get_data_encryption_key(core, call, reply),
 
         // Encryption zones.
-        "createEncryptionZone" => later(&call, reply),
-        "listEncryptionZones" => later(&call, reply),
-        "reencryptEncryptionZone" => later(&call, reply),
-        "listReencryptionStatus" => later(&call, reply),
-        "getEZForPath" => service::get_ez_for_path(core, call, reply),
+        "createEncryptionZone" => encryption_zones::create_encryption_zone(core, call, reply),
+        "listEncryptionZones" => encryption_zones::list_encryption_zones(core, call, reply),
+        "reencryptEncryptionZone" => encryption_zones::reencrypt_encryption_zone(core, call, reply),
+        "listReencryptionStatus" => encryption_zones::list_reencryption_status(core, call, reply),
+        "getEZForPath" => encryption_zones::get_ez_for_path(core, call, reply),
 
         // Erasure coding.
-        "setErasureCodingPolicy" => later(&call, reply),
-        "unsetErasureCodingPolicy" => later(&call, reply),
-        "getErasureCodingPolicy" => service::get_erasure_coding_policy(core, call, reply),
-        "getErasureCodingPolicies" => service::get_erasure_coding_policies(core, call, reply),
-        "addErasureCodingPolicies" => later(&call, reply),
-        "removeErasureCodingPolicy" => later(&call, reply),
-        "enableErasureCodingPolicy" => later(&call, reply),
-        "disableErasureCodingPolicy" => later(&call, reply),
-        "getErasureCodingCodecs" => later(&call, reply),
-        "getECTopologyResultForPolicies" => later(&call, reply),
+        "setErasureCodingPolicy" => erasure_coding::set_erasure_coding_policy(core, call, reply),
+        "unsetErasureCodingPolicy" => erasure_coding::unset_erasure_coding_policy(core, call, reply),
+        "getErasureCodingPolicy" => erasure_coding::get_erasure_coding_policy(core, call, reply),
+        "getErasureCodingPolicies" => erasure_coding::get_erasure_coding_policies(core, call, reply),
+        "addErasureCodingPolicies" => erasure_coding::add_erasure_coding_policies(core, call, reply),
+        "removeErasureCodingPolicy" => erasure_coding::remove_erasure_coding_policy(core, call, reply),
+        "enableErasureCodingPolicy" => erasure_coding::enable_erasure_coding_policy(core, call, reply),
+        "disableErasureCodingPolicy" => erasure_coding::disable_erasure_coding_policy(core, call, reply),
+        "getErasureCodingCodecs" => erasure_coding::get_erasure_coding_codecs(core, call, reply),
+        "getECTopologyResultForPolicies" => {
+            erasure_coding::get_ec_topology_result_for_policies(core, call, reply)
+        }
 
         // Caching.
-        "addCacheDirective" => later(&call, reply),
-        "modifyCacheDirective" => later(&call, reply),
-        "removeCacheDirective" => later(&call, reply),
-        "listCacheDirectives" => later(&call, reply),
-        "addCachePool" => later(&call, reply),
-        "modifyCachePool" => later(&call, reply),
-        "removeCachePool" => later(&call, reply),
-        "listCachePools" => later(&call, reply),
+        "addCacheDirective" => caching::add_cache_directive(core, call, reply),
+        "modifyCacheDirective" => caching::modify_cache_directive(core, call, reply),
+        "removeCacheDirective" => caching::remove_cache_directive(core, call, reply),
+        "listCacheDirectives" => caching::list_cache_directives(core, call, reply),
+        "addCachePool" => caching::add_cache_pool(core, call, reply),
+        "modifyCachePool" => caching::modify_cache_pool(core, call, reply),
+        "removeCachePool" => caching::remove_cache_pool(core, call, reply),
+        "listCachePools" => caching::list_cache_pools(core, call, reply),
 
         // Moving blocks to where their policy wants them.
         "satisfyStoragePolicy" => policies::satisfy_storage_policy(core, call, reply),
 
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
-}
-
-/// What this version does not do yet, and says so.
-fn later(call: &Call, reply: Replier) {
-    let method = call.method;
-    reply.fs_error(&FsError::Unsupported(format!("{method} is not built yet in this version of Clover.")));
 }

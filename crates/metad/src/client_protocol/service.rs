@@ -1,10 +1,10 @@
-//! Questions about the service itself, and its switches.
+//! Questions about the service itself.
 
 use super::calls::{self, Sight, decode};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::ServerFilter;
 use base::{FsError, FsResult};
-use proto::{common, hdfs as p};
+use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub fn get_server_defaults(core: &Arc<Core>, call: Call, reply: Replier) {
             trash_interval: Some(defaults.trash_interval_minutes),
             checksum_type: Some(p::ChecksumTypeProto::ChecksumCrc32c as i32),
             key_provider_uri: Some(String::new()),
-            policy_id: Some(0),
+            policy_id: Some(base::StoragePolicy::DEFAULT.into()),
             snapshot_trash_root_enabled: Some(false),
         },
     });
@@ -39,7 +39,7 @@ pub fn get_fs_stats(core: &Arc<Core>, call: Call, reply: Replier) {
         corrupt_blocks: stats.corrupt,
         missing_blocks: stats.missing,
         missing_repl_one_blocks: Some(stats.missing_with_replication_one),
-        blocks_in_future: Some(0),
+        blocks_in_future: Some(stats.future_bytes),
         pending_deletion_blocks: Some(stats.pending_deletions),
     });
 }
@@ -52,16 +52,22 @@ pub fn get_fs_replicated_block_stats(core: &Arc<Core>, call: Call, reply: Replie
         corrupt_blocks: stats.corrupt,
         missing_blocks: stats.missing,
         missing_repl_one_blocks: stats.missing_with_replication_one,
-        blocks_in_future: 0,
+        blocks_in_future: stats.future_bytes,
         pending_deletion_blocks: stats.pending_deletions,
-        ..Default::default()
+        highest_prio_low_redundancy_blocks: Some(stats.most_endangered),
+        // Racks are minded when a replica is placed, never afterwards.
+        badly_distributed_blocks: Some(0),
     });
 }
 
 /// There are no erasure-coded blocks.
 pub fn get_fs_ec_block_group_stats(_: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetFsEcBlockGroupStatsRequestProto>(&call, reply) else { return };
-    reply.ok(&p::GetFsEcBlockGroupStatsResponseProto::default());
+    reply.ok(&p::GetFsEcBlockGroupStatsResponseProto {
+        highest_prio_low_redundancy_blocks: Some(0),
+        badly_distributed_blocks: Some(0),
+        ..p::GetFsEcBlockGroupStatsResponseProto::default()
+    });
 }
 
 fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
@@ -76,6 +82,9 @@ fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
 
 pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetDatanodeReportRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser_for(core, &call, "datanodeReport") {
+        return reply.fs_error(&error);
+    }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
     let servers =
         filter_of(request.r#type()).map(|filter| core.blocks.lock().servers(filter)).unwrap_or_default();
@@ -87,6 +96,9 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
     let Some((request, reply)) = decode::<p::GetDatanodeStorageReportRequestProto>(&call, reply) else {
         return;
     };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
     let map = core.blocks.lock();
     let servers = filter_of(request.r#type()).map(|filter| map.servers(filter)).unwrap_or_default();
@@ -101,61 +113,22 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
     reply.ok(&p::GetDatanodeStorageReportResponseProto { datanode_storage_reports });
 }
 
-/// Hadoop's `checkSuperuserPrivilege`.
+/// Hadoop's `checkSuperuserPrivilege`, for an operation that has the name of its call.
 pub fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
+    require_superuser_for(core, call, call.method)
+}
+
+/// The same for one that HDFS calls otherwise.
+pub fn require_superuser_for(core: &Core, call: &Call, operation: &str) -> FsResult<()> {
     let access = &core.config.limits.access;
     let caller = &call.caller;
     if !access.enabled || caller.user == access.superuser || caller.is_member_of(&access.supergroup) {
         return Ok(());
     }
     Err(FsError::AccessDenied(format!(
-        "Access denied for user {}. Superuser privilege is required for operation {}",
-        caller.user, call.method
+        "Access denied for user {}. Superuser privilege is required for operation {operation}",
+        caller.user
     )))
-}
-
-pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::SetSafeModeRequestProto>(&call, reply) else { return };
-    let action = request.action();
-    if action != p::SafeModeActionProto::SafemodeGet
-        && let Err(error) = require_superuser(core, &call)
-    {
-        return reply.fs_error(&error);
-    }
-    let now = core.moment();
-    let mut map = core.blocks.lock();
-    match action {
-        p::SafeModeActionProto::SafemodeGet => {}
-        p::SafeModeActionProto::SafemodeEnter => map.enter_safe_mode(),
-        p::SafeModeActionProto::SafemodeLeave => {
-            map.leave_safe_mode(false, now);
-        }
-        p::SafeModeActionProto::SafemodeForceExit => {
-            map.leave_safe_mode(true, now);
-        }
-    }
-    let result = map.in_safe_mode();
-    drop(map);
-    if action != p::SafeModeActionProto::SafemodeGet {
-        tracing::info!(user = %call.caller, ?action, safe_mode = result, "safe mode set");
-    }
-    reply.ok(&p::SetSafeModeResponseProto { result });
-}
-
-pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::SaveNamespaceRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
-        return reply.fs_error(&error);
-    }
-    if !core.blocks.lock().in_safe_mode() {
-        return reply.fs_error(&FsError::Io(
-            "Safe mode should be turned ON in order to create namespace image.".into(),
-        ));
-    }
-    core.checkpoint.request(Box::new(move |written| match written {
-        Ok(()) => reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) }),
-        Err(reason) => reply.fs_error(&FsError::Io(format!("The image could not be written: {reason}"))),
-    }));
 }
 
 /// Answers once everything that was acknowledged before is visible here: on the active it always is.
@@ -167,45 +140,6 @@ pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
     reply.ok(&p::HaServiceStateResponseProto { state: crate::ha_protocol::state(core) as i32 });
-}
-
-/// Without security Hadoop gives no token, and its clients know what that means.
-pub fn get_delegation_token(_: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<common::GetDelegationTokenRequestProto>(&call, reply) else { return };
-    reply.ok(&common::GetDelegationTokenResponseProto { token: None });
-}
-
-/// None: data is not encrypted on its way.
-pub fn get_data_encryption_key(_: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetDataEncryptionKeyRequestProto>(&call, reply) else { return };
-    reply.ok(&p::GetDataEncryptionKeyResponseProto { data_encryption_key: None });
-}
-
-/// None: no file is erasure-coded.
-pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else {
-        return;
-    };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        if namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?.is_none() {
-            return Err(FsError::NotFound(format!("Path not found: {}", request.src)));
-        }
-        Ok(p::GetErasureCodingPolicyResponseProto { ec_policy: None })
-    });
-}
-
-pub fn get_erasure_coding_policies(_: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetErasureCodingPoliciesRequestProto>(&call, reply) else { return };
-    reply.ok(&p::GetErasureCodingPoliciesResponseProto { ec_policies: Vec::new() });
-}
-
-/// None: there are no encryption zones.
-pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        namespace::reads::get_file_info::get(&tree.namespace, context, &request.src)?;
-        Ok(p::GetEzForPathResponseProto { zone: None })
-    });
 }
 
 pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {

@@ -32,9 +32,21 @@ impl DatanodeSide {
     ) -> FsResult<d::DatanodeRegistrationProto> {
         identity::check_registration(&self.core.cluster, &registration)?;
         let known = identity::registration_of(&registration, call.peer.ip())?;
+        self.check_admission(&known.ip, &registration)?;
         registration.datanode_id.ip_addr = known.ip.to_string();
         self.change(|map, now| map.register(known, now)).map_err(|error| FsError::Io(error.to_string()))?;
         Ok(registration)
+    }
+
+    fn check_admission(&self, ip: &str, registration: &d::DatanodeRegistrationProto) -> FsResult<()> {
+        let id = &registration.datanode_id;
+        if self.core.admission.admits(ip, &id.host_name, id.xfer_port) {
+            return Ok(());
+        }
+        Err(FsError::DisallowedDatanode(format!(
+            "Datanode denied communication with namenode because the host is not in the include-list: {}",
+            identity::describe(registration)
+        )))
     }
 
     pub(super) fn heartbeat(&self, call: &Call, reply: Replier) {
@@ -48,6 +60,11 @@ impl DatanodeSide {
     fn try_heartbeat(&self, request: &d::HeartbeatRequestProto) -> FsResult<d::HeartbeatResponseProto> {
         identity::check_cluster(&self.core.cluster, &request.registration)?;
         let id = identity::server_id(&request.registration.datanode_id);
+        if let Err(error) = self.check_admission(id.ip, &request.registration) {
+            // Its replicas count no longer. Whoever is not known any more has been told already.
+            let _ = self.change(|map, _| map.give_up_server(id));
+            return Err(error);
+        }
         let heartbeat = heartbeat_of(request);
         let claim = Claim::of(&self.core);
         // Tested before orders are taken out of their queue, and again before they go out.
@@ -179,6 +196,7 @@ fn command_of(pool: &str, command: Command) -> d::DatanodeCommandProto {
     let blocks = match command {
         Command::Register => return register_command(),
         Command::Recover(recoveries) => return recovery_command(pool, &recoveries),
+        Command::BalancingRate(bandwidth) => return balancing_rate_command(bandwidth),
         Command::Transfer(transfers) => transfer_command(pool, transfers),
         Command::Invalidate(blocks) => d::BlockCommandProto {
             action: d::block_command_proto::Action::Invalidate as i32,
@@ -190,6 +208,14 @@ fn command_of(pool: &str, command: Command) -> d::DatanodeCommandProto {
     d::DatanodeCommandProto {
         cmd_type: d::datanode_command_proto::Type::BlockCommand as i32,
         blk_cmd: Some(blocks),
+        ..d::DatanodeCommandProto::default()
+    }
+}
+
+fn balancing_rate_command(bandwidth: u64) -> d::DatanodeCommandProto {
+    d::DatanodeCommandProto {
+        cmd_type: d::datanode_command_proto::Type::BalancerBandwidthCommand as i32,
+        balancer_cmd: Some(d::BalancerBandwidthCommandProto { bandwidth }),
         ..d::DatanodeCommandProto::default()
     }
 }

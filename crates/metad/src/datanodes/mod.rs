@@ -4,6 +4,7 @@
 //! block map decides is decided in `blocks`; here are only the wire, the lock and the clock. Only the end of
 //! a block recovery touches the namespace.
 
+mod admission;
 mod block_list;
 mod heartbeats;
 mod identity;
@@ -12,6 +13,7 @@ mod recovery;
 mod reports;
 pub mod wire;
 
+pub use admission::Admission;
 pub use recovery::{release, truncate};
 
 use crate::core::Core;

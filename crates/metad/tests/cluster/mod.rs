@@ -90,6 +90,7 @@ impl Cluster {
             image_period_ms: 3_600_000,
             call_queue: Default::default(),
             racks: Vec::new(),
+            data_servers_file: None,
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=self.count).map(base::MemberId).collect(),

@@ -1,0 +1,200 @@
+//! What operators order: `hdfs dfsadmin`.
+
+use super::{decode, refuse_in_safe_mode, require_superuser, require_superuser_for};
+use crate::core::Core;
+use base::{FsError, FsResult};
+use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
+use rpc::{Call, Replier, RpcError};
+use std::sync::Arc;
+
+pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SetSafeModeRequestProto>(&call, reply) else { return };
+    let action = request.action();
+    let operation = action.as_str_name().to_ascii_lowercase();
+    if action != p::SafeModeActionProto::SafemodeGet
+        && let Err(error) = require_superuser_for(core, &call, &operation)
+    {
+        return reply.fs_error(&error);
+    }
+    let now = core.moment();
+    let mut map = core.blocks.lock();
+    match action {
+        p::SafeModeActionProto::SafemodeGet => {}
+        p::SafeModeActionProto::SafemodeEnter => map.enter_safe_mode(),
+        p::SafeModeActionProto::SafemodeLeave => {
+            map.leave_safe_mode(false, now);
+        }
+        p::SafeModeActionProto::SafemodeForceExit => {
+            map.leave_safe_mode(true, now);
+        }
+    }
+    let result = map.in_safe_mode();
+    drop(map);
+    if action != p::SafeModeActionProto::SafemodeGet {
+        tracing::info!(user = %call.caller, ?action, safe_mode = result, "safe mode set");
+    }
+    reply.ok(&p::SetSafeModeResponseProto { result });
+}
+
+/// With a window or a gap (`-beforeShutdown`) nothing is written where an image of everything is there already.
+pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SaveNamespaceRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    if !core.blocks.lock().in_safe_mode() {
+        return reply.fs_error(&FsError::Io(
+            "Safe mode should be turned ON in order to create namespace image.".into(),
+        ));
+    }
+    let may_skip = request.time_window() > 0 || request.tx_gap() > 0;
+    if may_skip && crate::checkpoint::is_current(core) {
+        return reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) });
+    }
+    core.checkpoint.request(Box::new(move |written| match written {
+        Ok(()) => reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) }),
+        Err(reason) => reply.fs_error(&FsError::Io(format!("The image could not be written: {reason}"))),
+    }));
+}
+
+/// The journal begins a new segment with its next entry; the answer is that entry's number. Segments are each
+/// member's own here, and nobody waits for one to end: this is for whoever copies them away.
+pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::RollEditsRequestProto>(&call, reply) else { return };
+    let allowed = require_superuser_for(core, &call, "rollEditLog")
+        .and_then(|()| refuse_in_safe_mode(core, || "Log not rolled".into()));
+    if let Err(error) = allowed {
+        return reply.fs_error(&error);
+    }
+    let next = core.replica.journal().begin_segment_with_next();
+    reply.ok(&p::RollEditsResponseProto { new_segment_tx_id: next.0 });
+}
+
+/// Storage that failed stays out of use here until the server starts again, so there is nothing to switch.
+pub fn restore_failed_storage(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RestoreFailedStorageRequestProto>(&call, reply) else { return };
+    let operation = match &*request.arg {
+        "check" => "checkRestoreFailedStorage",
+        "true" => "enableRestoreFailedStorage",
+        _ => "disableRestoreFailedStorage",
+    };
+    if let Err(error) = require_superuser_for(core, &call, operation) {
+        return reply.fs_error(&error);
+    }
+    if request.arg == "true" {
+        return reply.fs_error(&FsError::Unsupported(
+            "A metadata server has one directory, and does not go on with one that has failed: the other \
+             members of the group do."
+                .into(),
+        ));
+    }
+    reply.ok(&p::RestoreFailedStorageResponseProto { result: false });
+}
+
+/// Reads again which data servers may take part. Every member has a list of its own.
+pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::RefreshNodesRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    let core = core.clone();
+    // Reads a file: not on the thread that serves others.
+    std::thread::spawn(move || match core.admission.reread(&*core.env.disk) {
+        Ok(()) => {
+            tracing::info!(user = %call.caller, "the list of data servers was read again");
+            reply.ok(&p::RefreshNodesResponseProto {});
+        }
+        Err(error) => reply.fs_error(&error),
+    });
+}
+
+/// No upgrade is ever under way, so there is nothing to make final: the same as in HDFS.
+pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::FinalizeUpgradeRequestProto>(&call, reply) else { return };
+    match require_superuser(core, &call) {
+        Ok(()) => reply.ok(&p::FinalizeUpgradeResponseProto {}),
+        Err(error) => reply.fs_error(&error),
+    }
+}
+
+pub fn upgrade_status(_: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::UpgradeStatusRequestProto>(&call, reply) else { return };
+    reply.ok(&p::UpgradeStatusResponseProto { upgrade_finalized: true });
+}
+
+/// None is under way, and none is needed: members are replaced by a newer version one after the other.
+pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::RollingUpgradeRequestProto>(&call, reply) else { return };
+    let operation = match request.action() {
+        p::RollingUpgradeActionProto::Query => "queryRollingUpgrade",
+        p::RollingUpgradeActionProto::Start => "startRollingUpgrade",
+        p::RollingUpgradeActionProto::Finalize => "finalizeRollingUpgrade",
+    };
+    if let Err(error) = require_superuser_for(core, &call, operation) {
+        return reply.fs_error(&error);
+    }
+    match request.action() {
+        p::RollingUpgradeActionProto::Query | p::RollingUpgradeActionProto::Finalize => {
+            reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info: None });
+        }
+        p::RollingUpgradeActionProto::Start => reply.fs_error(&FsError::Unsupported(
+            "A rolling upgrade needs no preparation here, and cannot be rolled back: replace the members of \
+             the group one after the other."
+                .into(),
+        )),
+    }
+}
+
+/// `HdfsServerConstants.MAX_BANDWIDTH_PER_DATANODE`.
+const BANDWIDTH_MAX: i64 = 1 << 40;
+
+pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SetBalancerBandwidthRequestProto>(&call, reply) else { return };
+    if request.bandwidth > BANDWIDTH_MAX {
+        return reply.error(RpcError::application(
+            JAVA_ILLEGAL_ARGUMENT,
+            format!("Bandwidth should not exceed maximum limit {BANDWIDTH_MAX} bytes per second"),
+        ));
+    }
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    // Data servers take no notice of a number that is not above 0.
+    if let Ok(rate @ 1..) = u64::try_from(request.bandwidth) {
+        core.blocks.lock().set_balancing_rate(rate);
+    }
+    reply.ok(&p::SetBalancerBandwidthResponseProto {});
+}
+
+/// The number of the last entry that has committed.
+pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetCurrentEditLogTxidRequestProto>(&call, reply) else { return };
+    match require_superuser(core, &call) {
+        Ok(()) => reply.ok(&p::GetCurrentEditLogTxidResponseProto { txid: core.commit.committed().0 as i64 }),
+        Err(error) => reply.fs_error(&error),
+    }
+}
+
+fn not_built(what: &str) -> FsError {
+    FsError::Unsupported(format!("{what} is not built yet in this version of Clover."))
+}
+
+/// `DFSInotifyEventInputStream` asks this.
+pub fn get_edits_from_txid(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetEditsFromTxidRequestProto>(&call, reply) else { return };
+    let refused = superuser_or(core, &call, || not_built("Watching the namespace's changes (inotify)"));
+    reply.fs_error(&refused);
+}
+
+pub fn meta_save(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::MetaSaveRequestProto>(&call, reply) else { return };
+    let refused = superuser_or(core, &call, || {
+        not_built("metaSave: a dump of the blocks that wait for copying or deletion")
+    });
+    reply.fs_error(&refused);
+}
+
+fn superuser_or(core: &Core, call: &Call, refusal: impl FnOnce() -> FsError) -> FsError {
+    let allowed: FsResult<()> = require_superuser(core, call);
+    allowed.err().unwrap_or_else(refusal)
+}

@@ -1,0 +1,59 @@
+//! Encryption zones, as HDFS answers where no key provider is configured: there are none, and none can be made.
+
+use super::{
+    calls::{self, Sight},
+    decode, require_superuser,
+};
+use crate::core::Core;
+use base::FsError;
+use namespace::reads;
+use proto::hdfs as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+pub fn create_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::CreateEncryptionZoneRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    reply.fs_error(&FsError::Io(format!(
+        "Can't create an encryption zone for {} since no key provider is available.",
+        request.src
+    )));
+}
+
+pub fn list_encryption_zones(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::ListEncryptionZonesRequestProto>(&call, reply) else { return };
+    match require_superuser(core, &call) {
+        Ok(()) => reply.ok(&p::ListEncryptionZonesResponseProto { zones: Vec::new(), has_more: false }),
+        Err(error) => reply.fs_error(&error),
+    }
+}
+
+pub fn reencrypt_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::ReencryptEncryptionZoneRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    reply.fs_error(&FsError::Io("No key provider configured, re-encryption operation is rejected".into()));
+}
+
+pub fn list_reencryption_status(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::ListReencryptionStatusRequestProto>(&call, reply) else { return };
+    match require_superuser(core, &call) {
+        Ok(()) => reply.ok(&p::ListReencryptionStatusResponseProto { statuses: Vec::new(), has_more: false }),
+        Err(error) => reply.fs_error(&error),
+    }
+}
+
+/// None. HDFS wants to be allowed to read the path, and does not mind if there is nothing there.
+pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
+    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
+        const READ: u8 = 4;
+        match reads::check_access::check(&tree.namespace, context, &request.src, READ) {
+            Ok(()) | Err(FsError::NotFound(_)) => Ok(p::GetEzForPathResponseProto { zone: None }),
+            Err(error) => Err(error),
+        }
+    });
+}
