@@ -7,6 +7,7 @@
 //! Start with [`FileSystem`], then [`FileWriter`] and [`FileReader`]; [`Config`] says where things come from.
 
 pub mod acl;
+mod administration;
 pub mod block;
 mod block_checksum;
 pub mod checksum;
@@ -25,6 +26,7 @@ mod visible_length;
 pub mod writer;
 pub mod xattr;
 
+pub use administration::{DataServer, OpenFile, SafeModeOrder};
 pub use checksum::FileChecksum;
 pub use config::{Config, ConfigError, Settings};
 pub use error::{Error, Result};

@@ -1,12 +1,17 @@
 //! What an operator asks of the metadata servers, and orders them to do.
+//!
+//! The words are those of `hdfs dfsadmin`, which may be used as well: `save-namespace` or `saveNamespace`.
 
 mod group;
+mod orders;
 mod quota;
+mod report;
 pub mod servers;
 mod snapshots;
 mod storage_policies;
 
 use crate::{runtime, target::Target};
+use client::FileSystem;
 use servers::Servers;
 use std::process::ExitCode;
 
@@ -21,6 +26,27 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Group(group::Args),
+    Report(report::Report),
+    #[command(alias = "printTopology")]
+    Topology(report::Topology),
+    #[command(alias = "safemode")]
+    SafeMode(orders::SafeMode),
+    /// Write an image of the namespace now; safe mode must be on.
+    #[command(alias = "saveNamespace")]
+    SaveNamespace,
+    /// Have the journal begin a new segment with its next entry.
+    #[command(alias = "rollEdits")]
+    RollEdits,
+    /// Read again which data servers may take part.
+    #[command(alias = "refreshNodes")]
+    RefreshNodes,
+    /// List the files that are being written, and by whom.
+    #[command(alias = "listOpenFiles")]
+    ListOpenFiles(orders::Files),
+    /// List the files that have lost a block.
+    ListCorruptFiles(orders::Files),
+    #[command(alias = "setBalancerBandwidth")]
+    SetBalancerBandwidth(orders::BalancerBandwidth),
     AllowSnapshot(snapshots::Allow),
     DisallowSnapshot(snapshots::Disallow),
     #[command(name = "ls-snapshottable-dir")]
@@ -47,6 +73,27 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { group::run(&servers, args).await })
         }
+        Command::Report(args) => runtime::block_on(async { report::report(&connect(target)?, args).await }),
+        Command::Topology(args) => {
+            runtime::block_on(async { report::topology(&connect(target)?, args).await })
+        }
+        Command::SafeMode(args) => {
+            runtime::block_on(async { orders::safe_mode(&connect(target)?, args).await })
+        }
+        Command::SaveNamespace => {
+            runtime::block_on(async { orders::save_namespace(&connect(target)?).await })
+        }
+        Command::RollEdits => runtime::block_on(async { orders::roll_edits(&connect(target)?).await }),
+        Command::RefreshNodes => runtime::block_on(async { orders::refresh_nodes(&connect(target)?).await }),
+        Command::ListOpenFiles(args) => {
+            runtime::block_on(async { orders::open_files(&connect(target)?, args).await })
+        }
+        Command::ListCorruptFiles(args) => {
+            runtime::block_on(async { orders::corrupt_files(&connect(target)?, args).await })
+        }
+        Command::SetBalancerBandwidth(args) => {
+            runtime::block_on(async { orders::balancer_bandwidth(&connect(target)?, args).await })
+        }
         Command::AllowSnapshot(order) => runtime::block_on(snapshots::allow(target, order)),
         Command::DisallowSnapshot(order) => runtime::block_on(snapshots::disallow(target, order)),
         Command::Directories(wanted) => runtime::block_on(snapshots::directories(target, wanted)),
@@ -58,4 +105,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::ClearSpaceQuota(args) => quota::clear_space(target, args),
         Command::StoragePolicies(args) => storage_policies::run(target, args),
     }
+}
+
+fn connect(target: &Target) -> anyhow::Result<FileSystem> {
+    let config = target.configuration()?;
+    Ok(FileSystem::connect(&target.uri(&config), &config)?)
 }

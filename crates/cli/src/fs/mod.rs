@@ -10,6 +10,7 @@ mod count;
 mod cp;
 mod destination;
 mod du;
+mod expunge;
 mod failure;
 pub mod format;
 mod get;
@@ -74,6 +75,7 @@ enum Command {
     Tail(cat::Tail),
     Rm(rm::Rm),
     Rmdir(rm::Rmdir),
+    Expunge(expunge::Expunge),
     Mv(mv::Args),
     Cp(cp::Args),
     Du(du::Du),
@@ -115,6 +117,7 @@ impl Command {
             Self::Tail(_) => "tail",
             Self::Rm(_) => "rm",
             Self::Rmdir(_) => "rmdir",
+            Self::Expunge(_) => "expunge",
             Self::Mv(_) => "mv",
             Self::Cp(_) => "cp",
             Self::Du(_) => "du",
@@ -152,6 +155,7 @@ impl Command {
             Self::Tail(args) => cat::tail(shell, args).await,
             Self::Rm(args) => rm::rm(shell, args).await,
             Self::Rmdir(args) => rm::rmdir(shell, args).await,
+            Self::Expunge(args) => expunge::expunge(shell, args).await,
             Self::Mv(args) => mv::run(shell, args).await,
             Self::Cp(args) => cp::run(shell, args).await,
             Self::Du(args) => du::du(shell, args).await,

@@ -107,7 +107,7 @@ impl Shell {
     }
 
     /// The file system that an authority names; an empty one means the default.
-    fn connect(&mut self, authority: &str) -> Outcome<FileSystem> {
+    pub fn connect(&mut self, authority: &str) -> Outcome<FileSystem> {
         let uri = match authority {
             "" => self.default_fs.clone(),
             authority => format!("hdfs://{authority}"),

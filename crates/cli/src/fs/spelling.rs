@@ -9,9 +9,10 @@ use std::ffi::{OsStr, OsString};
 const BEFORE: [(&str, &str); 2] = [("-fs", "--fs"), ("-conf", "--conf")];
 
 /// Words that Hadoop writes with a single dash after the command.
-const AFTER: [(&str, &str); 4] = [
+const AFTER: [(&str, &str); 5] = [
     ("-skipTrash", "--skip-trash"),
     ("-safely", "--safely"),
+    ("-immediate", "--immediate"),
     ("-ignoreCrc", "--ignore-crc"),
     ("-crc", "--crc"),
 ];

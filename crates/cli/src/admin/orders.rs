@@ -1,0 +1,121 @@
+//! Questions and orders of one line: safe mode, images, files that are open or damaged.
+
+use client::{FileSystem, SafeModeOrder};
+use serde_json::json;
+use std::{process::ExitCode, time::Duration};
+
+/// Ask whether safe mode is on, or switch it.
+#[derive(Debug, clap::Args)]
+pub struct SafeMode {
+    #[arg(value_enum)]
+    order: Order,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Order {
+    Get,
+    Enter,
+    Leave,
+    /// Wait until it is off.
+    Wait,
+    /// Leave even if data servers hold blocks that the namespace knows nothing of: those are lost then.
+    #[value(alias = "forceExit")]
+    ForceExit,
+}
+
+/// Files, one a line.
+#[derive(Debug, clap::Args)]
+pub struct Files {
+    /// Only files at or below this path.
+    #[arg(long, default_value = "/")]
+    path: String,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tell all data servers how many bytes per second they may move for balancing.
+#[derive(Debug, clap::Args)]
+pub struct BalancerBandwidth {
+    bytes_per_second: u64,
+}
+
+const WAIT_PERIOD: Duration = Duration::from_millis(500);
+
+pub async fn safe_mode(fs: &FileSystem, args: SafeMode) -> anyhow::Result<ExitCode> {
+    let is_on = match args.order {
+        Order::Get => fs.safe_mode(SafeModeOrder::Ask).await?,
+        Order::Enter => fs.safe_mode(SafeModeOrder::Enter).await?,
+        Order::Leave => fs.safe_mode(SafeModeOrder::Leave).await?,
+        Order::ForceExit => fs.safe_mode(SafeModeOrder::ForceExit).await?,
+        Order::Wait => {
+            while fs.safe_mode(SafeModeOrder::Ask).await? {
+                tokio::time::sleep(WAIT_PERIOD).await;
+            }
+            false
+        }
+    };
+    println!("Safe mode is {}", if is_on { "ON" } else { "OFF" });
+    let is_refused = is_on && matches!(args.order, Order::Leave);
+    if is_refused {
+        eprintln!(
+            "It stays on: data servers hold blocks that the namespace knows nothing of. Leaving by force \
+             (force-exit) gives them up."
+        );
+    }
+    Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+pub async fn save_namespace(fs: &FileSystem) -> anyhow::Result<ExitCode> {
+    fs.save_namespace().await?;
+    println!("Save namespace successful");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn roll_edits(fs: &FileSystem) -> anyhow::Result<ExitCode> {
+    println!("New segment starts at txid {}", fs.roll_edits().await?);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn refresh_nodes(fs: &FileSystem) -> anyhow::Result<ExitCode> {
+    fs.refresh_nodes().await?;
+    println!("Refresh nodes successful");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn balancer_bandwidth(fs: &FileSystem, args: BalancerBandwidth) -> anyhow::Result<ExitCode> {
+    fs.set_balancer_bandwidth(args.bytes_per_second).await?;
+    println!("Balancer bandwidth is set to {}", args.bytes_per_second);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn open_files(fs: &FileSystem, args: Files) -> anyhow::Result<ExitCode> {
+    for file in fs.open_files(&args.path).await? {
+        match args.json {
+            true => println!(
+                "{}",
+                json!({
+                    "path": file.path,
+                    "file_id": file.file_id,
+                    "client": file.client_name,
+                    "machine": file.client_machine,
+                })
+            ),
+            false => println!("{}\t{}\t{}", file.client_machine, file.client_name, file.path),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn corrupt_files(fs: &FileSystem, args: Files) -> anyhow::Result<ExitCode> {
+    let mut files = fs.corrupt_files(&args.path).await?;
+    files.sort();
+    files.dedup();
+    for path in files {
+        match args.json {
+            true => println!("{}", json!({ "path": path })),
+            false => println!("{path}"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,169 @@
+//! What an operator asks of a file system and orders it to do: `dfsadmin` of Hadoop's command line.
+
+use crate::{FileSystem, Result};
+use proto::hdfs;
+
+/// A data server as the metadata server sees it. Sizes in bytes, times in milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataServer {
+    pub uuid: String,
+    pub host_name: String,
+    /// `ip:port` for data.
+    pub address: String,
+    /// `ip:port` for RPC.
+    pub rpc_address: String,
+    pub rack: String,
+    pub version: String,
+    pub is_alive: bool,
+    pub capacity: u64,
+    pub used: u64,
+    pub non_dfs_used: u64,
+    pub remaining: u64,
+    pub blocks: u64,
+    /// Connections for data.
+    pub connections: u32,
+    pub last_contact_ms: u64,
+    /// 0 before the first.
+    pub last_block_report_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SafeModeOrder {
+    Ask,
+    Enter,
+    Leave,
+    /// Even if replicas are there that the namespace knows nothing of.
+    ForceExit,
+}
+
+/// A file that is being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    pub file_id: u64,
+    pub path: String,
+    pub client_name: String,
+    pub client_machine: String,
+}
+
+impl DataServer {
+    fn from_wire(wire: hdfs::DatanodeInfoProto, is_alive: bool) -> Self {
+        let id = &wire.id;
+        Self {
+            uuid: id.datanode_uuid.clone(),
+            host_name: id.host_name.clone(),
+            address: format!("{}:{}", id.ip_addr, id.xfer_port),
+            rpc_address: format!("{}:{}", id.ip_addr, id.ipc_port),
+            rack: wire.location().to_owned(),
+            version: wire.software_version().to_owned(),
+            is_alive,
+            capacity: wire.capacity(),
+            used: wire.dfs_used(),
+            non_dfs_used: wire.non_dfs_used(),
+            remaining: wire.remaining(),
+            blocks: u64::from(wire.num_blocks()),
+            connections: wire.xceiver_count(),
+            last_contact_ms: wire.last_update(),
+            last_block_report_ms: wire.last_block_report_time(),
+        }
+    }
+}
+
+impl FileSystem {
+    /// Those alive, then those lost.
+    pub async fn data_servers(&self) -> Result<Vec<DataServer>> {
+        let mut servers = Vec::new();
+        for (kind, is_alive) in
+            [(hdfs::DatanodeReportTypeProto::Live, true), (hdfs::DatanodeReportTypeProto::Dead, false)]
+        {
+            let request = hdfs::GetDatanodeReportRequestProto { r#type: kind as i32 };
+            let response: hdfs::GetDatanodeReportResponseProto =
+                self.call("getDatanodeReport", &request).await?;
+            servers.extend(response.di.into_iter().map(|wire| DataServer::from_wire(wire, is_alive)));
+        }
+        Ok(servers)
+    }
+
+    /// Whether safe mode is on afterwards.
+    pub async fn safe_mode(&self, order: SafeModeOrder) -> Result<bool> {
+        let action = match order {
+            SafeModeOrder::Ask => hdfs::SafeModeActionProto::SafemodeGet,
+            SafeModeOrder::Enter => hdfs::SafeModeActionProto::SafemodeEnter,
+            SafeModeOrder::Leave => hdfs::SafeModeActionProto::SafemodeLeave,
+            SafeModeOrder::ForceExit => hdfs::SafeModeActionProto::SafemodeForceExit,
+        };
+        let request = hdfs::SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+        let response: hdfs::SetSafeModeResponseProto = self.call("setSafeMode", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Writes an image of the namespace; safe mode must be on.
+    pub async fn save_namespace(&self) -> Result<()> {
+        let request = hdfs::SaveNamespaceRequestProto::default();
+        let _: hdfs::SaveNamespaceResponseProto = self.call("saveNamespace", &request).await?;
+        Ok(())
+    }
+
+    /// Has the journal begin a segment with its next entry: that entry's number.
+    pub async fn roll_edits(&self) -> Result<u64> {
+        let response: hdfs::RollEditsResponseProto =
+            self.call("rollEdits", &hdfs::RollEditsRequestProto {}).await?;
+        Ok(response.new_segment_tx_id)
+    }
+
+    /// Has the metadata server read again which data servers may take part.
+    pub async fn refresh_nodes(&self) -> Result<()> {
+        let _: hdfs::RefreshNodesResponseProto =
+            self.call("refreshNodes", &hdfs::RefreshNodesRequestProto {}).await?;
+        Ok(())
+    }
+
+    /// The files at or below `path` that are being written, in order of their ids.
+    pub async fn open_files(&self, path: &str) -> Result<Vec<OpenFile>> {
+        let mut files = Vec::new();
+        let mut after = 0;
+        loop {
+            let request = hdfs::ListOpenFilesRequestProto {
+                id: after,
+                types: vec![hdfs::OpenFilesTypeProto::AllOpenFiles as i32],
+                path: Some(path.to_owned()),
+            };
+            let response: hdfs::ListOpenFilesResponseProto = self.call("listOpenFiles", &request).await?;
+            let last = response.entries.last().map(|entry| entry.id);
+            files.extend(response.entries.into_iter().map(|entry| OpenFile {
+                file_id: entry.id as u64,
+                path: entry.path,
+                client_name: entry.client_name,
+                client_machine: entry.client_machine,
+            }));
+            match last {
+                // A page without entries would lead nowhere.
+                Some(last) if response.has_more && last > after => after = last,
+                _ => return Ok(files),
+            }
+        }
+    }
+
+    /// The files at or below `path` that have lost a block, a file once for each such block.
+    pub async fn corrupt_files(&self, path: &str) -> Result<Vec<String>> {
+        let mut files = Vec::new();
+        let mut cookie = None;
+        loop {
+            let request = hdfs::ListCorruptFileBlocksRequestProto { path: path.to_owned(), cookie };
+            let response: hdfs::ListCorruptFileBlocksResponseProto =
+                self.call("listCorruptFileBlocks", &request).await?;
+            if response.corrupt.files.is_empty() {
+                return Ok(files);
+            }
+            files.extend(response.corrupt.files);
+            cookie = Some(response.corrupt.cookie);
+        }
+    }
+
+    /// Tells the data servers how many bytes per second they may move for balancing.
+    pub async fn set_balancer_bandwidth(&self, bytes_per_second: u64) -> Result<()> {
+        let bandwidth = i64::try_from(bytes_per_second).unwrap_or(i64::MAX);
+        let request = hdfs::SetBalancerBandwidthRequestProto { bandwidth };
+        let _: hdfs::SetBalancerBandwidthResponseProto = self.call("setBalancerBandwidth", &request).await?;
+        Ok(())
+    }
+}
