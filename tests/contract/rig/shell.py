@@ -240,4 +240,5 @@ def normal(text, uri, local):
     text = text.replace(str(local), "LOCAL").replace(uri, "hdfs://CLUSTER")
     for pattern, word in NORMAL:
         text = re.sub(pattern, word, text)
-    return text
+    # Where a stack stood at the end, an empty line is left of it.
+    return re.sub(r"\n+$", "\n", text)
