@@ -31,6 +31,7 @@ class Options:
     seed: int
     is_long: bool
     is_slice: bool
+    has_no_goals: bool
     size: load.Size
 
 
@@ -169,7 +170,7 @@ class Scene:
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
-            return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.is_slice else goal_ms)
+            return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms)
 
 
 @contextlib.contextmanager
