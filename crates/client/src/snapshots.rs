@@ -151,12 +151,13 @@ impl FileSystem {
             let next = response.diff_report.cursor.clone();
             pages.push(response.diff_report);
             match next {
+                None => break,
+                Some(next) if next.start_path.is_empty() && next.index == -1 => break,
                 Some(next) if next == cursor => {
                     let reason = "a page that goes on where it began";
                     return Err(self.nonsense("getSnapshotDiffReportListing", reason));
                 }
-                Some(next) if !(next.start_path.is_empty() && next.index == -1) => cursor = next,
-                _ => break,
+                Some(next) => cursor = next,
             }
         }
         snapshot_diff::report(&pages).into_iter().map(|line| self.difference(line)).collect()

@@ -164,8 +164,9 @@ impl Diff<'_> {
     }
 
     fn has_other_attributes(&self, handle: u32) -> bool {
-        self.ns.attributes_handle_at(handle, Some(self.earlier))
-            != self.ns.attributes_handle_at(handle, self.later)
+        let ns = self.ns;
+        ns.attributes_handle_at(handle, Some(self.earlier)) != ns.attributes_handle_at(handle, self.later)
+            || ns.xattrs_at(handle, Some(self.earlier)) != ns.xattrs_at(handle, self.later)
     }
 
     /// Adds an entry, or stops before the one with this index.
