@@ -136,7 +136,9 @@ impl ReplicaWriter {
                 "a packet that begins inside a chunk, at {offset}, reaches beyond that chunk, to {end}"
             )));
         }
-        let chunk_count = if within > 0 { 1 } else { checksum.chunk_count(data.len() as u64) };
+        // A packet without data, which only asks for a sync, may come at any place.
+        let is_continued = within > 0 && !data.is_empty();
+        let chunk_count = if is_continued { 1 } else { checksum.chunk_count(data.len() as u64) };
         if sums.len() as u64 != chunk_count * checksum.size() as u64 {
             return Err(StoreError::Checksum(format!(
                 "{block}: {} bytes of checksums for {chunk_count} chunks of at most {chunk} bytes",

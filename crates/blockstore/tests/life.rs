@@ -60,6 +60,23 @@ fn readers_see_a_partial_chunk_with_its_own_sum() {
     assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), data);
 }
 
+/// `hsync` after `hflush`: there is nothing to write any more, wherever the replica ends.
+#[test]
+fn a_packet_without_data_changes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(1024);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    for end in [0, 5, 512, 700, 1024] {
+        let start = writer.block().length as usize / 512 * 512;
+        writer.write(start as u64, &data[start..end], &sums(&data[start..end])).unwrap();
+        writer.write(end as u64, b"", b"").unwrap();
+        assert!(writer.write(end as u64, b"", &[0; 4]).is_err(), "sums of nothing at {end}");
+    }
+    writer.finalize(false).unwrap();
+    assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), data);
+}
+
 #[test]
 fn packets_that_do_not_fit_are_refused() {
     let root = tempfile::tempdir().unwrap();
