@@ -39,7 +39,7 @@ use thiserror::Error;
 /// finalised.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketError {
-    #[error("packet {found} where {expected} was expected")]
+    #[error("packet {found} where {expected} or a later one was expected")]
     Sequence { expected: i64, found: i64 },
     #[error("packet {seqno} begins at offset {found}; the bytes so far end at {expected}")]
     Offset { seqno: i64, expected: u64, found: i64 },

@@ -10,8 +10,9 @@ pub struct Receiver {
     /// Where the bytes received end. Never shrinks: a packet may repeat bytes, not leave a gap.
     end: u64,
     limit: u64,
-    /// The next packet's number; not known before the first one, which after a recovery of the pipeline is
-    /// the first that was never acknowledged.
+    /// The next packet has this number at least: Hadoop's clients leave out those of packets that they have thrown
+    /// away, for `hflush` found that everything in them had been sent. Not known before the first one, which after a
+    /// recovery of the pipeline is the first that was never acknowledged.
     next_seqno: Option<i64>,
     ended: bool,
     verifies: bool,
@@ -61,7 +62,7 @@ impl Receiver {
         }
         let seqno = header.seqno;
         match self.next_seqno {
-            Some(expected) if seqno != expected => {
+            Some(expected) if seqno < expected => {
                 return Err(PacketError::Sequence { expected, found: seqno });
             }
             None if seqno < 0 => return Err(PacketError::Sequence { expected: 0, found: seqno }),
