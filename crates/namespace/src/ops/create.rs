@@ -195,10 +195,12 @@ fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
             size as i64, limits.block_size_min
         )));
     }
-    if size > limits.block_size_max || !size.is_multiple_of(limits.checksum_chunk) {
+    // Whoever allows smaller blocks than a chunk has clients with smaller chunks.
+    let chunk = limits.checksum_chunk.min(limits.block_size_min.max(1));
+    if size > limits.block_size_max || !size.is_multiple_of(chunk) {
         return Err(FsError::InvalidArgument(format!(
             "Specified block size {size} is not a multiple of {} from {} to {}",
-            limits.checksum_chunk, limits.block_size_min, limits.block_size_max
+            chunk, limits.block_size_min, limits.block_size_max
         )));
     }
     Ok(())
