@@ -1,5 +1,5 @@
-//! A writer that is gone: its file is closed with what the data servers agree on. The data server is spoken by
-//! hand, the clock is set by hand.
+//! A writer that is gone: its file is closed with what the data servers agree on; and files that are opened again, to
+//! be written on or cut. The data server is spoken by hand, the clock is set by hand.
 
 use base::{Moment, Timestamp};
 use env::{Clock, Env, SystemClock};
@@ -318,5 +318,90 @@ async fn the_files_of_a_writer_silent_for_very_long_are_closed_by_themselves() {
     let order = cluster.ordered().await;
     cluster.commit(&order, Some(5)).await.unwrap();
     assert!(!cluster.located("/file").await.under_construction);
+    cluster.stop().await;
+}
+
+impl Cluster {
+    /// A finished file with one block of this length.
+    async fn finished(&self, path: &str, length: u64) {
+        self.open(path).await;
+        assert!(!self.recover_lease(path).await);
+        let order = self.ordered().await;
+        self.commit(&order, Some(length)).await.unwrap();
+    }
+
+    async fn append(&self, path: &str, holder: &str, flag: u32) -> Result<p::AppendResponseProto, CallError> {
+        let request =
+            p::AppendRequestProto { src: path.into(), client_name: holder.into(), flag: Some(flag) };
+        self.files.call("append", &request).await
+    }
+
+    async fn truncate(&self, path: &str, length: u64) -> Result<bool, CallError> {
+        let request =
+            p::TruncateRequestProto { src: path.into(), new_length: length, client_name: OTHER.into() };
+        let response: Result<p::TruncateResponseProto, _> = self.files.call("truncate", &request).await;
+        response.map(|response| response.result)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_is_told_the_last_block_and_a_silent_writer_loses_it() {
+    let cluster = Cluster::start().await;
+    cluster.finished("/file", 77).await;
+    let appended = cluster.append("/file", WRITER, 4).await.unwrap();
+    let (block, stat) = (appended.block.unwrap(), appended.stat.unwrap());
+    assert_eq!((block.b.num_bytes(), block.offset, block.storage_i_ds), (77, 0, vec![STORAGE.to_owned()]));
+    assert_eq!(stat.length, 77);
+    let located = cluster.located("/file").await;
+    assert_eq!((located.under_construction, located.is_last_block_complete), (true, false));
+    assert_eq!(located.last_block.unwrap().storage_i_ds, [STORAGE], "it can be read meanwhile");
+    refused(cluster.append("/file", OTHER, 4).await, ".AlreadyBeingCreatedException");
+    cluster.pass(MINUTE_MS + 1);
+    // Its replica is as it was: the file is closed at once, and opened for the next one.
+    let appended = cluster.append("/file", OTHER, 4).await.unwrap();
+    assert_eq!(appended.block.unwrap().b.generation_stamp, block.b.generation_stamp);
+    refused(cluster.append("/file", WRITER, 4).await, ".AlreadyBeingCreatedException");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_wants_a_block_of_its_own_is_given_no_places_of_the_last_one() {
+    let cluster = Cluster::start().await;
+    cluster.finished("/file", 77).await;
+    const NEW_BLOCK: u32 = 0x20;
+    let appended = cluster.append("/file", WRITER, 4 | NEW_BLOCK).await.unwrap();
+    let block = appended.block.unwrap();
+    assert_eq!((block.b.num_bytes(), block.locs.len()), (77, 0));
+    assert!(cluster.located("/file").await.is_last_block_complete);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_truncated_block_is_cut_by_its_data_servers() {
+    let cluster = Cluster::start().await;
+    cluster.finished("/file", 77).await;
+    assert!(!cluster.truncate("/file", 50).await.unwrap());
+    assert!(!cluster.truncate("/file", 50).await.unwrap(), "it is under way");
+    refused(cluster.truncate("/file", 40).await, ".AlreadyBeingCreatedException");
+    refused(cluster.append("/file", WRITER, 4).await, ".RecoveryInProgressException");
+    let first = cluster.ordered().await;
+    let cut = first.truncate_block.clone().unwrap();
+    assert_eq!((cut.block_id, cut.num_bytes()), (first.block.b.block_id, 50));
+    assert_eq!((first.block.b.num_bytes(), cut.gen_stamp), (77, first.new_gen_stamp));
+    assert!(cluster.heartbeat().await.is_empty(), "it is ordered once");
+    // It led to nothing: the server itself begins it again.
+    cluster.pass(2 * MINUTE_MS);
+    let second = cluster.ordered().await;
+    assert!(second.new_gen_stamp > first.new_gen_stamp);
+    assert_eq!(second.truncate_block.clone().unwrap().num_bytes(), 50);
+    refused(cluster.commit(&first, Some(50)).await, "IOException");
+    refused(cluster.commit(&second, Some(60)).await, "IOException");
+    cluster.commit(&second, Some(50)).await.unwrap();
+    let located = cluster.located("/file").await;
+    assert_eq!((located.file_length, located.under_construction), (50, false));
+    assert_eq!(located.blocks[0].storage_i_ds, [STORAGE]);
+    assert!(cluster.truncate("/file", 50).await.unwrap(), "it is that long");
+    assert!(cluster.truncate("/file", 0).await.unwrap());
+    assert_eq!(cluster.located("/file").await.blocks.len(), 0);
     cluster.stop().await;
 }
