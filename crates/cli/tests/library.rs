@@ -69,6 +69,44 @@ async fn reads_at_any_place_cross_blocks_and_end_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn finished_files_are_written_on_cut_and_joined() {
+    let demo = Demo::start();
+    let (fs, other) = (connect(&demo), connect(&demo));
+    let bytes = letters(2_500_000);
+    let mut end = 0;
+    fs.create("/f", &CreateOptions::default()).await.unwrap().close().await.unwrap();
+    // Into a chunk, to a chunk's end, in a block of its own and over its end, and twice behind what is there.
+    for part in [700, 1024, 1_100_000, 2_097_152, 2_200_000] {
+        let mut writer = fs.append("/f", part == 1_100_000).await.unwrap();
+        assert!(other.append("/f", false).await.is_err(), "one writer at a time");
+        writer.write(&bytes[end..part]).await.unwrap();
+        writer.hsync_with_length().await.unwrap();
+        assert_eq!(other.status("/f").await.unwrap().length, part as u64);
+        writer.close().await.unwrap();
+        end = part;
+        assert!(
+            other.open("/f").await.unwrap().read_at(0, usize::MAX).await.unwrap() == bytes[..end],
+            "{end}"
+        );
+    }
+    for (length, is_border) in [(1024, true), (1000, false)] {
+        assert_eq!(fs.truncate("/f", length).await.unwrap(), is_border);
+        while !other.is_closed("/f").await.unwrap() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(other.status("/f").await.unwrap().length, length);
+    }
+    for (name, from, to) in [("/g", 1000, 1500), ("/h", 1500, 2000)] {
+        let mut writer = fs.create(name, &CreateOptions::default()).await.unwrap();
+        writer.write(&bytes[from..to]).await.unwrap();
+        writer.close().await.unwrap();
+    }
+    fs.concat("/f", &["/g".into(), "/h".into()]).await.unwrap();
+    assert!(!fs.exists("/g").await.unwrap());
+    assert!(other.open("/f").await.unwrap().read_at(0, usize::MAX).await.unwrap() == bytes[..2000]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_has_one_writer_and_a_lost_one_is_told() {
     let demo = Demo::start();
     let (first, second) = (connect(&demo), connect(&demo));

@@ -48,6 +48,8 @@ pub struct CreateOptions {
 /// Bits of `createFlag`.
 const CREATE: u32 = 1;
 const OVERWRITE: u32 = 2;
+const APPEND: u32 = 4;
+const NEW_BLOCK: u32 = 0x20;
 
 /// The largest time that crosses the wire as "leave it as it is": Hadoop's -1.
 const TIME_UNCHANGED: u64 = u64::MAX;
@@ -160,6 +162,49 @@ impl FileSystem {
             .map(|status| FileStatus::from_wire(path, status))
             .ok_or_else(|| self.nonsense("create", "no file status"))?;
         Ok(FileWriter::new(self.clone(), status, block_options, lease))
+    }
+
+    /// Opens a file to write on behind what it has; with `new_block` in a block of its own.
+    pub async fn append(&self, path: &str, new_block: bool) -> Result<FileWriter> {
+        let options = self.block_options(&CreateOptions::default()).await?;
+        let request = hdfs::AppendRequestProto {
+            src: path.to_owned(),
+            client_name: self.client_name().to_owned(),
+            flag: Some(if new_block { APPEND | NEW_BLOCK } else { APPEND }),
+        };
+        let lease = self.lease();
+        let response: hdfs::AppendResponseProto = self.call("append", &request).await?;
+        let status = response
+            .stat
+            .map(|status| FileStatus::from_wire(path, status))
+            .ok_or_else(|| self.nonsense("append", "no file status"))?;
+        FileWriter::append(self.clone(), status, options, lease, response.block).await
+    }
+
+    /// Cuts a file to a shorter length. False: its last block is still being cut, and the file can be read but not
+    /// changed until [`is_closed`](Self::is_closed) says so.
+    pub async fn truncate(&self, path: &str, length: u64) -> Result<bool> {
+        let request = hdfs::TruncateRequestProto {
+            src: path.to_owned(),
+            new_length: length,
+            client_name: self.client_name().to_owned(),
+        };
+        let response: hdfs::TruncateResponseProto = self.call("truncate", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Moves the blocks of files of one directory behind those of another file there, and removes the files.
+    pub async fn concat(&self, target: &str, sources: &[String]) -> Result<()> {
+        let request = hdfs::ConcatRequestProto { trg: target.to_owned(), srcs: sources.to_vec() };
+        let _: hdfs::ConcatResponseProto = self.call("concat", &request).await?;
+        Ok(())
+    }
+
+    /// Whether nobody writes a file.
+    pub async fn is_closed(&self, path: &str) -> Result<bool> {
+        let request = hdfs::IsFileClosedRequestProto { src: path.to_owned() };
+        let response: hdfs::IsFileClosedResponseProto = self.call("isFileClosed", &request).await?;
+        Ok(response.result)
     }
 
     /// Opens a file for reading.

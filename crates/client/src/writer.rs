@@ -52,6 +52,48 @@ impl FileWriter {
         }
     }
 
+    /// Goes on with a file that `append` has opened. `last` is its last block: with places, if it is to be written on.
+    pub(crate) async fn append(
+        fs: FileSystem,
+        status: FileStatus,
+        options: BlockOptions,
+        lease: LeaseGuard,
+        last: Option<LocatedBlockProto>,
+    ) -> Result<Self> {
+        let mut writer = Self::new(fs, status, options, lease);
+        match last {
+            Some(last) if !last.locs.is_empty() => {
+                let keeper = Arc::new(Keeper { fs: writer.fs.clone() });
+                match BlockWriter::append(&last, &writer.options, keeper).await {
+                    Ok(block) => writer.block = Some(block),
+                    Err(source) => {
+                        // Nothing was written: better closed as it was than left to its lease.
+                        let failure = writer.failed(source);
+                        writer.give_up(last.b).await;
+                        return Err(failure);
+                    }
+                }
+            }
+            Some(last) => writer.previous = Some(last.b),
+            None => {}
+        }
+        Ok(writer)
+    }
+
+    /// Closes a file that could not be appended to, if its servers still have what they had.
+    async fn give_up(&self, last: ExtendedBlockProto) {
+        let request = hdfs::CompleteRequestProto {
+            src: self.path.clone(),
+            client_name: self.fs.client_name().to_owned(),
+            last: Some(last),
+            file_id: Some(self.file_id),
+        };
+        let closed: Result<hdfs::CompleteResponseProto> = self.fs.call("complete", &request).await;
+        if !closed.is_ok_and(|response| response.result) {
+            tracing::info!("{} stays open; its lease will close it", self.path);
+        }
+    }
+
     /// The file's number, which it keeps when it is moved.
     pub fn file_id(&self) -> u64 {
         self.file_id
@@ -115,6 +157,16 @@ impl FileWriter {
         self.publish().await
     }
 
+    /// As [`hsync`](Self::hsync), and the file's status tells its length at once. Hadoop: `UPDATE_LENGTH`.
+    pub async fn hsync_with_length(&mut self) -> Result<()> {
+        let Some(block) = &mut self.block else { return Ok(()) };
+        if let Err(source) = block.sync().await {
+            return Err(self.failed(source));
+        }
+        let length = block.length() as i64;
+        self.tell(Some(length)).await
+    }
+
     /// Ends the file. Only when this returns well is the file whole and there for good.
     pub async fn close(mut self) -> Result<()> {
         self.end_block().await?;
@@ -154,10 +206,15 @@ impl FileWriter {
         if self.is_published {
             return Ok(());
         }
+        self.tell(None).await
+    }
+
+    /// Tells the metadata service that the current block is being written, with the bytes that it has so far.
+    async fn tell(&mut self, last_block_length: Option<i64>) -> Result<()> {
         let request = hdfs::FsyncRequestProto {
             src: self.path.clone(),
             client: self.fs.client_name().to_owned(),
-            last_block_length: None,
+            last_block_length,
             file_id: Some(self.file_id),
         };
         let _: hdfs::FsyncResponseProto = self.fs.call("fsync", &request).await?;

@@ -2,10 +2,12 @@
 //!
 //! Start with [`shell::Shell`], which all commands share, and [`item::Item`], which they work on.
 
+mod append_to_file;
 mod cat;
 mod checksum;
 mod chmod;
 mod chown;
+mod concat;
 mod count;
 mod cp;
 mod destination;
@@ -16,6 +18,7 @@ pub mod format;
 mod get;
 mod getfacl;
 mod getfattr;
+mod getmerge;
 mod glob;
 mod item;
 mod json;
@@ -36,6 +39,7 @@ mod stat;
 mod test;
 mod touch;
 mod transfer;
+mod truncate;
 pub mod usage;
 mod walk;
 mod xattr_value;
@@ -68,6 +72,11 @@ enum Command {
     /// Copy files of this machine into the file system, then delete them here.
     #[command(name = "moveFromLocal")]
     MoveFromLocal(put::Args),
+    #[command(name = "appendToFile")]
+    AppendToFile(append_to_file::Args),
+    Getmerge(getmerge::Args),
+    Truncate(truncate::Args),
+    Concat(concat::Args),
     Cat(cat::Cat),
     /// Print files of text; says what it is where it is not text.
     Text(cat::Cat),
@@ -111,6 +120,10 @@ impl Command {
             Self::Put(_) => "put",
             Self::Get(_) => "get",
             Self::MoveFromLocal(_) => "moveFromLocal",
+            Self::AppendToFile(_) => "appendToFile",
+            Self::Getmerge(_) => "getmerge",
+            Self::Truncate(_) => "truncate",
+            Self::Concat(_) => "concat",
             Self::Cat(_) => "cat",
             Self::Text(_) => "text",
             Self::Head(_) => "head",
@@ -149,6 +162,10 @@ impl Command {
             Self::Put(args) => put::put(shell, args).await,
             Self::Get(args) => get::run(shell, args).await,
             Self::MoveFromLocal(args) => put::move_from_local(shell, args).await,
+            Self::AppendToFile(args) => append_to_file::run(shell, args).await,
+            Self::Getmerge(args) => getmerge::run(shell, args).await,
+            Self::Truncate(args) => truncate::run(shell, args).await,
+            Self::Concat(args) => concat::run(shell, args).await,
             Self::Cat(args) => cat::cat(shell, args).await,
             Self::Text(args) => cat::text(shell, args).await,
             Self::Head(args) => cat::head(shell, args).await,

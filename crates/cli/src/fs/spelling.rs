@@ -9,12 +9,14 @@ use std::ffi::{OsStr, OsString};
 const BEFORE: [(&str, &str); 2] = [("-fs", "--fs"), ("-conf", "--conf")];
 
 /// Words that Hadoop writes with a single dash after the command.
-const AFTER: [(&str, &str); 5] = [
+const AFTER: [(&str, &str); 7] = [
     ("-skipTrash", "--skip-trash"),
     ("-safely", "--safely"),
     ("-immediate", "--immediate"),
     ("-ignoreCrc", "--ignore-crc"),
     ("-crc", "--crc"),
+    ("-nl", "--nl"),
+    ("-skip-empty-file", "--skip-empty-file"),
 ];
 
 /// Commands that Hadoop still knows by an older name.

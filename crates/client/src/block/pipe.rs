@@ -32,6 +32,11 @@ pub(super) enum Stage {
         stamp: u64,
         token: TokenProto,
     },
+    /// A set-up to append failed, and some of its servers may have begun: those left go on under a newer stamp.
+    AppendRecovery {
+        stamp: u64,
+        token: TokenProto,
+    },
     /// Something was sent already; the servers left go on under a new stamp.
     Recovery {
         stamp: u64,
@@ -108,6 +113,10 @@ impl Pipe {
             Stage::Append { stamp, token } => {
                 (renamed.generation_stamp, self.token) = (*stamp, token.clone());
                 BlockConstructionStage::PipelineSetupAppend
+            }
+            Stage::AppendRecovery { stamp, token } => {
+                (renamed.generation_stamp, self.token) = (*stamp, token.clone());
+                BlockConstructionStage::PipelineSetupAppendRecovery
             }
             Stage::Recovery { stamp, token } => {
                 (renamed.generation_stamp, self.token) = (*stamp, token.clone());

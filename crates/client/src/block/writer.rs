@@ -2,7 +2,7 @@
 
 use super::{
     BlockOptions, WriteError,
-    connection::describe,
+    connection::{Link, describe},
     pipe::{Pipe, SetupError, Stage},
     streamer::{Command, Shared, Streamer},
 };
@@ -61,44 +61,63 @@ impl BlockWriter {
     ) -> Result<Self, WriteError> {
         let mut block = located.b.clone();
         block.num_bytes = Some(0);
-        let pipe = Pipe::new(located, options)?;
-        Self::start(pipe, block, Stage::Create, keeper, options).await
-    }
-
-    /// Sets up the pipeline to go on with an existing block: `located` is what `append` answered, `stamp` the
-    /// block under its new generation stamp, as `updateBlockForPipeline` answered.
-    pub async fn append(
-        located: &LocatedBlockProto,
-        stamp: &LocatedBlockProto,
-        options: &BlockOptions,
-        keeper: Option<Arc<dyn PipelineKeeper>>,
-    ) -> Result<Self, WriteError> {
-        let pipe = Pipe::new(located, options)?;
-        let stage = Stage::Append { stamp: stamp.b.generation_stamp, token: stamp.block_token.clone() };
-        let writer = Self::start(pipe, located.b.clone(), stage, keeper.clone(), options).await?;
-        if let Some(keeper) = keeper {
-            let storage_ids = &located.storage_i_ds;
-            keeper.update(&located.b, &writer.block(), &located.locs, storage_ids).await.map_err(
-                |reason| WriteError::Setup { block: describe(&located.b), bad_node: None, reason },
-            )?;
-        }
-        Ok(writer)
-    }
-
-    async fn start(
-        mut pipe: Pipe,
-        block: ExtendedBlockProto,
-        stage: Stage,
-        keeper: Option<Arc<dyn PipelineKeeper>>,
-        options: &BlockOptions,
-    ) -> Result<Self, WriteError> {
-        let length = block.num_bytes();
-        let opened = pipe.open(&block, &stage, length..length).await;
+        let mut pipe = Pipe::new(located, options)?;
+        let opened = pipe.open(&block, &Stage::Create, 0..0).await;
         let (link, block) = opened.map_err(|SetupError { bad_node, reason }| WriteError::Setup {
             block: describe(&block),
             bad_node: bad_node.map(|node| Box::new(pipe.nodes()[node].clone())),
             reason,
         })?;
+        Self::start(pipe, link, block, keeper, options)
+    }
+
+    /// Sets up the pipeline to go on with an existing block: `located` is what `append` answered. Servers that turn out
+    /// not to answer are left out, as long as one does.
+    pub async fn append(
+        located: &LocatedBlockProto,
+        options: &BlockOptions,
+        keeper: Arc<dyn PipelineKeeper>,
+    ) -> Result<Self, WriteError> {
+        let failed = |bad_node, reason| WriteError::Setup { block: describe(&located.b), bad_node, reason };
+        let mut pipe = Pipe::new(located, options)?;
+        let mut is_begun = false;
+        loop {
+            let stamp = keeper.new_stamp(&located.b).await.map_err(|reason| failed(None, reason))?;
+            let (stamp, token) = (stamp.b.generation_stamp, stamp.block_token);
+            let stage = match std::mem::replace(&mut is_begun, true) {
+                false => Stage::Append { stamp, token },
+                true => Stage::AppendRecovery { stamp, token },
+            };
+            let length = located.b.num_bytes();
+            let SetupError { bad_node, reason } = match pipe.open(&located.b, &stage, length..length).await {
+                Ok((link, block)) => {
+                    let updated = keeper.update(&located.b, &block, pipe.nodes(), pipe.storage_ids()).await;
+                    updated.map_err(|reason| failed(None, reason))?;
+                    return Self::start(pipe, link, block, Some(keeper), options);
+                }
+                Err(error) => error,
+            };
+            let bad_node = bad_node.map(|node| Box::new(pipe.remove(node)));
+            if bad_node.is_none() || pipe.nodes().is_empty() {
+                return Err(failed(bad_node, reason));
+            }
+            tracing::warn!(
+                block = describe(&located.b),
+                reason,
+                left = pipe.nodes().len(),
+                "an append goes on without a server"
+            );
+        }
+    }
+
+    fn start(
+        pipe: Pipe,
+        link: Link,
+        block: ExtendedBlockProto,
+        keeper: Option<Arc<dyn PipelineKeeper>>,
+        options: &BlockOptions,
+    ) -> Result<Self, WriteError> {
+        let length = block.num_bytes();
         let (commands, receiver) = mpsc::channel(WAITING_PACKETS);
         let shared = Arc::new(Shared::new(block, length));
         let window = Window::new(options.window_packets as usize, length);

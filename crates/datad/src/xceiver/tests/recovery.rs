@@ -44,6 +44,30 @@ async fn a_pipeline_goes_on_without_the_server_that_dies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_append_begins_without_the_server_that_is_dead() {
+    for victim in 0..3 {
+        let servers = servers::<3>().await;
+        let [a, b, c] = &servers;
+        let data = some_bytes(1_000_000);
+        let keeper = Arc::new(Keeper::default());
+        let written = write_block(&located(block(1), &[a, b, c]), &data[..700]).await;
+        servers[victim].kill().await;
+        let at = located(written, &[a, b, c]);
+        let mut writer = BlockWriter::append(&at, &options(), keeper.clone()).await.unwrap();
+        writer.write(&data[700..]).await.unwrap();
+        let closed = writer.close().await.unwrap();
+        assert_eq!((closed.generation_stamp, closed.num_bytes()), (2002, data.len() as u64));
+        let updates = keeper.updates.lock().clone();
+        assert_eq!(updates.len(), 1, "the pipeline that failed is nobody's business");
+        assert_eq!(updates[0].1.len(), 2);
+        for (index, server) in servers.iter().enumerate().filter(|(index, _)| *index != victim) {
+            let at = located(closed.clone(), &[server]);
+            assert!(read_range(&at, 0, data.len() as u64).await.unwrap() == data, "server {index}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_servers_may_die_one_after_the_other() {
     let [a, b, c] = servers().await;
     let data = some_bytes(1_000_000);

@@ -122,17 +122,29 @@ async fn other_checksums_serve_too() {
     }
 }
 
+/// `hflush`, then `hsync`: the sync comes in a packet without data.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_flushed_inside_a_chunk_is_synced() {
+    let [a, b] = servers().await;
+    let mut writer = BlockWriter::create(&located(block(1), &[&a, &b]), &options(), None).await.unwrap();
+    for piece in [&b"first"[..], b" then", b" last"] {
+        writer.write(piece).await.unwrap();
+        writer.flush().await.unwrap();
+        writer.sync().await.unwrap();
+    }
+    let closed = writer.close().await.unwrap();
+    assert_eq!(read_range(&located(closed, &[&b]), 0, 15).await.unwrap(), b"first then last");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_is_appended_to_from_within_a_chunk() {
     let [a, b] = servers().await;
     let data = some_bytes(150_000);
     let mut closed = write_block(&located(block(1), &[&a, &b]), &data[..700]).await;
     let keeper = std::sync::Arc::new(super::cluster::Keeper::default());
-    for (stamp, start, end) in [(1002, 700, 750), (1003, 750, 1024), (1004, 1024, 150_000)] {
+    for (stamp, start, end) in [(2001, 700, 750), (2002, 750, 1024), (2003, 1024, 150_000)] {
         let at = located(closed.clone(), &[&a, &b]);
-        let mut renamed = at.clone();
-        renamed.b.generation_stamp = stamp;
-        let mut writer = BlockWriter::append(&at, &renamed, &options(), Some(keeper.clone())).await.unwrap();
+        let mut writer = BlockWriter::append(&at, &options(), keeper.clone()).await.unwrap();
         writer.write(&data[start..end]).await.unwrap();
         closed = writer.close().await.unwrap();
         assert_eq!((closed.generation_stamp, closed.num_bytes()), (stamp, end as u64));
