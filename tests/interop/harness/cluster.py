@@ -1,4 +1,4 @@
-"""A cluster of separate processes: one metadata server, three data servers."""
+"""A cluster of separate processes: one metadata server, three data servers or more."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class AttachedCluster:
 class CloverCluster:
     """Clover's processes, their configuration files and directories, all below one directory."""
 
-    def __init__(self, clover, directory, stock, settings=None):
+    def __init__(self, clover, directory, stock, settings=None, data_servers=DATA_SERVERS):
         """`settings` are more keys of the metadata server's file."""
         self.settings = settings or {}
         self.clover = clover
@@ -39,6 +39,8 @@ class CloverCluster:
         self.stock = stock
         self.processes = {}
         self.port = free_port()
+        # Fixed, so that a data server which is started again is where it was.
+        self.transfer_ports = [free_port() for _ in range(data_servers)]
         self.uri = f"hdfs://127.0.0.1:{self.port}"
 
     def start(self):
@@ -48,9 +50,12 @@ class CloverCluster:
             self.configure()
             call([self.clover, "meta", "format", "--config", self.directory / "meta.toml"])
         self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
-        for number in range(DATA_SERVERS):
-            self.spawn(f"data-{number}", "data", "--config", self.directory / f"data-{number}.toml")
+        for number in range(len(self.transfer_ports)):
+            self.start_data_server(number)
         self.wait()
+
+    def start_data_server(self, number):
+        self.spawn(f"data-{number}", "data", "--config", self.directory / f"data-{number}.toml")
 
     def configure(self):
         """No extension of safe mode: all servers start together here, and nobody waits for stragglers."""
@@ -63,12 +68,12 @@ class CloverCluster:
             heartbeat_interval_ms=1000,
             **self.settings,
         )
-        for number in range(DATA_SERVERS):
+        for number, transfer_port in enumerate(self.transfer_ports):
             toml(
                 self.directory / f"data-{number}.toml",
                 data_dirs=[self.directory / f"data-{number}"],
                 metadata_servers=[f"127.0.0.1:{self.port}"],
-                transfer_address="127.0.0.1:0",
+                transfer_address=f"127.0.0.1:{transfer_port}",
                 ipc_address="127.0.0.1:0",
                 data_http_address="127.0.0.1:0",
                 heartbeat_interval_ms=1000,
@@ -111,6 +116,15 @@ class CloverCluster:
         for process in self.processes.values():
             process.wait()
         self.processes.clear()
+
+    def signal(self, number, which):
+        """To a data server."""
+        self.processes[f"data-{number}"].send_signal(which)
+
+    def thaw(self):
+        """Frozen processes would not end."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGCONT)
 
     def stop(self):
         for process in self.processes.values():

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * sums URI REMOTE                   reads a tree: one JSON line for each file and directory
  * wait URI SECONDS                  waits until the cluster leaves safe mode and takes a block
  * history URI REMOTE FILE SEED      works without end, and writes down what was acknowledged
+ * writing-on URI ROUNDS              appends, truncates, and loses data servers while it writes
  * verify URI REMOTE FILE            holds the cluster against such a history
  * </pre>
  */
@@ -32,6 +33,9 @@ public final class Driver {
           break;
         case "history":
           new HistoryWriter(fs, remote(arguments[2]), Path.of(arguments[3]), Long.parseLong(arguments[4])).run();
+          break;
+        case "writing-on":
+          WritingOn.run(URI.create(arguments[1]), Integer.parseInt(arguments[2]));
           break;
         case "verify":
           new HistoryVerifier(fs, remote(arguments[2]), Path.of(arguments[3])).run();
