@@ -1,5 +1,6 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
+use crate::groups::GroupsConfig;
 use base::MemberId;
 use coord::Coordinator;
 use namespace::Limits;
@@ -28,6 +29,10 @@ pub struct MetaConfig {
     pub data_servers_file: Option<PathBuf>,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
+    /// Which groups users are in.
+    pub groups: GroupsConfig,
+    /// Where the audit log is written. None: nowhere.
+    pub audit_log: Option<PathBuf>,
     pub group: GroupConfig,
 }
 

@@ -5,6 +5,7 @@
 
 use crate::{
     apply,
+    audit::AuditLog,
     chronicle::Chronicle,
     client_protocol::Leading,
     commit::CommitWatch,
@@ -52,6 +53,8 @@ pub struct Core {
     pub commit: Arc<CommitWatch>,
     pub replica: Replica,
     pub groups: Arc<GroupMapping>,
+    /// None: calls leave no trace.
+    pub audit: Option<AuditLog>,
     /// Takes the calls that cannot be answered here.
     pub forwarder: Forwarder,
     /// Answers that wait for the lease.
@@ -106,6 +109,8 @@ impl Core {
         let (forwarder, leading) =
             forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
         let admission = Admission::new(config.data_servers_file.clone());
+        let groups = Arc::new(GroupMapping::new(&config.groups));
+        let audit = config.audit_log.clone().map(AuditLog::new);
         Self {
             env,
             config,
@@ -116,7 +121,8 @@ impl Core {
             renewals: Mutex::new(Renewals::new(now)),
             admission,
             commit,
-            groups: Arc::default(),
+            groups,
+            audit,
             forwarder,
             leading,
             chronicle,

@@ -1,4 +1,4 @@
-//! Which groups a user is in, as the operating system says.
+//! Which groups a user is in, as the configuration or else the operating system says.
 //!
 //! Hadoop's default mapping asks the system's name service; the `id` command asks the very same one, LDAP
 //! and SSSD included. Answers are kept for a while, and a look-up happens when a connection is made, never
@@ -8,20 +8,54 @@ use base::{Caller, Moment, caller::Authentication};
 use parking_lot::Mutex;
 use std::{collections::HashMap, process::Command, sync::Arc};
 
-/// `hadoop.security.groups.cache.secs` has the same default.
-const KEPT_MS: u64 = 300_000;
-
 /// Users remembered at most: names come from the network.
 const USER_COUNT_MAX: usize = 10_000;
 
 type Groups = Arc<[Arc<str>]>;
 
-#[derive(Default)]
+/// What is configured of the mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupsConfig {
+    /// Users whose groups are not asked for; `hadoop.user.group.static.mapping.overrides`.
+    pub overrides: Vec<(String, Vec<String>)>,
+    /// How long an answer of the system is kept; `hadoop.security.groups.cache.secs`.
+    pub kept_ms: u64,
+}
+
+impl Default for GroupsConfig {
+    /// Hadoop's: the user of its web pages is in no group.
+    fn default() -> Self {
+        Self { overrides: vec![("dr.who".into(), Vec::new())], kept_ms: 300_000 }
+    }
+}
+
+impl GroupsConfig {
+    /// Reads `user=group,group;user=;…`. `None` for a text that means nothing.
+    pub fn parse_overrides(text: &str) -> Option<Vec<(String, Vec<String>)>> {
+        let one = |part: &str| {
+            let mut sides = part.split('=').filter(|side| !side.is_empty());
+            let user = sides.next()?.trim().to_owned();
+            let groups = sides.next().unwrap_or_default().split(',').map(str::trim);
+            let groups = groups.filter(|group| !group.is_empty()).map(str::to_owned).collect();
+            (sides.next().is_none() && !user.is_empty()).then_some((user, groups))
+        };
+        text.split(';').map(str::trim).filter(|part| !part.is_empty()).map(one).collect()
+    }
+}
+
 pub struct GroupMapping {
+    overrides: HashMap<String, Groups>,
+    kept_ms: u64,
     known: Mutex<HashMap<Arc<str>, (Groups, Moment)>>,
 }
 
 impl GroupMapping {
+    pub fn new(config: &GroupsConfig) -> Self {
+        let groups = |names: &[String]| names.iter().map(|name| Arc::from(&**name)).collect();
+        let overrides = config.overrides.iter().map(|(user, names)| (user.clone(), groups(names))).collect();
+        Self { overrides, kept_ms: config.kept_ms, known: Mutex::default() }
+    }
+
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
     /// May run a command: not for a thread that others wait for.
     pub fn groups(&self, user: &str, now: Moment) -> Groups {
@@ -38,9 +72,12 @@ impl GroupMapping {
     }
 
     fn known_groups(&self, user: &str, now: Moment) -> Option<Groups> {
+        if let Some(groups) = self.overrides.get(user) {
+            return Some(groups.clone());
+        }
         let known = self.known.lock();
         let (groups, since) = known.get(user)?;
-        (now.ms_since(*since) < KEPT_MS).then(|| groups.clone())
+        (now.ms_since(*since) < self.kept_ms).then(|| groups.clone())
     }
 
     /// The same as [`GroupMapping::caller`] without running anything: `None` where that would be needed.
@@ -90,9 +127,29 @@ mod tests {
 
     #[test]
     fn root_is_in_its_own_group_and_a_stranger_in_none() {
-        let mapping = GroupMapping::default();
+        let mapping = GroupMapping::new(&GroupsConfig::default());
         assert_eq!(mapping.groups("root", Moment::default()).first().map(|g| &**g), Some("root"));
         assert!(mapping.groups("no-such-user-at-all", Moment::default()).is_empty());
         assert!(mapping.groups("--help", Moment::default()).is_empty());
+    }
+
+    /// `hadoop.user.group.static.mapping.overrides`: "user1=group1,group2;user2=;user3=group2".
+    #[test]
+    fn the_configuration_has_the_first_word() {
+        let overrides = GroupsConfig::parse_overrides("user1=group1, group2;root=;user3=group2;");
+        let config = GroupsConfig { overrides: overrides.unwrap_or_default(), ..GroupsConfig::default() };
+        let mapping = GroupMapping::new(&config);
+        let groups = |user: &str| {
+            mapping.groups(user, Moment::default()).iter().map(|group| group.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(groups("user1"), ["group1", "group2"]);
+        assert!(groups("root").is_empty());
+        assert_eq!(groups("user3"), ["group2"]);
+        mapping.refresh();
+        assert_eq!(groups("user3"), ["group2"]);
+        for nonsense in ["=a", "a=b=c", "x=y;="] {
+            assert_eq!(GroupsConfig::parse_overrides(nonsense).is_none(), nonsense != "=a", "{nonsense}");
+        }
+        assert_eq!(GroupsConfig::parse_overrides(""), Some(Vec::new()));
     }
 }

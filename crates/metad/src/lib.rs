@@ -8,6 +8,7 @@
 
 mod admin_protocol;
 mod apply;
+mod audit;
 mod background;
 mod checkpoint;
 mod chronicle;
@@ -18,7 +19,7 @@ mod core;
 pub mod datanodes;
 pub mod format;
 mod forward;
-mod groups;
+pub mod groups;
 mod ha_protocol;
 mod metrics;
 mod namenode_protocol;
@@ -38,6 +39,7 @@ mod uncommitted;
 pub use crate::core::Cluster;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
 pub use format::{ClusterError, FormatError, format, join, read_cluster};
+pub use groups::GroupsConfig;
 pub use recover::RecoverError;
 pub use replica::{Replica, Standing};
 pub use run::{Ended, RunError, run};

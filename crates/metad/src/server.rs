@@ -83,7 +83,7 @@ impl MetaServer {
             let core = core.clone();
             move || core.run_writer()
         });
-        let threads = vec![
+        let mut threads = vec![
             spawn("meta-checkpoint", {
                 let core = core.clone();
                 move || checkpoint::run(&core)
@@ -98,6 +98,13 @@ impl MetaServer {
                 move || background::run(&core, &stop)
             }),
         ];
+
+        if core.audit.is_some() {
+            threads.push(spawn("meta-audit", {
+                let (core, stop) = (core.clone(), stop.clone());
+                move || core.audit.iter().for_each(|log| log.run(&core.env, &stop))
+            }));
+        }
 
         let datanodes = datanodes::DatanodeSide::start(&core);
         let web = match core.config.http_address {

@@ -75,6 +75,8 @@ impl Cluster {
             call_queue: Default::default(),
             racks: Vec::new(),
             data_servers_file: None,
+            groups: metad::GroupsConfig::default(),
+            audit_log: None,
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=3).map(base::MemberId).collect(),

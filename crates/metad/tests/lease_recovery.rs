@@ -81,6 +81,8 @@ impl Cluster {
             call_queue: Default::default(),
             racks: Vec::new(),
             data_servers_file: None,
+            groups: metad::GroupsConfig::default(),
+            audit_log: None,
             group: Default::default(),
         };
         let server = MetaServer::start(env, config).await.unwrap();

@@ -30,6 +30,9 @@ fn config(directory: &Path) -> MetaConfig {
         image_period_ms: 3_600_000,
         call_queue: Default::default(),
         racks: Vec::new(),
+        groups: metad::GroupsConfig::default(),
+        audit_log: None,
+        data_servers_file: None,
         group: Default::default(),
     }
 }

@@ -29,6 +29,8 @@ fn config(directory: &Path) -> MetaConfig {
         call_queue: Default::default(),
         racks: Vec::new(),
         data_servers_file: None,
+        groups: metad::GroupsConfig::default(),
+        audit_log: None,
         group: Default::default(),
     }
 }

@@ -18,6 +18,8 @@ fn config(directory: &Path, group: GroupConfig) -> MetaConfig {
         call_queue: Default::default(),
         racks: Vec::new(),
         data_servers_file: None,
+        groups: metad::GroupsConfig::default(),
+        audit_log: None,
         group,
     }
 }

@@ -36,7 +36,7 @@ fn action_name(action: u8) -> &'static str {
 }
 
 /// As Hadoop's `FsPermission` prints it: `rwxr-x--t`.
-pub(crate) fn mode_text(mode: u16) -> String {
+pub fn mode_text(mode: u16) -> String {
     let mut text: String =
         (0..9).map(|at| if mode & (0o400 >> at) != 0 { ['r', 'w', 'x'][at % 3] } else { '-' }).collect();
     if mode & STICKY != 0 {

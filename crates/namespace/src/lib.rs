@@ -42,6 +42,7 @@ mod tree;
 mod usage;
 pub mod xattr;
 
+pub use access::mode_text;
 pub use charge::Charge;
 pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
 pub use digest::fingerprint;

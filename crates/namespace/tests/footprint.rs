@@ -5,8 +5,11 @@ mod common;
 
 use common::{Dice, World};
 use namespace::{
-    Edit, ops,
-    reads::{get_block_locations, get_file_info, get_listing},
+    Edit,
+    acl::{AclEntry, Kind, Scope},
+    ops,
+    reads::{get_acl_status, get_block_locations, get_file_info, get_listing, get_xattrs},
+    xattr::{Space, XattrName},
 };
 
 /// All paths of up to three components.
@@ -30,10 +33,12 @@ fn answer(world: &World, path: &str) -> String {
     let ctx = world.context(None);
     let ns = &world.ns;
     format!(
-        "{:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?}",
         get_file_info::get(ns, &ctx, path),
         get_listing::get(ns, &ctx, path, b"", true),
-        get_block_locations::get(ns, &ctx, path, 0, i64::MAX as u64)
+        get_block_locations::get(ns, &ctx, path, 0, i64::MAX as u64),
+        get_acl_status::get(ns, &ctx, path),
+        get_xattrs::get(ns, &ctx, path, &[])
     )
 }
 
@@ -61,7 +66,7 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
         let (path, other) = (pick(&mut dice), pick(&mut dice));
         let ctx = world.context(None);
         let ns = &world.ns;
-        let planned = match dice.below(8) {
+        let planned = match dice.below(10) {
             0 => {
                 let request = ops::mkdirs::Request {
                     path: &path,
@@ -91,6 +96,24 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
             }
             5 if step % 3 == 0 => {
                 ops::delete::plan(ns, &ctx, &ops::delete::Request { path: &path, recursive: true })
+            }
+            8 => {
+                let entry = AclEntry {
+                    scope: Scope::Access,
+                    kind: Kind::User,
+                    name: Some("ann".into()),
+                    permission: step as u8 & 7,
+                };
+                let entries = [entry];
+                let change = ops::set_acl::Change::Merge(&entries);
+                ops::set_acl::plan(ns, &ctx, &ops::set_acl::Request { path: &path, change })
+            }
+            9 => {
+                let name = XattrName { space: Space::User, name: "a".into() };
+                let value = step.to_string();
+                let value = Some(value.as_bytes());
+                let request = ops::set_xattrs::Request { path: &path, name: &name, value, flags: 3 };
+                ops::set_xattrs::plan(ns, &ctx, &request)
             }
             6 => {
                 let request = ops::set_permission::Request { path: &path, permission: step as u16 & 0o777 };

@@ -3,7 +3,12 @@
 mod common;
 
 use common::{Dice, World, image_of};
-use namespace::{Edit, Namespace};
+use namespace::{
+    Edit, Namespace,
+    acl::{AclEntry, Kind, Scope},
+    ops::{self, set_acl::Change},
+    xattr::{Space, XattrName},
+};
 
 fn busy_world() -> World {
     let mut world = World::new(5);
@@ -19,6 +24,19 @@ fn busy_world() -> World {
     assert_eq!(world.delete("/a/b2", true), Ok(true));
     assert!(world.set_times("/c", 1, -1).is_ok());
     assert!(world.set_owner("/c", Some("x"), None).is_ok());
+    let entry = |scope| AclEntry { scope, kind: Kind::User, name: Some("ann".into()), permission: 6 };
+    let entries = [entry(Scope::Access), entry(Scope::Default)];
+    let request = ops::set_acl::Request { path: "/c", change: Change::Merge(&entries) };
+    assert!(world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request)).is_ok());
+    assert_eq!(world.mkdirs("/c/heir/x", true), Ok(true));
+    assert!(world.create("/c/made/heir", false).is_ok());
+    for (space, value) in [(Space::User, &b"value"[..]), (Space::Trusted, b"")] {
+        let name = XattrName { space, name: "name".into() };
+        let request = ops::set_xattrs::Request { path: "/c", name: &name, value: Some(value), flags: 3 };
+        assert!(world.run(|ns, ctx| ops::set_xattrs::plan(ns, ctx, &request)).is_ok());
+    }
+    let gone = XattrName { space: Space::Trusted, name: "name".into() };
+    assert!(world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, "/c", &gone)).is_ok());
     world
 }
 

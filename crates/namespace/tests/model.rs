@@ -6,8 +6,14 @@ mod common;
 use base::{Block, Caller, FsError, InodeId};
 use common::{Dice, World};
 use namespace::{
-    FileKind, Limits, Namespace, ops,
-    reads::{get_block_locations, get_content_summary::Walk, get_file_info, get_listing},
+    FileKind, Limits, Namespace,
+    acl::{AclEntry, Kind, Scope},
+    ops::{self, set_acl::Change},
+    reads::{
+        get_acl_status, get_block_locations, get_content_summary::Walk, get_file_info, get_listing,
+        get_xattrs,
+    },
+    xattr::{Space, XattrName},
 };
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -96,6 +102,8 @@ struct Run {
     world: World,
     model: Model,
     dice: Dice,
+    /// Of inodes, wherever they are.
+    xattrs: BTreeMap<InodeId, BTreeMap<XattrName, Vec<u8>>>,
 }
 
 impl Run {
@@ -369,6 +377,63 @@ impl Run {
         }
     }
 
+    /// Entries without a mask: it is worked out from all that it bounds.
+    fn acl(&mut self) {
+        let path = random_path(&mut self.dice);
+        let scope = if self.dice.below(3) == 0 { Scope::Default } else { Scope::Access };
+        let name = format!("u{}", self.dice.below(4));
+        let permission = self.dice.below(8) as u8;
+        let kind = if self.dice.below(2) == 0 { Kind::User } else { Kind::Group };
+        let entry = AclEntry { scope, kind, name: Some(name.as_str().into()), permission };
+        let change = match self.dice.below(6) {
+            0 => Change::RemoveAll,
+            1 => Change::RemoveDefault,
+            _ => Change::Merge(std::slice::from_ref(&entry)),
+        };
+        let merges = matches!(change, Change::Merge(_));
+        let request = ops::set_acl::Request { path: &path, change };
+        let result = self.world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request));
+        let may_have = scope == Scope::Access || self.model.is_directory(&path) || !merges;
+        assert_eq!(result.is_ok(), self.model.exists(&path) && may_have, "{path}: {result:?}");
+        if !merges || result.is_err() {
+            return;
+        }
+        let status = get_acl_status::get(&self.world.ns, &self.world.context(None), &path);
+        let status = status.unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(status.entries.contains(&entry), "{path}: {:?}", status.entries);
+        let masked = |entry: &&AclEntry| entry.name.is_some() || entry.kind == Kind::Group;
+        let of_scope = status.entries.iter().filter(|other| other.scope == scope);
+        let union = of_scope.clone().filter(masked).fold(0, |union, entry| union | entry.permission);
+        let mask = match scope {
+            Scope::Access => (status.permission.unwrap_or_default() >> 3) as u8 & 7,
+            Scope::Default => {
+                of_scope.clone().find(|entry| entry.kind == Kind::Mask).map_or(8, |mask| mask.permission)
+            }
+        };
+        assert_eq!(mask, union, "{path}: {:?}", status.entries);
+    }
+
+    fn xattr(&mut self) {
+        let path = random_path(&mut self.dice);
+        let name = XattrName { space: Space::User, name: format!("n{}", self.dice.below(5)).into() };
+        let value = vec![b'v'; self.dice.below(4) as usize];
+        let ctx = self.world.context(None);
+        let id = get_file_info::get(&self.world.ns, &ctx, &path).ok().flatten().map(|status| status.id);
+        let known = id.map(|id| self.xattrs.entry(id).or_default());
+        if self.dice.below(3) == 0 {
+            let result = self.world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, &path, &name));
+            let was_there = known.is_some_and(|known| known.remove(&name).is_some());
+            assert_eq!(result.is_ok(), was_there, "{path}: {result:?}");
+            return;
+        }
+        let request = ops::set_xattrs::Request { path: &path, name: &name, value: Some(&value), flags: 3 };
+        let result = self.world.run(|ns, ctx| ops::set_xattrs::plan(ns, ctx, &request));
+        assert_eq!(result.is_ok(), id.is_some(), "{path}: {result:?}");
+        if let Some(known) = known {
+            known.insert(name, value);
+        }
+    }
+
     /// Everything that can be asked answers like the model.
     fn check(&mut self) {
         let (ns, model) = (&self.world.ns, &self.model);
@@ -390,6 +455,11 @@ impl Run {
                 }
             }
             assert_eq!(ns.path_of(status.id).as_deref(), Some(&**path));
+            let xattrs =
+                get_xattrs::get(ns, &ctx, path, &[]).unwrap_or_else(|error| panic!("{path}: {error}"));
+            let known = self.xattrs.get(&status.id).into_iter().flatten();
+            let found = xattrs.iter().map(|xattr| (&xattr.name, &xattr.value[..]));
+            assert!(found.eq(known.map(|(name, value)| (name, &value[..]))), "{path}");
         }
         let directories = model.nodes.keys().filter(|path| model.is_directory(path)).map(|path| &**path);
         for path in directories.chain(["/"]) {
@@ -427,10 +497,15 @@ fn list(world: &World, path: &str) -> Vec<String> {
 #[test]
 fn random_operations_agree_with_an_obvious_model() {
     for seed in 0..40 {
-        let mut run = Run { world: World::new(seed), model: Model::default(), dice: Dice(seed) };
+        let mut run = Run {
+            world: World::new(seed),
+            model: Model::default(),
+            dice: Dice(seed),
+            xattrs: BTreeMap::new(),
+        };
         run.world.limits.content_summary_step = 3;
         for step in 0..400 {
-            match run.dice.below(16) {
+            match run.dice.below(19) {
                 0 | 1 => run.mkdirs(),
                 2..=4 => run.create(),
                 5..=7 => run.write(),
@@ -441,6 +516,8 @@ fn random_operations_agree_with_an_obvious_model() {
                 12 => run.truncate(),
                 13 => run.finish_truncation(),
                 14 => run.concat(),
+                15 | 16 => run.acl(),
+                17 => run.xattr(),
                 _ => run.attributes(),
             }
             if step % 40 == 0 {
@@ -459,7 +536,8 @@ fn random_operations_agree_with_an_obvious_model() {
 
 #[test]
 fn a_snapshot_stays_as_it_was() {
-    let mut run = Run { world: World::new(7), model: Model::default(), dice: Dice(7) };
+    let mut run =
+        Run { world: World::new(7), model: Model::default(), dice: Dice(7), xattrs: BTreeMap::new() };
     for _ in 0..300 {
         run.create();
         run.write();

@@ -6,11 +6,13 @@ use base::{Caller, FsError, FsResult};
 use common::World;
 use namespace::{
     Reply,
+    acl::{AclEntry, Kind, Scope},
     ops::{
         self,
+        set_acl::Change,
         set_xattrs::flag::{CREATE, REPLACE},
     },
-    reads::{get_block_locations, get_xattrs},
+    reads::{get_acl_status, get_block_locations, get_xattrs},
     xattr::{Space, XattrName},
 };
 
@@ -230,5 +232,38 @@ fn a_superuser_cannot_read_what_is_marked_so_nor_unmark_it() -> FsResult<()> {
     );
     world.caller = Caller::simple("ann", &[]);
     assert_eq!(read(&world), Ok(()));
+    Ok(())
+}
+
+#[test]
+fn a_snapshot_shows_attributes_and_acls_as_they_were() -> FsResult<()> {
+    let mut world = world_with_file(8)?;
+    set(&mut world, "/d/f", "user.a", Some(b"then"), CREATE)?;
+    let ann = [AclEntry { scope: Scope::Access, kind: Kind::User, name: Some("ann".into()), permission: 6 }];
+    let merge = ops::set_acl::Request { path: "/d/f", change: Change::Merge(&ann) };
+    world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &merge))?;
+    world.allow_snapshot("/d")?;
+    world.create_snapshot("/d", "s")?;
+    set(&mut world, "/d/f", "user.a", Some(b"now"), REPLACE)?;
+    set(&mut world, "/d/f", "user.b", None, CREATE)?;
+    let strip = ops::set_acl::Request { path: "/d/f", change: Change::RemoveAll };
+    world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &strip))?;
+    for step in 0..3 {
+        let acl = get_acl_status::get(&world.ns, &world.context(None), "/d/.snapshot/s/f")?;
+        assert_eq!(acl.entries.len(), 2, "{step}: {:?}", acl.entries);
+        assert_eq!(get(&world, "/d/.snapshot/s/f", &[])?, ["user.a=then"], "{step}");
+        match step {
+            0 => {
+                assert_eq!(get(&world, "/d/f", &[])?, ["user.a=now", "user.b="]);
+                // What is deleted is kept for the snapshot, and so is what hangs on it.
+                assert_eq!(world.delete("/d/f", false), Ok(true));
+            }
+            1 => world.restart_from_image(),
+            _ => {}
+        }
+    }
+    world.check_replay();
+    let refused = set(&mut world, "/d/.snapshot/s/f", "user.c", None, CREATE);
+    assert_eq!(refused, Err(FsError::SnapshotReadOnly));
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! Start with [`rpc_frame`] for what surrounds a call, [`decode`] for what is inside, and [`exception`] for
 //! how a refusal is spelt.
 
+pub mod audit;
 pub mod data_transfer;
 pub mod exception;
 pub mod protocol;

@@ -54,7 +54,11 @@ pub struct Replier {
     /// Taken by the answer.
     way: Option<Way>,
     state_id: Option<i64>,
+    /// Sees the answer before it goes out.
+    watch: Option<Watch>,
 }
+
+type Watch = Box<dyn FnOnce(Result<&Bytes, &RpcError>) + Send + Sync>;
 
 /// Where an answer goes.
 enum Way {
@@ -74,12 +78,28 @@ impl Replier {
     /// `None` where the connection has ended.
     pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>) -> Option<Self> {
         let state_id = to.state_id;
-        outbox.expect_one().then(|| Self { way: Some(Way::Connection(to, Arc::clone(outbox))), state_id })
+        outbox.expect_one().then(|| Self {
+            way: Some(Way::Connection(to, Arc::clone(outbox))),
+            state_id,
+            watch: None,
+        })
     }
 
     /// For a call that came in another call's wrapping: `take` gets the answer.
     pub fn captured(take: impl FnOnce(Answer) + Send + Sync + 'static) -> Self {
-        Self { way: Some(Way::Captured(Box::new(take))), state_id: None }
+        Self { way: Some(Way::Captured(Box::new(take))), state_id: None, watch: None }
+    }
+
+    /// Lets `watch` see the bytes of the response message, or the refusal, before it goes out.
+    pub fn watched(mut self, watch: impl FnOnce(Result<&Bytes, &RpcError>) + Send + Sync + 'static) -> Self {
+        self.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// For a call that somebody else answers, and watches.
+    pub fn unwatched(mut self) -> Self {
+        self.watch = None;
+        self
     }
 
     /// Whether the call came in another call's wrapping.
@@ -104,6 +124,15 @@ impl Replier {
     /// Answers with a response of exactly `length` bytes that `put` appends. `put` runs while the
     /// connection's replies wait, so it only copies.
     pub fn ok_encoded(mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
+        let Some(watch) = self.watch.take() else { return self.send_encoded(length, put) };
+        let mut response = BytesMut::with_capacity(length);
+        put(&mut response);
+        let response = response.freeze();
+        watch(Ok(&response));
+        self.send_encoded(length, |out| out.extend_from_slice(&response));
+    }
+
+    fn send_encoded(&mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
         match self.way.take() {
             Some(Way::Connection(to, outbox)) => {
                 outbox.succeed(ReplyTo { state_id: self.state_id, ..to }, length, put);
@@ -134,6 +163,9 @@ impl Replier {
     }
 
     fn refuse(&mut self, error: RpcError) {
+        if let Some(watch) = self.watch.take() {
+            watch(Err(&error));
+        }
         match self.way.take() {
             Some(Way::Connection(to, outbox)) => {
                 outbox.refuse(ReplyTo { state_id: self.state_id, ..to }, &error);

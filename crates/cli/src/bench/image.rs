@@ -118,6 +118,8 @@ mod tests {
             call_queue: metad::CallLimits::default(),
             racks: Vec::new(),
             data_servers_file: None,
+            groups: metad::GroupsConfig::default(),
+            audit_log: None,
             group: metad::GroupConfig::default(),
         };
         metad::format(&env, &dir, None, any.ip(), &config.group)?;

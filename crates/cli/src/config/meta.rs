@@ -7,7 +7,7 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
-use metad::{CallLimits, FileDefaults, MetaConfig};
+use metad::{CallLimits, FileDefaults, GroupsConfig, MetaConfig};
 use namespace::{AccessPolicy, Limits, XattrLimits};
 use std::path::PathBuf;
 
@@ -27,6 +27,12 @@ pub const KEYS: &[Key] = &[
         help: "The user above all permissions; empty for the one who runs the server." },
     Key { name: "supergroup", hadoop: Some(("dfs.permissions.superusergroup", Same)), kind: Text, default: "supergroup",
         help: "Members of this group are above all permissions as well." },
+    Key { name: "group_overrides", hadoop: Some(("hadoop.user.group.static.mapping.overrides", Same)), kind: Text, default: "dr.who=;",
+        help: "Groups of users that the system is not asked about: user=group,group;user=;..." },
+    Key { name: "groups_kept_ms", hadoop: Some(("hadoop.security.groups.cache.secs", Seconds)), kind: Milliseconds { min: 0, max: ANY }, default: "5m",
+        help: "How long the system's answer about a user's groups is kept." },
+    Key { name: "audit_log", hadoop: None, kind: Text, default: "",
+        help: "The file that tells who asked for what, in HDFS's format; empty for none." },
     Key { name: "permissions_enabled", hadoop: Some(("dfs.permissions.enabled", Same)), kind: Bool, default: "true",
         help: "Whether permissions are checked." },
     Key { name: "acls_enabled", hadoop: Some(("dfs.namenode.acls.enabled", Same)), kind: Bool, default: "true",
@@ -165,6 +171,10 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         },
         ..blocks::Config::default()
     };
+    let overrides = settings.text("group_overrides");
+    let Some(overrides) = GroupsConfig::parse_overrides(overrides) else {
+        bail!("group_overrides is {overrides:?}: write user=group,group;user=;...");
+    };
     Ok(MetaConfig {
         name_directory: PathBuf::from(name_dir.strip_prefix("file://").unwrap_or(name_dir)),
         rpc_address,
@@ -183,6 +193,8 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             .filter(|file| !file.is_empty())
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
+        groups: GroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
+        audit_log: Some(settings.text("audit_log")).filter(|path| !path.is_empty()).map(PathBuf::from),
         group: group::config(settings)?,
     })
 }

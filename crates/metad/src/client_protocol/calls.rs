@@ -117,7 +117,7 @@ pub fn refuse(core: &Arc<Core>, call: Call, reply: Replier, error: &FsError) {
 fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
     let serving = core.clone();
     let serve = Box::new(move |call: Call, reply: Replier| crate::protocols::answer(&serving, call, reply));
-    core.forwarder.take(call, reply, fate, serve);
+    core.forwarder.take(call, reply.unwatched(), fate, serve);
 }
 
 /// The last edit in flight that an answer about what was in sight may rest on.

@@ -37,7 +37,7 @@ pub use leading::Leading;
 pub use refusals::Refusals;
 pub use service::{require_superuser, require_superuser_for};
 
-use crate::core::Core;
+use crate::{audit, core::Core};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
@@ -50,6 +50,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.replica.is_serving() && !OWN.contains(&call.method) {
         return hand_over(core, call, reply);
     }
+    let reply = audit::watch(core, &call, reply);
     match call.method {
         // Looking.
         "getFileInfo" => reads::get_file_info(core, call, reply),

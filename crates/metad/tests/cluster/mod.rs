@@ -91,6 +91,8 @@ impl Cluster {
             call_queue: Default::default(),
             racks: Vec::new(),
             data_servers_file: None,
+            groups: metad::GroupsConfig::default(),
+            audit_log: None,
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=self.count).map(base::MemberId).collect(),

@@ -401,8 +401,9 @@ impl World {
                 if below.is_empty() { path.into() } else { format!("{}{below}", path.trim_end_matches('/')) };
             let status = get_file_info::get(&self.ns, &ctx, &full);
             let Ok(Some(status)) = status else { panic!("{full}: {status:?}") };
-            let blocks = (!status.is_directory())
-                .then(|| namespace::reads::get_block_locations::get(&self.ns, &ctx, &full, 0, u64::MAX));
+            let blocks = (!status.is_directory()).then(|| {
+                namespace::reads::get_block_locations::get(&self.ns, &ctx, &full, 0, i64::MAX as u64)
+            });
             let blocks: Vec<Block> = match blocks {
                 Some(Ok(blocks)) => {
                     assert!(blocks.under_construction || blocks.length == status.length, "{full}");

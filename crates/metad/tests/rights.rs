@@ -1,0 +1,167 @@
+//! Rights over real sockets: what is refused, in which class and words, and what the audit log tells of it.
+
+use base::FsError;
+use env::Env;
+use metad::{FileDefaults, GroupsConfig, MetaConfig, MetaServer};
+use namespace::{AccessPolicy, Limits};
+use proto::hdfs::{self as p, acl_entry_proto as acl, x_attr_proto::XAttrNamespaceProto as Space};
+use std::path::Path;
+
+fn config(directory: &Path) -> MetaConfig {
+    let any = "127.0.0.1:0".parse().unwrap();
+    MetaConfig {
+        name_directory: directory.join("meta"),
+        rpc_address: any,
+        http_address: None,
+        limits: Limits {
+            access: AccessPolicy { superuser: "alice".into(), ..AccessPolicy::default() },
+            ..Limits::default()
+        },
+        defaults: FileDefaults::default(),
+        blocks: blocks::Config {
+            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
+            ..Default::default()
+        },
+        complete_wait_ms: 200,
+        edits_per_image: 1_000_000,
+        image_period_ms: 3_600_000,
+        call_queue: Default::default(),
+        racks: Vec::new(),
+        groups: GroupsConfig {
+            overrides: vec![("bob".into(), vec!["staff".into()]), ("carl".into(), vec!["supergroup".into()])],
+            ..GroupsConfig::default()
+        },
+        audit_log: Some(directory.join("logs/audit.log")),
+        data_servers_file: None,
+        group: Default::default(),
+    }
+}
+
+fn connect(server: &MetaServer, user: &str) -> rpc::Client {
+    let options = rpc::ClientOptions::default();
+    rpc::Client::connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE, user, options)
+}
+
+async fn refused<Q, A>(client: &rpc::Client, method: &'static str, request: &Q) -> FsError
+where
+    Q: prost::Message + prost::Name,
+    A: prost::Message + prost::Name + Default,
+{
+    match client.call::<Q, A>(method, request).await {
+        Err(rpc::CallError::Remote { class, message }) => proto::exception::from_remote(&class, &message),
+        other => panic!("{method}: {:?}", other.map(|_| "it was done")),
+    }
+}
+
+fn mkdirs(path: &str) -> p::MkdirsRequestProto {
+    p::MkdirsRequestProto {
+        src: path.into(),
+        masked: p::FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: Some(p::FsPermissionProto { perm: 0o777 }),
+    }
+}
+
+fn entry(name: &str) -> p::AclEntryProto {
+    p::AclEntryProto {
+        r#type: acl::AclEntryTypeProto::User as i32,
+        scope: acl::AclEntryScopeProto::Access as i32,
+        permissions: acl::FsActionProto::ReadExecute as i32,
+        name: Some(name.into()),
+    }
+}
+
+fn modify(names: &[String]) -> p::ModifyAclEntriesRequestProto {
+    p::ModifyAclEntriesRequestProto {
+        src: "/d".into(),
+        acl_spec: names.iter().map(|name| entry(name)).collect(),
+    }
+}
+
+fn xattr(space: Space, name: &str, length: usize) -> p::SetXAttrRequestProto {
+    let value = Some(vec![7; length].into());
+    let xattr = p::XAttrProto { namespace: space as i32, name: name.into(), value };
+    p::SetXAttrRequestProto { src: "/d".into(), x_attr: Some(xattr), flag: Some(3) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    let name = directory.path().join("meta");
+    metad::format(&env, &name, None, "127.0.0.1".parse().unwrap(), &Default::default()).unwrap();
+    let server = MetaServer::start(env, config(directory.path())).await.unwrap();
+    let (alice, bob) = (connect(&server, "alice"), connect(&server, "bob"));
+    let carl = connect(&server, "carl");
+
+    let _: p::MkdirsResponseProto = alice.call("mkdirs", &mkdirs("/d")).await.unwrap();
+    let _: p::ModifyAclEntriesResponseProto =
+        alice.call("modifyAclEntries", &modify(&["bob".into()])).await.unwrap();
+    let status = p::GetFileInfoRequestProto { src: "/d".into() };
+    let info: p::GetFileInfoResponseProto = bob.call("getFileInfo", &status).await.unwrap();
+    assert_eq!(info.fs.map(|fs| fs.flags()), Some(1), "the flag that says that there is an ACL");
+
+    // chown by somebody who is not above all.
+    let chown = |owner: &str| p::SetOwnerRequestProto {
+        src: "/d".into(),
+        username: Some(owner.into()),
+        groupname: None,
+    };
+    let error = refused::<_, p::SetOwnerResponseProto>(&bob, "setOwner", &chown("bob")).await;
+    let text = "Permission denied. user=bob is not the owner of inode=/d";
+    assert_eq!(error, FsError::AccessDenied(text.into()));
+    // By the group that the configuration puts him in, carl is.
+    let _: p::SetOwnerResponseProto = carl.call("setOwner", &chown("bob")).await.unwrap();
+    let error = refused::<_, p::SetOwnerResponseProto>(&bob, "setOwner", &chown("eve")).await;
+    let text = "User bob is not a super user (non-super user cannot change owner).";
+    assert_eq!(error, FsError::AccessDenied(text.into()));
+
+    let names: Vec<String> = (0..33).map(|n| format!("u{n}")).collect();
+    let error =
+        refused::<_, p::ModifyAclEntriesResponseProto>(&bob, "modifyAclEntries", &modify(&names)).await;
+    let text = "Invalid ACL: ACL has 33 access entries, which exceeds maximum of 32. Path: /d";
+    assert_eq!(error, FsError::Acl(text.into()));
+
+    // Attributes: too large, too many, somebody else's.
+    let error =
+        refused::<_, p::SetXAttrResponseProto>(&bob, "setXAttr", &xattr(Space::User, "a", 16_384)).await;
+    assert!(matches!(error, FsError::InvalidArgument(text) if text.contains("16384")));
+    let error =
+        refused::<_, p::SetXAttrResponseProto>(&bob, "setXAttr", &xattr(Space::Trusted, "a", 1)).await;
+    let text = "User doesn't have permission for xattr: trusted.a";
+    assert_eq!(error, FsError::AccessDenied(text.into()));
+    for n in 0..32 {
+        let request = xattr(Space::User, &n.to_string(), 1);
+        let _: p::SetXAttrResponseProto = bob.call("setXAttr", &request).await.unwrap();
+    }
+    let error = refused::<_, p::SetXAttrResponseProto>(&bob, "setXAttr", &xattr(Space::User, "33", 1)).await;
+    let text = "Cannot add additional XAttr to inode, would exceed limit of 32";
+    assert_eq!(error, FsError::Io(text.into()));
+    // The connection is still there.
+    let _: p::GetFileInfoResponseProto = bob.call("getFileInfo", &status).await.unwrap();
+
+    drop((alice, bob, carl));
+    server.shutdown().await;
+    let log = std::fs::read_to_string(directory.path().join("logs/audit.log")).unwrap();
+    let lines: Vec<&str> = log.lines().map(|line| line.split_once("audit: ").unwrap().1).collect();
+    let line = |allowed: bool, user: &str, command: &str, permission: &str| {
+        format!(
+            "allowed={allowed}\tugi={user} (auth:SIMPLE)\tip=/127.0.0.1\tcmd={command}\tsrc=/d\tdst=null\t\
+             perm={permission}\tproto=rpc"
+        )
+    };
+    assert_eq!(
+        lines[..6],
+        [
+            line(true, "alice", "mkdirs", "alice:supergroup:rwxr-xr-x"),
+            line(true, "alice", "modifyAclEntries", "alice:supergroup:rwxr-xr-x"),
+            line(true, "bob", "getfileinfo", "null"),
+            line(false, "bob", "setOwner", "null"),
+            line(true, "carl", "setOwner", "bob:supergroup:rwxr-xr-x"),
+            line(false, "bob", "setOwner", "null"),
+        ]
+    );
+    // What failed for another reason than rights left no line.
+    assert_eq!(lines[6], line(false, "bob", "setXAttr", "null"));
+    assert_eq!(lines.len(), 7 + 32 + 1);
+}

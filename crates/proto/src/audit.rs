@@ -1,0 +1,339 @@
+//! What the audit log calls the methods of `ClientProtocol`, and which paths each is about.
+//!
+//! The names are those of HDFS's `FSNamesystem`, which people's reports know. Methods that HDFS does not log are
+//! not here.
+
+use crate::{required::DEPTH_MAX, wire::Cursor, wire::WireType};
+use std::borrow::Cow;
+
+/// One line to be, but for how the call ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audited {
+    pub command: Cow<'static, str>,
+    /// Hadoop prints `null` for none.
+    pub source: Option<String>,
+    pub destination: Option<String>,
+    /// Whose permission a successful call shows.
+    pub shows: Shows,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    Nothing,
+    Source,
+    Destination,
+}
+
+/// What the answer of a call that was not refused says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allowed,
+    /// `delete`: false is written down as not allowed.
+    TheAnswer,
+    /// An answer of false leaves no line.
+    AllowedIfTrue,
+    /// `createSnapshot`: the destination is what the answer says.
+    AllowedAndNamed,
+}
+
+/// How the fields of a request become paths.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    None,
+    /// Field 1.
+    One,
+    /// Each of field 1, a line each.
+    Many,
+    /// Fields 1 and 2.
+    Two,
+    /// Field 2 is the list of sources, field 1 the target.
+    Concat,
+    /// Field 1 and `.snapshot`, and the name in field 2.
+    Snapshot,
+    /// Field 1 and the names in fields 2 and 3, of which none may mean the directory itself.
+    TwoSnapshots,
+}
+
+use Paths::{Concat, Many, None as NoPath, One, Snapshot, Two, TwoSnapshots};
+use Shows::{Destination, Nothing, Source};
+use Verdict::{Allowed, AllowedAndNamed, AllowedIfTrue, TheAnswer};
+
+type Row = (&'static str, &'static str, Paths, Shows, Verdict);
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    ("getBlockLocations", "open", One, Nothing, Allowed),
+    ("getFileInfo", "getfileinfo", One, Nothing, Allowed),
+    ("getFileLinkInfo", "getfileinfo", One, Nothing, Allowed),
+    ("getLocatedFileInfo", "open", One, Nothing, Allowed),
+    ("isFileClosed", "isFileClosed", One, Nothing, Allowed),
+    ("getListing", "listStatus", One, Nothing, Allowed),
+    ("getBatchedListing", "listStatus", Many, Nothing, Allowed),
+    ("mkdirs", "mkdirs", One, Source, Allowed),
+    ("create", "create", One, Source, Allowed),
+    ("append", "append", One, Nothing, Allowed),
+    ("concat", "concat", Concat, Destination, Allowed),
+    ("truncate", "truncate", One, Source, Allowed),
+    ("rename", "rename", Two, Destination, AllowedIfTrue),
+    ("rename2", "rename", Two, Destination, Allowed),
+    ("delete", "delete", One, Nothing, TheAnswer),
+    ("setPermission", "setPermission", One, Source, Allowed),
+    ("setOwner", "setOwner", One, Source, Allowed),
+    ("setTimes", "setTimes", One, Source, Allowed),
+    ("setReplication", "setReplication", One, Nothing, AllowedIfTrue),
+    ("setStoragePolicy", "setStoragePolicy", One, Source, Allowed),
+    ("unsetStoragePolicy", "unsetStoragePolicy", One, Source, Allowed),
+    ("checkAccess", "checkAccess", One, Nothing, Allowed),
+    ("modifyAclEntries", "modifyAclEntries", One, Source, Allowed),
+    ("removeAclEntries", "removeAclEntries", One, Source, Allowed),
+    ("removeDefaultAcl", "removeDefaultAcl", One, Source, Allowed),
+    ("removeAcl", "removeAcl", One, Source, Allowed),
+    ("setAcl", "setAcl", One, Source, Allowed),
+    ("getAclStatus", "getAclStatus", One, Nothing, Allowed),
+    ("setXAttr", "setXAttr", One, Source, Allowed),
+    ("getXAttrs", "getXAttrs", One, Nothing, Allowed),
+    ("listXAttrs", "listXAttrs", One, Nothing, Allowed),
+    ("removeXAttr", "removeXAttr", One, Source, Allowed),
+    ("getContentSummary", "contentSummary", One, Nothing, Allowed),
+    ("getQuotaUsage", "quotaUsage", One, Nothing, Allowed),
+    ("setQuota", "setQuota", One, Nothing, Allowed),
+    ("allowSnapshot", "allowSnapshot", One, Nothing, Allowed),
+    ("disallowSnapshot", "disallowSnapshot", One, Nothing, Allowed),
+    ("createSnapshot", "createSnapshot", One, Nothing, AllowedAndNamed),
+    ("renameSnapshot", "renameSnapshot", TwoSnapshots, Nothing, Allowed),
+    ("deleteSnapshot", "deleteSnapshot", Snapshot, Nothing, Allowed),
+    ("getSnapshottableDirListing", "listSnapshottableDirectory", NoPath, Nothing, Allowed),
+    ("getSnapshotListing", "ListSnapshot", One, Nothing, Allowed),
+    ("getSnapshotDiffReport", "computeSnapshotDiff", TwoSnapshots, Nothing, Allowed),
+    ("getSnapshotDiffReportListing", "computeSnapshotDiff", TwoSnapshots, Nothing, Allowed),
+    ("listOpenFiles", "listOpenFiles", NoPath, Nothing, Allowed),
+    ("listCorruptFileBlocks", "listCorruptFileBlocks", One, Nothing, Allowed),
+    ("getDatanodeReport", "datanodeReport", NoPath, Nothing, Allowed),
+    ("getDatanodeStorageReport", "getDatanodeStorageReport", NoPath, Nothing, Allowed),
+    ("getSlowDatanodeReport", "slowDataNodesReport", NoPath, Nothing, Allowed),
+    ("setSafeMode", "safemode_get", NoPath, Nothing, Allowed),
+    ("saveNamespace", "saveNamespace", NoPath, Nothing, Allowed),
+    ("rollEdits", "rollEditLog", NoPath, Nothing, Allowed),
+    ("refreshNodes", "refreshNodes", NoPath, Nothing, Allowed),
+    ("setBalancerBandwidth", "setBalancerBandwidth", NoPath, Nothing, Allowed),
+    ("finalizeUpgrade", "finalizeUpgrade", NoPath, Nothing, Allowed),
+    ("metaSave", "metaSave", NoPath, Nothing, Allowed),
+    ("getErasureCodingPolicy", "getErasureCodingPolicy", One, Nothing, Allowed),
+    ("getErasureCodingPolicies", "getErasureCodingPolicies", NoPath, Nothing, Allowed),
+    ("getErasureCodingCodecs", "getErasureCodingCodecs", NoPath, Nothing, Allowed),
+    ("getEZForPath", "getEZForPath", One, Nothing, Allowed),
+    ("listEncryptionZones", "listEncryptionZones", NoPath, Nothing, Allowed),
+];
+
+/// The lines of one call: none for a method that leaves no trace, several for one about several paths.
+pub fn lines(method: &str, request: &[u8]) -> Vec<Audited> {
+    let Some(&(_, command, paths, shows, verdict)) = TABLE.iter().find(|row| row.0 == method) else {
+        return Vec::new();
+    };
+    let fields = Fields::of(request);
+    let command = match method {
+        "rename2" => Cow::Owned(rename_with_options(&fields)),
+        "setSafeMode" => Cow::Borrowed(safe_mode(&fields)),
+        "setQuota" => Cow::Borrowed(quota(&fields)),
+        _ => Cow::Borrowed(command),
+    };
+    let line = |source: Option<String>, destination: Option<String>| Audited {
+        command: command.clone(),
+        source,
+        destination,
+        shows,
+        verdict,
+    };
+    let snapshot = |name: Option<String>| match (fields.text(1), name.filter(|name| !name.is_empty())) {
+        (Some(root), Some(name)) => Some(format!("{}/.snapshot/{name}", root.trim_end_matches('/'))),
+        (root, _) => root,
+    };
+    match paths {
+        NoPath => vec![line(None, None)],
+        One => vec![line(fields.text(1), None)],
+        Many => fields.texts(1).into_iter().map(|path| line(Some(path), None)).collect(),
+        Two => vec![line(fields.text(1), fields.text(2))],
+        Concat => vec![line(Some(format!("[{}]", fields.texts(2).join(", "))), fields.text(1))],
+        Snapshot => vec![line(snapshot(fields.text(2)), None)],
+        TwoSnapshots => vec![line(snapshot(fields.text(2)), snapshot(fields.text(3)))],
+    }
+}
+
+/// The yes or no of an answer: its field 1.
+pub fn is_true(answer: &[u8]) -> bool {
+    Fields::of(answer).number(1) == Some(1)
+}
+
+/// The text of an answer: its field 1.
+pub fn text(answer: &[u8]) -> Option<String> {
+    Fields::of(answer).text(1)
+}
+
+fn rename_with_options(fields: &Fields) -> String {
+    let mut options = Vec::new();
+    if fields.number(3) == Some(1) {
+        options.push("OVERWRITE");
+    }
+    if fields.number(4) == Some(1) {
+        options.push("TO_TRASH");
+    }
+    if options.is_empty() {
+        options.push("NONE");
+    }
+    format!("rename (options=[{}])", options.join(", "))
+}
+
+fn safe_mode(fields: &Fields) -> &'static str {
+    match fields.number(1) {
+        Some(1) => "safemode_leave",
+        Some(2) => "safemode_enter",
+        Some(4) => "safemode_force_exit",
+        _ => "safemode_get",
+    }
+}
+
+/// Hadoop's `getQuotaCommand`.
+fn quota(fields: &Fields) -> &'static str {
+    const RESET: Option<u64> = Some(u64::MAX);
+    const AS_IT_IS: Option<u64> = Some(i64::MAX as u64);
+    match (fields.number(2), fields.number(3)) {
+        (RESET, AS_IT_IS) => "clearQuota",
+        (AS_IT_IS, RESET) => "clearSpaceQuota",
+        (_, AS_IT_IS) => "setQuota",
+        _ => "setSpaceQuota",
+    }
+}
+
+/// The texts and numbers of a message, as far as it can be read.
+#[derive(Default)]
+struct Fields {
+    texts: Vec<(u32, String)>,
+    numbers: Vec<(u32, u64)>,
+}
+
+impl Fields {
+    fn of(message: &[u8]) -> Self {
+        let mut fields = Self::default();
+        let mut cursor = Cursor::new(message);
+        while !cursor.is_empty() {
+            let Ok((number, wire_type)) = cursor.key() else { break };
+            let read = match wire_type {
+                WireType::Varint => cursor.varint().map(|value| fields.numbers.push((number, value))),
+                WireType::Delimited => cursor.delimited().map(|bytes| {
+                    fields.texts.push((number, String::from_utf8_lossy(bytes).into_owned()));
+                }),
+                other => cursor.skip(number, other, DEPTH_MAX),
+            };
+            if read.is_err() {
+                break;
+            }
+        }
+        fields
+    }
+
+    fn text(&self, number: u32) -> Option<String> {
+        self.texts.iter().find(|(field, _)| *field == number).map(|(_, text)| text.clone())
+    }
+
+    fn texts(&self, number: u32) -> Vec<String> {
+        self.texts.iter().filter(|(field, _)| *field == number).map(|(_, text)| text.clone()).collect()
+    }
+
+    fn number(&self, number: u32) -> Option<u64> {
+        self.numbers.iter().find(|(field, _)| *field == number).map(|(_, value)| *value)
+    }
+}
+
+/// Hadoop's `StringEscapeUtils.escapeJava`: no text makes a line of its own, or looks like another field.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\u{8}' => escaped.push_str("\\b"),
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            '\u{c}' => escaped.push_str("\\f"),
+            '\r' => escaped.push_str("\\r"),
+            ' '..='\u{7f}' => escaped.push(c),
+            other => {
+                for unit in other.encode_utf16(&mut [0; 2]) {
+                    escaped.push_str(&format!("\\u{unit:04X}"));
+                }
+            }
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{hdfs, protocol};
+    use prost::Message;
+
+    fn one(method: &str, request: &impl Message) -> (String, Option<String>, Option<String>) {
+        let lines = lines(method, &request.encode_to_vec());
+        assert_eq!(lines.len(), 1, "{method}");
+        (lines[0].command.to_string(), lines[0].source.clone(), lines[0].destination.clone())
+    }
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn every_method_of_the_table_is_one_of_the_protocol() {
+        for (method, ..) in TABLE {
+            assert!(protocol::method(protocol::CLIENT_NAMENODE, method).is_some(), "{method}");
+        }
+    }
+
+    #[test]
+    fn paths_are_found_where_each_request_has_them() {
+        let rename = hdfs::Rename2RequestProto {
+            src: "/a".into(),
+            dst: "/b".into(),
+            overwrite_dest: true,
+            move_to_trash: Some(true),
+        };
+        let expected = ("rename (options=[OVERWRITE, TO_TRASH])".into(), text("/a"), text("/b"));
+        assert_eq!(one("rename2", &rename), expected);
+        let concat = hdfs::ConcatRequestProto { trg: "/t".into(), srcs: vec!["/a".into(), "/b".into()] };
+        assert_eq!(one("concat", &concat), ("concat".into(), text("[/a, /b]"), text("/t")));
+        let delete =
+            hdfs::DeleteSnapshotRequestProto { snapshot_root: "/".into(), snapshot_name: "s".into() };
+        assert_eq!(one("deleteSnapshot", &delete), ("deleteSnapshot".into(), text("/.snapshot/s"), None));
+        let diff = hdfs::GetSnapshotDiffReportRequestProto {
+            snapshot_root: "/d".into(),
+            from_snapshot: "s".into(),
+            to_snapshot: String::new(),
+        };
+        let expected = ("computeSnapshotDiff".into(), text("/d/.snapshot/s"), text("/d"));
+        assert_eq!(one("getSnapshotDiffReport", &diff), expected);
+        let quota = |namespace_quota: i64, space: i64| {
+            let request = hdfs::SetQuotaRequestProto {
+                path: "/q".into(),
+                namespace_quota: namespace_quota as u64,
+                storagespace_quota: space as u64,
+                storage_type: None,
+            };
+            one("setQuota", &request).0
+        };
+        assert_eq!(quota(-1, i64::MAX), "clearQuota");
+        assert_eq!(quota(i64::MAX, -1), "clearSpaceQuota");
+        assert_eq!(quota(5, i64::MAX), "setQuota");
+        assert_eq!(quota(i64::MAX, 5), "setSpaceQuota");
+        assert!(lines("renewLease", b"").is_empty());
+        // Not even what is no message stops the line.
+        assert_eq!(lines("mkdirs", b"\xff\xff").len(), 1);
+    }
+
+    #[test]
+    fn no_name_forges_a_line() {
+        assert_eq!(escape("/a\nallowed=true\tugi=root"), "/a\\nallowed=true\\tugi=root");
+        assert_eq!(escape("/\"x\"\\\r\u{0}\u{e9}\u{1f600}"), "/\\\"x\\\"\\\\\\r\\u0000\\u00E9\\uD83D\\uDE00");
+    }
+}
