@@ -33,6 +33,7 @@ use crate::{
 use base::{InodeId, Timestamp};
 use std::{
     collections::{BTreeMap, VecDeque},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -238,9 +239,18 @@ impl Snapshots {
     }
 
     pub fn entries_of(&self, directory: InodeId) -> impl Iterator<Item = (&EntryKey, &PastEntry)> {
-        let first: EntryKey = (directory, Arc::from(&b""[..]), BEFORE_ALL);
+        self.entries_behind(directory, None)
+    }
+
+    /// Those behind a key of the directory.
+    pub fn entries_behind<'a>(
+        &'a self,
+        directory: InodeId,
+        key: Option<&EntryKey>,
+    ) -> impl Iterator<Item = (&'a EntryKey, &'a PastEntry)> + use<'a> {
+        let first = key.cloned().unwrap_or((directory, Arc::from(&b""[..]), BEFORE_ALL));
         let end: EntryKey = (InodeId(directory.0 + 1), Arc::from(&b""[..]), BEFORE_ALL);
-        self.entries.range(first..end)
+        self.entries.range((Bound::Excluded(first), Bound::Excluded(end)))
     }
 
     pub fn has_entries(&self, directory: InodeId) -> bool {

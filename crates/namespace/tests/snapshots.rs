@@ -488,3 +488,51 @@ fn a_diff_tells_what_looking_at_everything_tells_however_it_is_paged() {
         }
     }
 }
+
+/// A file of one block.
+fn put(world: &mut World, path: &str, length: u64) {
+    let file = world.create(path, false).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let block = world.add_block(path, file, None);
+    world.complete(path, file, Some(Block { length, ..block }));
+}
+
+/// Hadoop 3.5.0's `hdfs dfs -count` said so of these very operations.
+#[test]
+fn a_summary_counts_what_only_snapshots_have_apart() {
+    use namespace::reads::get_content_summary::Walk;
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d/sub", true), Ok(true));
+    put(&mut world, "/d/one", 4_053);
+    put(&mut world, "/d/sub/two", 7);
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s1").is_ok());
+    assert_eq!(world.delete("/d/one", false), Ok(true));
+    let appended = world.append("/d/sub/two", true).unwrap_or(InodeId(0));
+    let last = world.last_block("/d/sub/two");
+    let block = world.add_block("/d/sub/two", appended, last);
+    world.complete("/d/sub/two", appended, Some(Block { length: 4_053, ..block }));
+    assert_eq!(world.rename("/d/sub", "/d/moved"), Ok(true));
+    put(&mut world, "/d/new", 7);
+    assert!(world.create("/d/moved/empty", false).is_ok());
+    assert!(world.create_snapshot("/d", "s2").is_ok());
+    assert_eq!(world.rename("/d/new", "/out"), Ok(true));
+    put(&mut world, "/d/new", 4_053);
+    world.tidy_up();
+    for step in [1, 3, 1_000] {
+        world.limits.content_summary_step = step;
+        let count = |path: &str| {
+            let ctx = world.context(None);
+            let mut walk = Walk::start(&world.ns, &ctx, path).unwrap_or_else(|error| panic!("{error}"));
+            let summary = loop {
+                if let Ok(Some(summary)) = walk.step(&world.ns, &ctx) {
+                    break summary;
+                }
+            };
+            let past = summary.snapshot;
+            let all = (summary.directory_count, summary.file_count, summary.length);
+            (all, (past.directory_count, past.file_count, past.length))
+        };
+        assert_eq!(count("/d"), ((3, 6, 12_180), (1, 3, 4_067)));
+        assert_eq!(count("/d/.snapshot/s1"), ((2, 2, 4_060), (0, 0, 0)));
+    }
+}

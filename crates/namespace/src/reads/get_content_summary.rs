@@ -1,10 +1,12 @@
 //! How much lies below a path, and the quota that limits it.
 
 use crate::{
-    Context, Namespace,
+    Context, Namespace, SnapshotId,
     access::{Access, READ_EXECUTE},
     quota::{Amounts, TYPES},
     resolve::{Purpose, resolve},
+    snapshots::EntryKey,
+    store::NONE,
     usage::replicated,
 };
 use base::{FsError, FsResult, InodeId};
@@ -37,10 +39,30 @@ pub struct SnapshotPart {
 
 /// A summary of a large subtree is made in steps, so that others have their turn in between: call
 /// [`Walk::step`] until it answers. What changes meanwhile may be counted as before or as after.
+///
+/// As in HDFS a summary of the tree as it is also counts what only snapshots still have: what was deleted from a
+/// directory, or moved out of it, as the last snapshot has it that saw it there.
 pub struct Walk {
     summary: ContentSummary,
-    /// Directories that are not yet done, each with the name of the child that was visited last.
-    stack: Vec<(InodeId, Vec<u8>)>,
+    /// Directories that are not yet done.
+    stack: Vec<Level>,
+}
+
+struct Level {
+    directory: InodeId,
+    /// The snapshot in which it is seen; `None`: as it is.
+    at: Option<SnapshotId>,
+    /// Only snapshots have it.
+    is_past: bool,
+    place: Place,
+}
+
+/// How far a directory has been visited.
+enum Place {
+    /// Its children, up to this name.
+    Children(Vec<u8>),
+    /// Then what it had, up to this key.
+    Past(Option<EntryKey>),
 }
 
 /// HDFS's `getQuotaCounts`: the limits of one inode.
@@ -56,10 +78,15 @@ impl Walk {
         let Some(target) = resolved.target else {
             return Err(FsError::NotFound(format!("File does not exist: {}", resolved.path.as_str())));
         };
-        Self::of(ns, ctx, target)
+        Self::of(ns, ctx, target, resolved.snapshot)
     }
 
-    pub(crate) fn of(ns: &Namespace, ctx: &Context<'_>, target: u32) -> FsResult<Walk> {
+    pub(crate) fn of(
+        ns: &Namespace,
+        ctx: &Context<'_>,
+        target: u32,
+        at: Option<SnapshotId>,
+    ) -> FsResult<Walk> {
         let summary = ContentSummary {
             length: 0,
             file_count: 0,
@@ -71,68 +98,122 @@ impl Walk {
             snapshot: SnapshotPart::default(),
         };
         let mut walk = Walk { summary, stack: Vec::new() };
-        walk.enter(ns, ctx, target)?;
+        walk.enter(ns, ctx, target, at, false)?;
         Ok(walk)
     }
 
-    fn enter(&mut self, ns: &Namespace, ctx: &Context<'_>, handle: u32) -> FsResult<()> {
+    fn enter(
+        &mut self,
+        ns: &Namespace,
+        ctx: &Context<'_>,
+        handle: u32,
+        at: Option<SnapshotId>,
+        is_past: bool,
+    ) -> FsResult<()> {
         let inode = ns.tree.inode(handle);
         if inode.is_file() {
-            let length = ns.tree.length_of(handle);
-            let replication = ns.tree.attributes_of(handle).replication;
-            self.summary.file_count += 1;
-            self.summary.length += length;
-            self.summary.space_consumed += ns.tree.file_bytes(handle) as u64 * u64::from(replication);
-            let by_type = replicated(length as i64, replication, ns.tree.policy_of(handle)).by_type;
-            for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(by_type) {
-                *sum += bytes as u64;
-            }
+            self.add_file(ns, handle, at, is_past);
             return Ok(());
         }
-        let access = Access::new(ctx);
-        if access.enabled && !access.may(ns, handle, READ_EXECUTE) {
+        let access = Access::new(ctx).at(at);
+        if access.enabled && !is_past && !access.may(ns, handle, READ_EXECUTE) {
             return Err(access.denial(ns, handle, &ns.tree.path_of(handle), READ_EXECUTE));
         }
         self.summary.directory_count += 1;
-        self.stack.push((inode.id(), Vec::new()));
+        self.summary.snapshot.directory_count += u64::from(is_past);
+        self.stack.push(Level { directory: inode.id(), at, is_past, place: Place::Children(Vec::new()) });
         Ok(())
+    }
+
+    fn add_file(&mut self, ns: &Namespace, file: u32, at: Option<SnapshotId>, is_past: bool) {
+        let length = ns.length_at(file, at);
+        let replication = ns.attributes_at(file, at).replication;
+        let bytes = match at {
+            Some(_) => length,
+            None => ns.tree.file_bytes(file) as u64,
+        };
+        let space = bytes * u64::from(replication);
+        self.summary.file_count += 1;
+        self.summary.length += length;
+        self.summary.space_consumed += space;
+        let by_type = replicated(length as i64, replication, ns.tree.policy_of(file)).by_type;
+        for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(by_type) {
+            *sum += bytes as u64;
+        }
+        if is_past {
+            self.summary.snapshot.file_count += 1;
+            self.summary.snapshot.length += length;
+            self.summary.snapshot.space_consumed += space;
+        }
     }
 
     /// Visits at most `limits.content_summary_step` inodes. `Ok(None)`: let others have their turn, go on.
     pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<ContentSummary>> {
         let mut left = ctx.limits.content_summary_step.max(1);
-        while let Some((inode, last)) = self.stack.pop() {
+        while let Some(mut level) = self.stack.pop() {
             // A directory that is gone has nothing below it any more.
-            let Some(directory) = ns.handle(inode) else {
+            let Some(directory) = ns.handle(level.directory) else {
                 continue;
             };
-            let rank = if last.is_empty() { 0 } else { ns.tree.rank_after(directory, &last) };
-            for child in ns.tree.children_of(directory, rank) {
-                let pause = left == 0;
-                if pause || ns.tree.inode(child).is_directory() {
-                    // To be continued behind the last one that was visited, or this one.
-                    let name = if pause { last_before(ns, directory, child) } else { ns.tree.name_of(child) };
-                    self.stack.push((inode, name.to_vec()));
-                    if pause {
-                        return Ok(None);
-                    }
-                    left -= 1;
-                    self.enter(ns, ctx, child)?;
-                    break;
+            match next(ns, directory, &mut level, &mut left, self) {
+                Next::Directory(child, at, is_past) => {
+                    self.stack.push(level);
+                    self.enter(ns, ctx, child, at, is_past)?;
                 }
-                left -= 1;
-                self.enter(ns, ctx, child)?;
+                Next::Pause => {
+                    self.stack.push(level);
+                    return Ok(None);
+                }
+                Next::End => {}
             }
         }
         Ok(Some(self.summary))
     }
 }
 
-/// The name of the child before this one; empty if it is the first.
-fn last_before(ns: &Namespace, directory: u32, child: u32) -> &[u8] {
-    let rank = ns.tree.rank_after(directory, ns.tree.name_of(child));
-    if rank < 2 {
-        return b"";
+enum Next {
+    /// A directory, how it is seen, and whether only snapshots have it.
+    Directory(u32, Option<SnapshotId>, bool),
+    Pause,
+    End,
+}
+
+/// The next directory below this one; files on the way are counted.
+fn next(ns: &Namespace, directory: u32, level: &mut Level, left: &mut usize, walk: &mut Walk) -> Next {
+    if let Place::Children(after) = &mut level.place {
+        let mut last = None;
+        for (name, child) in ns.children_at(directory, after, level.at) {
+            if *left == 0 {
+                *after = last.map(<[u8]>::to_vec).unwrap_or(std::mem::take(after));
+                return Next::Pause;
+            }
+            *left -= 1;
+            last = Some(name);
+            if ns.tree.inode(child).is_directory() {
+                *after = name.to_vec();
+                return Next::Directory(child, level.at, level.is_past);
+            }
+            walk.add_file(ns, child, level.at, level.is_past);
+        }
+        if level.at.is_some() || !ns.tree.snapshots.has_entries(level.directory) {
+            return Next::End;
+        }
+        level.place = Place::Past(None);
     }
-    ns.tree.children_of(directory, rank - 2).next().map(|before| ns.tree.name_of(before)).unwrap_or(b"")
+    let Place::Past(after) = &mut level.place else { return Next::End };
+    for (key, entry) in ns.tree.snapshots.entries_behind(level.directory, after.as_ref()) {
+        if *left == 0 {
+            return Next::Pause;
+        }
+        *left -= 1;
+        *after = Some(key.clone());
+        let Some(child) = ns.handle(entry.inode) else { continue };
+        // What lives elsewhere is counted there as it is.
+        let at = (ns.tree.inode(child).parent != NONE).then_some(key.2);
+        if ns.tree.inode(child).is_directory() {
+            return Next::Directory(child, at, true);
+        }
+        walk.add_file(ns, child, at, true);
+    }
+    Next::End
 }

@@ -18,14 +18,15 @@ pub enum Usage {
 /// Hadoop: `getQuotaUsage`. All directories below must be readable, even where nothing is counted.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Usage> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
-    access.check_subtree(ns, &resolved, READ_EXECUTE, false)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    access.at(resolved.snapshot).check_subtree(ns, &resolved, READ_EXECUTE, false)?;
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
     };
     let inode = ns.tree.inode(target);
-    match ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota()) {
+    let known = ns.tree.quotas.get(&inode.id());
+    match known.filter(|_| inode.has_quota() && resolved.snapshot.is_none()) {
         Some(quota) => Ok(Usage::Known(quota.clone())),
-        None => Walk::of(ns, ctx, target).map(Usage::Counted),
+        None => Walk::of(ns, ctx, target, resolved.snapshot).map(Usage::Counted),
     }
 }

@@ -416,7 +416,7 @@ impl World {
             let blocks: Vec<BlockId> =
                 blocks.iter().filter(|block| block.length > 0).map(|block| block.id).collect();
             let mut status = status;
-            status.under_construction = false;
+            (status.under_construction, status.snapshottable) = (false, false);
             lines.push(format!("{below} {status:?} {blocks:?}"));
             if !status.is_directory() {
                 continue;
