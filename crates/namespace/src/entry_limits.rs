@@ -1,10 +1,14 @@
 //! Limits on a name that enters a directory.
 
-use crate::{Context, Namespace};
+use crate::{Context, Namespace, reserved};
 use base::{FsError, FsResult};
 
-/// HDFS's `verifyMaxComponentLength`. A record holds no more than 255 bytes, whatever the limit.
+/// HDFS's `verifyMaxComponentLength`, and its refusal of the one name in the root that is not to be had. A record
+/// holds no more than 255 bytes, whatever the limit.
 pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> FsResult<()> {
+    if parent == "/" && name == reserved::NAME {
+        return Err(reserved::taken());
+    }
     let limit = match ctx.limits.component_length_max {
         0 => 255,
         limit => limit.min(255),

@@ -1,6 +1,6 @@
 //! Paths as clients send them: taken as they are or refused, never normalised into another object.
 
-use crate::{Limits, reserved};
+use crate::Limits;
 use base::{FsError, FsResult};
 use std::borrow::Cow;
 
@@ -36,15 +36,11 @@ impl<'a> Path<'a> {
         Ok(Self { text, depth })
     }
 
-    /// A path under which something is to be created: names with a colon are refused too, as by HDFS, and so
-    /// are the names that HDFS keeps for itself.
+    /// A path under which something is to be created: names with a colon are refused too, as by HDFS.
     pub fn parse_new(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let path = Self::parse(text)?;
         if path.as_str().contains(':') {
             return Err(FsError::InvalidPath(path.as_str().into()));
-        }
-        if path.is_reserved() {
-            return Err(reserved::taken());
         }
         Ok(path)
     }
@@ -62,11 +58,6 @@ impl<'a> Path<'a> {
             )));
         }
         Ok(())
-    }
-
-    /// Whether it lies in the directory that is not in the tree, or is it.
-    pub fn is_reserved(&self) -> bool {
-        self.components().next() == Some(".reserved")
     }
 
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
@@ -148,7 +139,6 @@ mod tests {
     #[test]
     fn names_that_hdfs_refuses_are_not_created() {
         assert!(matches!(Path::parse_new("/a:b"), Err(FsError::InvalidPath(_))));
-        assert!(matches!(Path::parse_new("/.reserved/x"), Err(FsError::InvalidArgument(_))));
         assert!(Path::parse_new("/a/.reserved").is_ok());
     }
 }

@@ -9,6 +9,8 @@ use base::{FsError, FsResult, InodeId, Timestamp};
 use std::borrow::Cow;
 
 pub(crate) const RESERVED: &str = "/.reserved";
+/// The same as a name in the root.
+pub(crate) const NAME: &str = ".reserved";
 const PREFIX: &str = "/.reserved/";
 const INODES: &str = ".inodes";
 const RAW: &str = "raw";

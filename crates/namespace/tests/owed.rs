@@ -266,6 +266,36 @@ fn a_negative_range_of_blocks_is_refused_before_the_path_is_looked_at() {
 }
 
 #[test]
+fn nothing_of_a_file_from_somewhere_on_is_the_block_that_is_there() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let mut first = world.add_block("/f", inode, None);
+    first.length = 1 << 20;
+    world.complete("/f", inode, Some(first));
+    let found = get_block_locations::get(&world.ns, &world.context(None), "/f", 1, 0)?;
+    assert_eq!(found.blocks.len(), 1);
+    assert_eq!(get_block_locations::get(&world.ns, &world.context(None), "/f", 1 << 20, 0)?.blocks, []);
+    Ok(())
+}
+
+/// HDFS refuses the name when it would be added, after all that may be wrong with the rest.
+#[test]
+fn the_reserved_name_is_refused_where_it_would_be_made() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/a", true)?;
+    assert!(matches!(world.mkdirs("/.reserved/x/y", true), Err(FsError::InvalidArgument(_))));
+    assert_eq!(world.rename("/a", "/.reserved/x"), Ok(false));
+    assert_eq!(
+        world.rename2("/a", "/.reserved/x", false),
+        Err(FsError::NotFound("rename destination parent /.reserved/x not found.".into()))
+    );
+    assert!(matches!(world.rename("/a", "/.reserved"), Err(FsError::InvalidArgument(_))));
+    world.caller = Caller::simple("bob", &[]);
+    assert!(matches!(world.mkdirs("/.reserved/x", true), Err(FsError::AccessDenied(_))));
+    Ok(())
+}
+
+#[test]
 fn a_recursive_delete_must_be_allowed_all_the_way_down() -> FsResult<()> {
     let mut world = World::new(0);
     world.mkdirs("/d/closed", true)?;

@@ -160,8 +160,8 @@ final class Chance {
       case 3, 4:
         return "/.reserved/raw" + path;
       default:
-        return pick("/.reserved", "/.reserved/inodes", "/.reserved/raw", "/.reserved/other", "/.reserved/inodes/1", "/.reserved/inodes/16385/a",
-            "/.reserved/inodes/999999999", "/.reserved/inodes/abc", "/.reserved/inodes/16385/..", "/.reserved/.inodes/1");
+        return pick("/.reserved", "/.reserved/.inodes", "/.reserved/raw", "/.reserved/other", "/.reserved/.inodes/1", "/.reserved/.inodes/16385/a",
+            "/.reserved/.inodes/999999999", "/.reserved/.inodes/abc", "/.reserved/inodes/1", "/.reserved/raw/.reserved/raw/a");
     }
   }
 

@@ -8,6 +8,9 @@ final class Known {
   private static final List<Rule> RULES = List.of(
       // The root as the source of a rename: Hadoop trips over it before it refuses.
       rule("[a-z]+: rename2? / .*", "! (remote )?java.lang.NullPointerException: .*", "(= false|! .*)"),
+      // Who may not change what is below /.reserved/raw is told where, not which call it was.
+      rule(".*", "! .*AccessControlException: Access denied for user [a-z]+. Superuser privilege is required for operation .*",
+          "! .*AccessControlException: Access denied for user [a-z]+. Superuser privilege is required for a change below /.reserved/raw"),
       // A path from a raw client that is not in its only form.
       rule("[a-z]+: raw.*", ".*", "! (remote )?org.apache.hadoop.fs.InvalidPathException: .*"));
 

@@ -31,8 +31,8 @@ final class Outcome {
     // Hadoop's own is made of Java's, and programs catch Java's.
     name = name.replace("org.apache.hadoop.HadoopIllegalArgumentException", "java.lang.IllegalArgumentException");
     // The client puts the server's stack trace, which Clover does not send, in the middle of this one.
-    if (failure instanceof org.apache.hadoop.fs.PathIsNotEmptyDirectoryException) {
-      message = message.replaceFirst("(?s)(': Directory is not empty).*", "$1");
+    if (failure instanceof org.apache.hadoop.fs.PathIOException) {
+      message = message.replaceFirst("(?s)('?: (Directory is not empty|Is not a directory)).*", "$1");
     }
     // What follows is the server's stack trace.
     int trace = message.indexOf("\n\tat ");

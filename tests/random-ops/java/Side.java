@@ -115,7 +115,7 @@ final class Side {
     } catch (IOException none) {
       // Then there is no such inode.
     }
-    String found = "/.reserved/inodes/" + id;
+    String found = "/.reserved/.inodes/" + id;
     aliases.put(found, "@inode:" + path);
     return found + below;
   }

@@ -39,7 +39,7 @@ final class Snapshots {
     all.add(new Operation("snapshotRead", "snapshot", 3, c -> new String[] {c.snapshottable() + "/.snapshot/" + c.pick(NAMES) + "/" + c.name()}, (s, a) ->
         Files.content(s.fs(), s.path(a[0]))));
     all.add(new Operation("snapshotList", "snapshot", 2, c -> new String[] {c.snapshottable() + "/.snapshot" + c.pick("", "/" + c.pick(NAMES))}, (s, a) ->
-        Reads.ordered(java.util.stream.Stream.of(s.fs().listStatus(s.path(a[0]))).map(status -> Reads.status(s, status)).toList())));
+        Reads.ordered(java.util.stream.Stream.of(s.fs().listStatus(s.path(a[0]))).map(status -> Tree.withoutChildren(Reads.status(s, status))).toList())));
   }
 
   /** The stock client asks for pages and merges them; the order within a path is its own. */

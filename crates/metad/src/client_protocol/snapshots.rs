@@ -135,15 +135,17 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
     let Some((_, reply)) = decode::<p::GetSnapshottableDirListingRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Everything, |tree, context| {
         let found = get_snapshot_listing::snapshottable(&tree.namespace, context);
-        let entries = found.iter().map(|directory| p::SnapshottableDirectoryStatusProto {
-            dir_status: status::to_proto(&directory.status, Name::Own),
-            snapshot_quota: directory.quota,
-            snapshot_number: directory.snapshots,
-            parent_fullpath: Bytes::copy_from_slice(directory.parent.as_bytes()),
+        let entry = |directory: &get_snapshot_listing::SnapshottableDirectory<'_>| {
+            p::SnapshottableDirectoryStatusProto {
+                dir_status: status::to_proto(&directory.status, Name::Own),
+                snapshot_quota: directory.quota,
+                snapshot_number: directory.snapshots,
+                parent_fullpath: Bytes::copy_from_slice(directory.parent.as_bytes()),
+            }
+        };
+        let list = found.map(|found| p::SnapshottableDirectoryListingProto {
+            snapshottable_dir_listing: found.iter().map(entry).collect(),
         });
-        let list = p::SnapshottableDirectoryListingProto { snapshottable_dir_listing: entries.collect() };
-        // As Hadoop tells that there is none.
-        let list = Some(list).filter(|list| !list.snapshottable_dir_listing.is_empty());
         Ok(p::GetSnapshottableDirListingResponseProto { snapshottable_dir_list: list })
     });
 }

@@ -8,6 +8,7 @@
 use super::{AclEntry, ENTRIES_MAX, Kind, Scope};
 use crate::entry_limits::TEXT_BYTES_MAX;
 use base::{FsError, FsResult};
+use std::cmp::Ordering;
 
 const SCOPES: [Scope; 2] = [Scope::Access, Scope::Default];
 const BASE: [Kind; 3] = [Kind::User, Kind::Group, Kind::Other];
@@ -161,12 +162,26 @@ fn specification(entries: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     Ok(entries)
 }
 
+/// The entry of the same key. Where the caller sent several, it is the one that Java's binary search meets.
+fn found_by_key<'a>(sent: &'a [AclEntry], entry: &AclEntry) -> Option<&'a AclEntry> {
+    let (mut low, mut high) = (0, sent.len());
+    while low < high {
+        let middle = (low + high - 1) / 2;
+        match sent[middle].key().cmp(&entry.key()) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+            Ordering::Equal => return Some(&sent[middle]),
+        }
+    }
+    None
+}
+
 /// `modifyAclEntries`: entries are added, or take the place of those of their key.
 pub(crate) fn merge(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     let sent = specification(sent)?;
     let mut builder = Builder::default();
     for entry in existing {
-        match sent.iter().find(|new| new.key() == entry.key()) {
+        match found_by_key(&sent, entry) {
             Some(new) => builder.take_from_caller(new),
             None => builder.keep(entry),
         }

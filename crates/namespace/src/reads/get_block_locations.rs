@@ -75,7 +75,8 @@ fn blocks_of(
         is_last_committed: true,
         wants_access_time: false,
     };
-    let end = offset.saturating_add(length);
+    // Nothing from somewhere on is the block that is there: HDFS looks at one block at least.
+    let end = offset.saturating_add(length.max(1));
     let mut at = 0;
     for stored in ns.blocks_at(file, snapshot) {
         // A snapshot shows a length that is final, whatever became of the file.

@@ -42,17 +42,26 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Ans
     for name in [req.from, req.to] {
         check_readable(ns, ctx, &access, req.path, name)?;
     }
-    let Some(scope) = resolved.target.filter(|_| !resolved.in_snapshot) else {
-        return Err(FsError::NotFound(format!("Directory does not exist: {}", req.path)));
-    };
-    if ns.tree.inode(scope).is_file() {
-        return Err(FsError::PathIsNotDirectory(req.path.into()));
+    let absent = |path: &str| FsError::NotFound(format!("Directory does not exist: {path}"));
+    if resolved.in_snapshot {
+        return Err(absent(req.path));
     }
-    let Some(root) = ns.snapshottable_above(scope) else {
+    // The root is looked for from the directory that the path is in, before the path itself matters.
+    let directory = resolved.target.filter(|target| ns.tree.inode(*target).is_directory());
+    let Some(nearest) = directory.or(resolved.parent()) else {
+        return Err(absent(resolved.path.parent()));
+    };
+    let Some(root) = ns.snapshottable_above(nearest) else {
         return Err(FsError::Snapshot(format!(
             "The path {} is neither snapshottable nor under a snapshot root!",
             resolved.path.as_str()
         )));
+    };
+    let Some(scope) = directory else {
+        return Err(match resolved.target {
+            Some(_) => FsError::PathIsNotDirectory(req.path.into()),
+            None => absent(req.path),
+        });
     };
     let list = ns.tree.snapshots.roots.get(&ns.tree.inode(root).id()).map(|root| &**root);
     let (from, to) = (find(ns, root, list, req.from)?, find(ns, root, list, req.to)?);
@@ -84,7 +93,8 @@ fn find(ns: &Namespace, root: u32, list: Option<&Root>, name: &str) -> FsResult<
     }
 }
 
-/// HDFS's `checkSubtreeReadPermission`: everything that is compared must be readable.
+/// HDFS's `checkSubtreeReadPermission`: all of a snapshot that is compared must be readable. What is there now is
+/// asked for as a snapshot without a name, of which nothing is checked but the way to it.
 fn check_readable(
     ns: &Namespace,
     ctx: &Context<'_>,
@@ -95,8 +105,11 @@ fn check_readable(
     if !access.enabled || access.is_superuser {
         return Ok(());
     }
-    let text = if snapshot.is_empty() { path.to_owned() } else { path_of(path, snapshot) };
+    let text = path_of(path, snapshot);
     let resolved = resolve(ns, ctx, access, &text, Purpose::Read)?;
+    if snapshot.is_empty() {
+        return Ok(());
+    }
     access.check_target(ns, &resolved, READ)?;
     access.at(resolved.snapshot).check_subtree(ns, &resolved, READ, false)
 }

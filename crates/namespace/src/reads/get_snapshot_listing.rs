@@ -19,12 +19,15 @@ pub struct SnapshottableDirectory<'ns> {
     pub quota: u32,
 }
 
-/// The caller's own snapshottable directories, all for a superuser; in the order of their paths.
-pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Vec<SnapshottableDirectory<'ns>> {
+/// The caller's own snapshottable directories, all for a superuser; in the order of their paths. `None` where
+/// nobody has one, which HDFS tells from having none oneself.
+pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Option<Vec<SnapshottableDirectory<'ns>>> {
     let access = Access::new(ctx);
+    let mut exist = false;
     let mut found = Vec::new();
     for (inode, root) in ns.tree.snapshots.roots.iter() {
         let Some(handle) = ns.handle(*inode).filter(|handle| ns.tree.is_attached(*handle)) else { continue };
+        exist = true;
         let status = ns.tree.status(handle);
         if !access.is_superuser && *status.owner != *ctx.caller.user {
             continue;
@@ -35,7 +38,7 @@ pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Vec<Snapshot
         found.push(SnapshottableDirectory { status, parent, snapshots: root.len() as u32, quota });
     }
     found.sort_by(|one, two| (&one.parent, one.status.name).cmp(&(&two.parent, two.status.name)));
-    found
+    exist.then_some(found)
 }
 
 /// Hadoop: `SnapshotStatus`.

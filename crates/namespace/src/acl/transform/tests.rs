@@ -53,6 +53,14 @@ fn merging_adds_replaces_and_works_out_the_mask() {
     );
 }
 
+/// HDFS looks each entry up in what was sent by a binary search, and minds only what it would add twice.
+#[test]
+fn an_entry_that_is_sent_twice_is_the_one_that_a_binary_search_meets() {
+    let merged = |sent: &str| text(merge(&acl(MINIMAL), &acl(sent)));
+    assert_eq!(merged("user::rw-,group::--x,group::rw-,user::rwx"), "user::rwx,group::--x,other::---");
+    assert!(merged("user:ann:r--,user:ann:rw-").contains("multiple entries with same scope, type and name."));
+}
+
 #[test]
 fn a_mask_alone_makes_an_extended_acl() {
     assert_eq!(text(merge(&acl(MINIMAL), &acl("mask::r--"))), "user::rwx,group::r-x,mask::r--,other::---");
