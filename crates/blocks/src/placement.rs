@@ -81,7 +81,8 @@ impl BlockMap {
         excluded.extend(placement.existing.iter().filter_map(|at| self.servers.find(at.server.uuid())));
         let mut wish = Wish {
             block: None,
-            count: placement.replication,
+            // A server takes one replica: what is asked for beyond that must cost nothing, whatever the number.
+            count: placement.replication.min(self.servers.live().len()),
             block_size: placement.block_size,
             writer: placement
                 .writer

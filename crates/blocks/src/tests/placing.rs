@@ -143,3 +143,13 @@ fn the_same_seed_chooses_the_same_servers() {
         assert_eq!(choose(&mut one, placement()), choose(&mut other, placement()));
     }
 }
+
+/// The number comes from the wire (`getAdditionalDatanode`): 2^32 places would take the memory of a machine.
+#[test]
+fn an_absurd_number_of_replicas_gets_a_place_on_every_server_and_costs_nothing() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    for replication in [usize::MAX, u32::MAX as usize] {
+        let targets = choose(&mut cluster, Placement { replication, ..Placement::default() });
+        assert_eq!(targets.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from([1, 2, 3]));
+    }
+}
