@@ -1,7 +1,7 @@
 //! The small protocols beside the large ones: `NamenodeProtocol`, user mappings, refreshes.
 
 use crate::{
-    client_protocol::{decode, hand_over},
+    client_protocol::{decode, hand_over, require_superuser},
     core::Core,
     datanodes::wire,
 };
@@ -14,6 +14,11 @@ use std::sync::Arc;
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.replica.is_serving() {
         return hand_over(core, call, reply);
+    }
+    if call.method != "versionRequest"
+        && let Err(error) = require_superuser(core, &call)
+    {
+        return reply.fs_error(&error);
     }
     match call.method {
         "versionRequest" => {
