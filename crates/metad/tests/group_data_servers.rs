@@ -194,3 +194,102 @@ async fn a_file_being_written_outlives_the_active() {
         cluster.stop(member).await;
     }
 }
+
+/// Registers the data server with all members.
+async fn register_everywhere(cluster: &Cluster) -> (d::DatanodeRegistrationProto, String) {
+    let mut known = None;
+    for member in 1..=3 {
+        let data = data(cluster, member);
+        let (registration, _, pool) = register(&data).await;
+        heartbeat(&data, &registration).await;
+        known = Some((registration, pool));
+    }
+    known.unwrap()
+}
+
+/// A file with one block of 77 bytes, in calls numbered from `call` on.
+async fn finished(
+    cluster: &Cluster,
+    (registration, pool): &(d::DatanodeRegistrationProto, String),
+    writer: &Client,
+    path: &str,
+    call: i32,
+) {
+    let create = p::CreateRequestProto {
+        src: path.into(),
+        masked: p::FsPermissionProto { perm: 0o644 },
+        client_name: HOLDER.into(),
+        create_flag: 1,
+        create_parent: true,
+        replication: 1,
+        block_size: 128 << 20,
+        ..p::CreateRequestProto::default()
+    };
+    let _: p::CreateResponseProto = writer.call_as(numbered(call), "create", &create).await.unwrap();
+    let add = p::AddBlockRequestProto {
+        src: path.into(),
+        client_name: HOLDER.into(),
+        ..p::AddBlockRequestProto::default()
+    };
+    let added: p::AddBlockResponseProto = writer.call_as(numbered(call + 1), "addBlock", &add).await.unwrap();
+    let last = p::ExtendedBlockProto { num_bytes: Some(77), ..added.block.b };
+    let block =
+        p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
+    for member in 1..=3 {
+        received(&data(cluster, member), registration, pool, block).await;
+    }
+    let complete = p::CompleteRequestProto {
+        src: path.into(),
+        client_name: HOLDER.into(),
+        last: Some(last),
+        ..p::CompleteRequestProto::default()
+    };
+    let closed: p::CompleteResponseProto =
+        writer.call_as(numbered(call + 2), "complete", &complete).await.unwrap();
+    assert!(closed.result);
+}
+
+/// The answers to append, truncate and concat are lost with the active; the calls are repeated at the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_that_write_on_have_one_effect_over_a_takeover() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let known = register_everywhere(&cluster).await;
+    let writer = files(&cluster, active);
+    for (path, call) in [("/f", 10), ("/g", 20), ("/h", 30), ("/i", 40)] {
+        finished(&cluster, &known, &writer, path, call).await;
+    }
+    let append = p::AppendRequestProto { src: "/f".into(), client_name: HOLDER.into(), flag: Some(4) };
+    let truncate = p::TruncateRequestProto { src: "/g".into(), new_length: 50, client_name: HOLDER.into() };
+    let concat = p::ConcatRequestProto { trg: "/h".into(), srcs: vec!["/i".into()] };
+    let appended: p::AppendResponseProto = writer.call_as(numbered(50), "append", &append).await.unwrap();
+    let truncated: p::TruncateResponseProto =
+        writer.call_as(numbered(51), "truncate", &truncate).await.unwrap();
+    assert!(!truncated.result);
+    let _: p::ConcatResponseProto = writer.call_as(numbered(52), "concat", &concat).await.unwrap();
+
+    cluster.kill(active).await;
+    let next = cluster.wait_for_active(&[active]).await;
+    let writer = files(&cluster, next);
+    let repeated = |call| CallIdentity { retry_count: 1, ..numbered(call) };
+    let again: p::AppendResponseProto = writer.call_as(repeated(50), "append", &append).await.unwrap();
+    let (block, before) = (again.block.unwrap(), appended.block.unwrap());
+    assert_eq!((&block.b, &block.storage_i_ds), (&before.b, &before.storage_i_ds));
+    assert_eq!(again.stat, appended.stat);
+    let again: p::TruncateResponseProto = writer.call_as(repeated(51), "truncate", &truncate).await.unwrap();
+    assert!(!again.result);
+    let _: p::ConcatResponseProto = writer.call_as(repeated(52), "concat", &concat).await.unwrap();
+    // Asked anew they find what was done.
+    let refused: Result<p::AppendResponseProto, CallError> =
+        writer.call_as(numbered(60), "append", &append).await;
+    assert_eq!(refused.unwrap_err().class(), Some(proto::exception::ALREADY_BEING_CREATED));
+    let refused: Result<p::ConcatResponseProto, CallError> =
+        writer.call_as(numbered(61), "concat", &concat).await;
+    assert_eq!(refused.unwrap_err().class(), Some(proto::exception::FILE_NOT_FOUND));
+    let locate = p::GetBlockLocationsRequestProto { src: "/h".into(), offset: 0, length: 1 << 30 };
+    let located: p::GetBlockLocationsResponseProto =
+        writer.call_as(numbered(62), "getBlockLocations", &locate).await.unwrap();
+    assert_eq!(located.locations.unwrap().file_length, 154);
+    cluster.end().await;
+}
