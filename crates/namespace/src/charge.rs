@@ -29,10 +29,13 @@ pub struct Charge {
 
 record_fields! { Charge { directory, amounts } }
 
+/// Charges, what snapshots keep of what leaves its directory, and the quota that would be exceeded.
+pub(crate) type Found = (Vec<Charge>, Vec<(InodeId, Amounts)>, Option<FsError>);
+
 /// The charges of an edit on the state that it was planned on, and the quota that they would exceed, if any.
-pub(crate) fn of(ns: &Namespace, body: &Body) -> (Vec<Charge>, Option<FsError>) {
+pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
     if ns.tree.quotas.is_empty() {
-        return (Vec::new(), None);
+        return Found::default();
     }
     let mut ledger = Ledger::new(&ns.tree);
     match body {
@@ -89,8 +92,7 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> (Vec<Charge>, Option<FsError>) 
         Body::SetStoragePolicy(edit) => moving::set_policy(ns, &mut ledger, edit),
         // What is taken apart was uncharged when it was unlinked; a quota that is set brings its usage with it.
         Body::Cleanup(_) | Body::SetQuota(_) => {}
-        // What only snapshots have is charged to nobody yet: see `delete`.
-        Body::Sweep(_) => {}
+        Body::Sweep(edit) => sweep(ns, &mut ledger, edit),
         Body::SetSnapshottable(_)
         | Body::CreateSnapshot(_)
         | Body::RenameSnapshot(_)
@@ -124,16 +126,34 @@ fn create(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::create::CreateEdi
     add_inodes(ledger, parent, edit.missing.len() + 1);
 }
 
-/// What an unlinked file or subtree no longer counts for.
-///
-/// In HDFS what a snapshot still has of it counts on, and is given back when the last such snapshot goes. Here it
-/// is given back at once; should it count on, its amounts are left out here and charged by the sweep that drops
-/// the last entry which names it.
+/// What an unlinked file or subtree no longer counts for: all but what a snapshot has of it. That counts on until
+/// the entry which the snapshot sees it by is swept away.
 fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
     let parent = ns.tree.inode(target).parent;
     if ledger.is_charged(parent) {
-        let policy = ns.tree.policy_of(target);
-        ledger.charge(parent, -ns.tree.subtree_amounts(target, policy, false));
+        let mut difference = keep(ns, ledger, target);
+        difference -= ns.tree.subtree_amounts(target, ns.tree.policy_of(target), false);
+        ledger.charge(parent, difference);
+    }
+}
+
+/// What counts on, as the last snapshot has it that sees it, when something leaves its directory.
+fn keep(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) -> Amounts {
+    let cover = ns.cover(ns.tree.inode(target).parent);
+    let Some(cover) = cover.filter(|cover| ns.birth_of(target) < *cover) else { return Amounts::default() };
+    let amounts = ns.amounts_at(target, cover);
+    ledger.keep(ns.tree.inode(target).id(), amounts);
+    amounts
+}
+
+/// What was deleted or moved out no longer counts. Directories that are only kept are charged no more.
+fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::sweep::SweepEdit) {
+    for entry in &edit.entries {
+        let charged = ns.tree.snapshots.entries.get(&entry.key()).and_then(|entry| entry.charged.as_ref());
+        let directory = ns.expect(entry.directory);
+        if let Some(charged) = charged.filter(|_| ns.tree.is_attached(directory)) {
+            ledger.charge(directory, -**charged);
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl Namespace {
         for (key, entry) in snapshots.entries.iter() {
             let both = self.handle(key.0).zip(self.handle(entry.inode));
             hold(both.is_some() && entry.born < key.2, || format!("entry {key:?} is of nobody"))?;
-            again.add_entry(key.clone(), *entry);
+            again.add_entry(key.clone(), entry.clone());
         }
         snapshots.births.iter().for_each(|(inode, born)| again.set_birth(*inode, *born));
         hold(again.sum == snapshots.sum, || "the sum of the snapshots' digests is another".into())?;

@@ -11,6 +11,7 @@ use crate::{
     charge::{self, Charge},
     ops,
     preserve::{self, SnapshotId},
+    quota::Amounts,
     store::inode::LIMIT_48,
 };
 use base::{CallId, ClientId, FsError, FsResult, InodeId, Timestamp};
@@ -42,6 +43,8 @@ pub struct Dues {
     pub preserve: Vec<(InodeId, SnapshotId)>,
     /// What the edit adds to the usage of directories with a quota.
     pub charges: Vec<Charge>,
+    /// What leaves its directory, but counts on there because snapshots keep it, and for how much.
+    pub kept: Vec<(InodeId, Amounts)>,
 }
 
 /// The call that an edit answers.
@@ -185,8 +188,8 @@ impl Edit {
     /// With the quota that it would exceed, if any.
     fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: Body) -> (Self, Option<FsError>) {
         let mut edit = Self::new(ctx, body);
-        let (charges, refusal) = charge::of(ns, &edit.body);
-        let dues = Dues { preserve: preserve::of(ns, &edit.body), charges };
+        let (charges, kept, refusal) = charge::of(ns, &edit.body);
+        let dues = Dues { preserve: preserve::of(ns, &edit.body), charges, kept };
         edit.dues = (dues != Dues::default()).then(|| dues.into());
         (edit, refusal)
     }
@@ -234,4 +237,4 @@ impl Edit {
 }
 
 codec::record_fields! { Origin { client, call, fingerprint } }
-codec::record_fields! { Dues { preserve, charges } }
+codec::record_fields! { Dues { preserve, charges, kept } }

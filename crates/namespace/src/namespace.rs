@@ -4,6 +4,7 @@ use crate::{
     Edit, Reply, RetryLookup, Snapshot, SnapshotId,
     edit::Body,
     ops,
+    quota::Amounts,
     retry::{Record, RetryIndex, journal_time},
     store::{
         attributes::{AttributeIndex, AttributeValues},
@@ -36,6 +37,8 @@ pub struct Namespace {
     pub(crate) truncations: BTreeSet<InodeId>,
     /// What the edit that is being applied preserves; see [`crate::preserve`].
     pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
+    /// What of that counts on in quotas.
+    pub(crate) keeping: Vec<(InodeId, Amounts)>,
     /// By estimate, without the table's own.
     pub(crate) xattr_bytes: usize,
 }
@@ -149,6 +152,7 @@ impl Namespace {
             open_blocks: BTreeMap::new(),
             truncations: BTreeSet::new(),
             preserving: Vec::new(),
+            keeping: Vec::new(),
             xattr_bytes: 0,
         }
     }
@@ -166,6 +170,7 @@ impl Namespace {
                 self.preserve(*inode, *key);
             }
             self.preserving.clone_from(&dues.preserve);
+            self.keeping.clone_from(&dues.kept);
         }
         applied.reply = match &edit.body {
             Body::Mkdirs(edit) => ops::mkdirs::apply(self, time, edit),
@@ -201,6 +206,7 @@ impl Namespace {
             Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
         };
         self.preserving.clear();
+        self.keeping.clear();
         let counters = &mut self.tree.counters;
         counters.applied = at;
         counters.time = journal_time(counters.time, time);

@@ -26,6 +26,7 @@ pub(crate) mod view;
 use crate::{
     SnapshotId,
     digest::Digester,
+    quota::Amounts,
     store::{attributes::AttributeArena, block_list::Stored, shared_map::SharedMap},
     tree::block_digest,
     xattr::Xattrs,
@@ -128,11 +129,13 @@ pub(crate) type RecordKey = (InodeId, SnapshotId);
 pub(crate) type EntryKey = (InodeId, Arc<[u8]>, SnapshotId);
 
 /// An entry that a directory had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PastEntry {
     pub inode: InodeId,
     /// Snapshots up to this one do not see it.
     pub born: SnapshotId,
+    /// What it counts for in the directory's quotas.
+    pub charged: Option<Arc<Amounts>>,
 }
 
 /// How far a sweep over the tables has come: to be continued behind this key.
@@ -253,6 +256,16 @@ impl Snapshots {
         self.entries.range((Bound::Excluded(first), Bound::Excluded(end)))
     }
 
+    /// What the entries that a directory had count for in its quotas.
+    pub fn charged_in(&self, directory: InodeId) -> Amounts {
+        let mut sum = Amounts::default();
+        if !self.entries.is_empty() {
+            let charged = self.entries_of(directory).filter_map(|(_, entry)| entry.charged.as_ref());
+            charged.for_each(|charged| sum += **charged);
+        }
+        sum
+    }
+
     pub fn has_entries(&self, directory: InodeId) -> bool {
         !self.entries.is_empty() && self.entries_of(directory).next().is_some()
     }
@@ -335,9 +348,10 @@ impl Snapshots {
 
     /// Answers whether it is the first that names the inode.
     pub fn add_entry(&mut self, key: EntryKey, entry: PastEntry) -> bool {
-        self.sum = self.sum.wrapping_add(entry_digest(&key, entry));
+        self.sum = self.sum.wrapping_add(entry_digest(&key, &entry));
+        let inode = entry.inode;
         self.entries.insert(key.clone(), entry);
-        match self.named.get_mut(&entry.inode) {
+        match self.named.get_mut(&inode) {
             Some(names) => {
                 let names = Arc::make_mut(names);
                 let at = names.partition_point(|other| *other < key);
@@ -345,7 +359,7 @@ impl Snapshots {
                 false
             }
             None => {
-                self.named.insert(entry.inode, Arc::new(vec![key]));
+                self.named.insert(inode, Arc::new(vec![key]));
                 true
             }
         }
@@ -354,7 +368,7 @@ impl Snapshots {
     /// Answers the entry, and whether it was the last that named its inode.
     pub fn remove_entry(&mut self, key: &EntryKey) -> Option<(PastEntry, bool)> {
         let entry = self.entries.remove(key)?;
-        self.sum = self.sum.wrapping_sub(entry_digest(key, entry));
+        self.sum = self.sum.wrapping_sub(entry_digest(key, &entry));
         let names = Arc::make_mut(self.named.get_mut(&entry.inode)?);
         names.retain(|other| other != key);
         let is_last = names.is_empty();
@@ -404,12 +418,15 @@ pub(crate) fn record_digest(attributes: &AttributeArena, key: RecordKey, past: &
     digester.finish()
 }
 
-fn entry_digest(key: &EntryKey, entry: PastEntry) -> u64 {
+fn entry_digest(key: &EntryKey, entry: &PastEntry) -> u64 {
     let mut digester = Digester::new(b'e');
     digester.number(key.0.0);
     digester.bytes(&key.1);
     digester.number(u64::from(key.2.0));
     digester.number(entry.inode.0);
     digester.number(u64::from(entry.born.0));
+    if let Some(charged) = &entry.charged {
+        charged.numbers().for_each(|number| digester.number(number as u64));
+    }
     digester.finish()
 }

@@ -77,6 +77,7 @@ impl Tree {
                 continue;
             }
             sum += Amounts::ONE_INODE;
+            sum += self.snapshots.charged_in(inode.id());
             for child in self.children_of(handle, 0) {
                 let policy = self.policy_below(child, policy);
                 if self.inode(child).is_file() {

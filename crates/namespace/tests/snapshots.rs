@@ -30,6 +30,10 @@ impl Run {
             assert_eq!(world.mkdirs(root, true), Ok(true));
             assert!(world.allow_snapshot(root).is_ok());
         }
+        // What they are charged is held against what is there after each round.
+        for charged in ["/", "/a", "/c"] {
+            assert!(world.set_quota(charged, 1 << 40, 1 << 60).is_ok());
+        }
         Self { world, dice: Dice(seed), snapshots: BTreeMap::new(), names: 0 }
     }
 
@@ -538,4 +542,41 @@ fn a_summary_counts_what_only_snapshots_have_apart() {
         assert_eq!(count("/d"), ((3, 6, 12_180), (1, 3, 4_067)));
         assert_eq!(count("/d/.snapshot/s1"), ((2, 2, 4_060), (0, 0, 0)));
     }
+}
+
+/// HDFS: what a snapshot keeps of something deleted is charged until the last such snapshot is deleted, and what was
+/// moved away is charged in both places.
+#[test]
+fn what_snapshots_keep_counts_on_in_the_quota_of_its_directory() {
+    use namespace::reads::get_quota_usage::{self, Usage};
+    let mut world = World::new(1);
+    for path in ["/q", "/q/sub", "/other"] {
+        assert_eq!(world.mkdirs(path, true), Ok(true));
+    }
+    for path in ["/q", "/other"] {
+        assert!(world.set_quota(path, 100, 1 << 40).is_ok());
+    }
+    put(&mut world, "/q/deleted", 100);
+    put(&mut world, "/q/sub/moved", 10);
+    let used = |world: &World, path: &str| match get_quota_usage::get(&world.ns, &world.context(None), path) {
+        Ok(Usage::Known(quota)) => (quota.used.inodes, quota.used.bytes),
+        _ => panic!("{path} has a quota"),
+    };
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((4, 330), (1, 0)));
+    assert!(world.allow_snapshot("/q").is_ok());
+    assert!(world.create_snapshot("/q", "s").is_ok());
+    put(&mut world, "/q/sub/new", 1_000);
+    assert_eq!(used(&world, "/q"), (5, 3_330));
+    assert_eq!(world.delete("/q/deleted", false), Ok(true));
+    assert_eq!(world.rename("/q/sub/moved", "/other/moved"), Ok(true));
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((5, 3_330), (2, 30)));
+    // What came after the snapshot is given back at once.
+    assert_eq!(world.delete("/q/sub", true), Ok(true));
+    assert_eq!(used(&world, "/q"), (4, 330));
+    world.tidy_up();
+    world.restart_from_image();
+    assert!(world.delete_snapshot("/q", "s").is_ok());
+    world.tidy_up();
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((1, 0), (2, 30)));
+    world.check_replay();
 }

@@ -1,6 +1,6 @@
 //! Sums up what one edit charges, and finds the first quota that it exceeds.
 
-use super::Charge;
+use super::{Charge, Found};
 use crate::{
     quota::{Amounts, Quota},
     store::NONE,
@@ -12,18 +12,20 @@ use std::collections::BTreeMap;
 pub(super) struct Ledger<'ns> {
     tree: &'ns Tree,
     charges: BTreeMap<InodeId, Amounts>,
+    kept: Vec<(InodeId, Amounts)>,
     refusal: Option<FsError>,
 }
 
 impl<'ns> Ledger<'ns> {
     pub fn new(tree: &'ns Tree) -> Self {
-        Self { tree, charges: BTreeMap::new(), refusal: None }
+        Self { tree, charges: BTreeMap::new(), kept: Vec::new(), refusal: None }
     }
 
     /// In the order of the directories' ids, without those for which all comes to nothing.
-    pub fn finish(self) -> (Vec<Charge>, Option<FsError>) {
+    pub fn finish(self) -> Found {
         let charges = self.charges.into_iter().filter(|(_, amounts)| !amounts.is_zero());
-        (charges.map(|(directory, amounts)| Charge { directory, amounts }).collect(), self.refusal)
+        let charges = charges.map(|(directory, amounts)| Charge { directory, amounts }).collect();
+        (charges, self.kept, self.refusal)
     }
 
     /// A directory and those above it, from the innermost, as far as they have a quota.
@@ -42,6 +44,13 @@ impl<'ns> Ledger<'ns> {
     /// Whether a directory, or one above it, has a quota.
     pub fn is_charged(&self, directory: u32) -> bool {
         self.quotas_above(directory).next().is_some()
+    }
+
+    /// Of what leaves its directory so much counts on there.
+    pub fn keep(&mut self, inode: InodeId, amounts: Amounts) {
+        if !amounts.is_zero() {
+            self.kept.push((inode, amounts));
+        }
     }
 
     /// Adds to a directory and all above it.

@@ -1,7 +1,7 @@
 //! What moves with its bytes: a rename takes them from one directory's usage to another's, and a storage
 //! policy from one medium's to another's.
 
-use super::{delete, ledger::Ledger};
+use super::{delete, keep, ledger::Ledger};
 use crate::{
     Namespace,
     ops::{rename::RenameEdit, set_storage_policy::SetStoragePolicyEdit},
@@ -21,7 +21,12 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     let after = tree.policy_below(moved, tree.policy_of(destination));
     let replaced = edit.replaced.map(|replaced| ns.expect(replaced));
     let is_charged = ledger.is_charged(source) || ledger.is_charged(destination);
-    if source == destination || !is_charged {
+    if !is_charged {
+        return;
+    }
+    let kept = if ledger.is_charged(source) { keep(ns, ledger, moved) } else { Amounts::default() };
+    ledger.charge(source, kept);
+    if source == destination {
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
     let leaving = tree.subtree_amounts(moved, before, false);

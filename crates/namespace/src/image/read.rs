@@ -144,7 +144,7 @@ impl Image<'_> {
         Err(self.malformed(format!("{what} {number} is not below {limit}")))
     }
 
-    fn signed(&mut self) -> Result<u64> {
+    pub(super) fn signed(&mut self) -> Result<u64> {
         let number = self.number()?;
         Ok(number >> 1 ^ (number & 1).wrapping_neg())
     }

@@ -8,6 +8,7 @@ use crate::{
     SnapshotId,
     edit::codec::{Field, Reader},
     ops::sweep::Place,
+    quota::Amounts,
     snapshots::{BEFORE_ALL, PER_DIRECTORY_MAX, PastEntry, PastInode, SNAPSHOT_ID_LIMIT, Taken},
     store::{
         NONE,
@@ -166,6 +167,18 @@ impl Image<'_> {
         Ok(())
     }
 
+    fn charged(&mut self) -> Result<Option<Arc<Amounts>>> {
+        if self.byte()? == 0 {
+            return Ok(None);
+        }
+        let mut next = || self.signed().map(|number| number as i64);
+        let mut charged = Amounts { inodes: next()?, bytes: next()?, ..Amounts::default() };
+        for number in &mut charged.by_type {
+            *number = next()?;
+        }
+        Ok(Some(Arc::new(charged)))
+    }
+
     fn entry(&mut self) -> Result<()> {
         let (directory, handle) = self.known("an entry")?;
         let name = self.bytes(256, "length of a name")?;
@@ -180,7 +193,8 @@ impl Image<'_> {
                 self.malformed(format!("entry {name:?} of inode {directory} is wrong, or there twice"))
             );
         }
-        self.ns.tree.snapshots.add_entry(key, PastEntry { inode, born });
+        let charged = self.charged()?;
+        self.ns.tree.snapshots.add_entry(key, PastEntry { inode, born, charged });
         self.ns.tree.inodes.get_mut(named).set_flag(NAMED, true);
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Image<'_> {
         Ok(())
     }
 
-    fn signed(&mut self, difference: i64) {
+    pub(super) fn signed(&mut self, difference: i64) {
         self.out().number((difference << 1 ^ difference >> 63) as u64);
     }
 

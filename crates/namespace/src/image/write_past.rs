@@ -67,6 +67,10 @@ impl Image<'_> {
             out.number(u64::from(died.0));
             out.number(entry.inode.0);
             out.number(u64::from(entry.born.0));
+            out.byte(u8::from(entry.charged.is_some()));
+            for number in entry.charged.iter().flat_map(|charged| charged.numbers()) {
+                self.signed(number);
+            }
             self.flush_full()?;
         }
         self.out().number(snapshots.births.len() as u64);

@@ -57,7 +57,7 @@ impl EntryName {
         Self { directory: key.0, name: (&*key.1).into(), died: key.2 }
     }
 
-    fn key(&self) -> EntryKey {
+    pub(crate) fn key(&self) -> EntryKey {
         (self.directory, Arc::from(&*self.name), self.died)
     }
 }

@@ -70,7 +70,9 @@ impl Namespace {
         }
         let Some(died) = self.preserved_for(parent).filter(|died| born < *died) else { return };
         let key: EntryKey = (self.tree.inode(parent).id(), Arc::from(self.tree.name_of(handle)), died);
-        self.tree.snapshots.add_entry(key, PastEntry { inode: id, born });
+        let charged = self.keeping.iter().find(|(inode, _)| *inode == id);
+        let charged = charged.map(|(_, amounts)| Arc::new(*amounts));
+        self.tree.snapshots.add_entry(key, PastEntry { inode: id, born, charged });
         self.tree.inodes.get_mut(handle).set_flag(NAMED, true);
     }
 

@@ -3,8 +3,10 @@
 use super::{AFTER_ALL, EntryKey, PastInode};
 use crate::{
     FileStatus, Namespace, SnapshotId,
+    quota::Amounts,
     snapshots::Taken,
     store::{attributes::AttributeValues, block_list::Stored, inode::SNAPSHOTTABLE},
+    usage::replicated,
     xattr::Xattrs,
 };
 use std::{iter::Peekable, sync::Arc};
@@ -82,6 +84,23 @@ impl Namespace {
             _ => Box::new(std::iter::empty()),
         };
         Children { ns: self, at, current: current.peekable(), past: past.peekable() }
+    }
+
+    /// What a snapshot has of a file or subtree, as it counts against quotas.
+    pub(crate) fn amounts_at(&self, top: u32, at: SnapshotId) -> Amounts {
+        let mut sum = Amounts::default();
+        let mut stack = vec![(top, self.tree.policy_of(top))];
+        while let Some((handle, policy)) = stack.pop() {
+            sum += Amounts::ONE_INODE;
+            if self.tree.inode(handle).is_file() {
+                let replication = self.attributes_at(handle, Some(at)).replication;
+                sum += replicated(self.length_at(handle, Some(at)) as i64, replication, policy);
+                continue;
+            }
+            let children = self.children_at(handle, b"", Some(at)).map(|(_, child)| child);
+            stack.extend(children.map(|child| (child, self.tree.policy_below(child, policy))));
+        }
+        sum
     }
 
     pub(crate) fn length_at(&self, file: u32, at: Option<SnapshotId>) -> u64 {
