@@ -278,6 +278,24 @@ impl Snapshots {
         }
     }
 
+    /// Of what [`crate::ops::sweep`] has to do.
+    pub fn work_digest(&self) -> u64 {
+        let mut digester = Digester::new(b'w');
+        self.unsearched.iter().for_each(|inode| digester.number(inode.0));
+        digester.number(u64::from(self.sweep_again));
+        let (table, inode, name, snapshot) = match &self.sweep {
+            None => return digester.finish(),
+            Some(Cursor::Records(inode, key)) => (0, inode, &b""[..], key),
+            Some(Cursor::Entries(inode, name, died)) => (1, inode, &**name, died),
+            Some(Cursor::Births(inode)) => (2, inode, &b""[..], &BEFORE_ALL),
+        };
+        digester.number(table);
+        digester.number(inode.0);
+        digester.bytes(name);
+        digester.number(u64::from(snapshot.0));
+        digester.finish()
+    }
+
     /// Whether [`crate::ops::sweep`] has something to do.
     pub fn has_work(&self) -> bool {
         self.sweep.is_some() || !self.unsearched.is_empty()

@@ -259,8 +259,7 @@ impl Tree {
                 u64::from(self.snapshots.last.0),
                 self.snapshots.records.len() as u64,
                 self.snapshots.entries.len() as u64,
-                self.snapshots.unsearched.len() as u64,
-                u64::from(self.snapshots.sweep.is_some()) | u64::from(self.snapshots.sweep_again) << 1,
+                self.snapshots.work_digest(),
             ];
             numbers.into_iter().for_each(|number| digester.number(number));
         }

@@ -37,7 +37,26 @@ fn busy_world() -> World {
     }
     let gone = XattrName { space: Space::Trusted, name: "name".into() };
     assert!(world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, "/c", &gone)).is_ok());
+    with_snapshots(&mut world);
     world
+}
+
+/// Records, entries, births, kept subtrees, and a sweep that is under way.
+fn with_snapshots(world: &mut World) {
+    assert!(world.set_quota("/a", 1_000, 1 << 40).is_ok());
+    assert!(world.allow_snapshot("/a").is_ok());
+    for name in ["one", "two", "three"] {
+        assert!(world.create_snapshot("/a", name).is_ok());
+        let files = [0, 3, 6, 9].map(|n| format!("/a/b0/f{n}"));
+        let file = files.iter().find(|file| world.last_block(file).is_some());
+        assert_eq!(world.delete(file.map_or("", |file| file), false), Ok(true));
+        assert_eq!(world.mkdirs(&format!("/a/b0/{name}/below"), true), Ok(true));
+        assert!(world.set_permission("/a/b0", 0o700).is_ok());
+    }
+    assert_eq!(world.rename("/a/b0", "/a/moved"), Ok(true));
+    assert_eq!(world.delete("/a/moved", true), Ok(true));
+    assert!(world.rename_snapshot("/a", "two", "zwei").is_ok());
+    assert!(world.delete_snapshot("/a", "one").is_ok());
 }
 
 fn mutate(dice: &mut Dice, bytes: &[u8]) -> Vec<u8> {

@@ -405,11 +405,10 @@ fn parent_and_name(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
+type Told = (BTreeSet<String>, BTreeSet<String>, BTreeSet<(String, Option<String>)>);
+
 /// The diff by looking at everything: modified paths, created ones, deleted ones with where they are now.
-fn slow_diff(
-    earlier: &BTreeMap<String, Seen>,
-    later: &BTreeMap<String, Seen>,
-) -> (BTreeSet<String>, BTreeSet<String>, BTreeSet<(String, Option<String>)>) {
+fn slow_diff(earlier: &BTreeMap<String, Seen>, later: &BTreeMap<String, Seen>) -> Told {
     let path_in = |tree: &BTreeMap<String, Seen>, id: InodeId| {
         tree.iter().find(|(_, seen)| seen.id == id).map(|(path, _)| path.clone())
     };
@@ -579,4 +578,38 @@ fn what_snapshots_keep_counts_on_in_the_quota_of_its_directory() {
     world.tidy_up();
     assert_eq!((used(&world, "/q"), used(&world, "/other")), ((1, 0), (2, 30)));
     world.check_replay();
+}
+
+#[test]
+fn a_large_directory_is_deleted_at_once_and_what_no_snapshot_sees_goes_in_steps() {
+    let mut world = World::new(1);
+    let fill = |world: &mut World, letter: char| {
+        for n in 0..6_000 {
+            assert!(world.create(&format!("/d/big/{}/{letter}{n}", n % 7), false).is_ok());
+        }
+    };
+    assert_eq!(world.mkdirs("/d/big", true), Ok(true));
+    assert!(world.allow_snapshot("/d").is_ok());
+    fill(&mut world, 'a');
+    let before = world.journal.len();
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    let made = &world.journal[before..];
+    assert!(made.len() == 1 && made[0].len() < 100, "one small edit, whatever the directory holds");
+    fill(&mut world, 'b');
+    assert_eq!(world.delete("/d/big", true), Ok(true));
+    assert_eq!(world.ns.counts().files, 12_000);
+    let before = world.journal.len();
+    let steps = world.tidy_up();
+    assert!(steps < 40, "{steps} steps");
+    assert!(world.journal[before..].iter().all(|edit| edit.len() < 10_000), "no edit names too much");
+    assert_eq!(world.ns.counts().files, 6_000);
+    assert_eq!(world.dump("/d/.snapshot/s").len(), 6_009);
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    assert_eq!(world.ns.counts().files, 6_000);
+    let steps = world.tidy_up();
+    assert!(steps < 40, "{steps} steps");
+    let counts = world.ns.counts();
+    assert_eq!((counts.files, counts.directories), (0, 2));
+    assert!(world.ns.is_past_empty());
+    assert_eq!(world.ns.check_consistency(), Ok(()));
 }

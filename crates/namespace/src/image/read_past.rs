@@ -75,9 +75,15 @@ impl Image<'_> {
             self.ns.tree.snapshots.unsearched.push_back(inode);
         }
         let flags = self.byte()?;
+        if flags > 3 {
+            return Err(self.malformed(format!("flags {flags} of a sweep")));
+        }
         self.ns.tree.snapshots.sweep_again = flags & 2 != 0;
         if flags & 1 != 0 {
             let place = self.place()?;
+            if Place::of(&place.cursor()) != place {
+                return Err(self.malformed(format!("a sweep stands at {place:?}")));
+            }
             self.ns.tree.snapshots.sweep = Some(place.cursor());
         }
         Ok(())
@@ -168,8 +174,10 @@ impl Image<'_> {
     }
 
     fn charged(&mut self) -> Result<Option<Arc<Amounts>>> {
-        if self.byte()? == 0 {
-            return Ok(None);
+        match self.byte()? {
+            0 => return Ok(None),
+            1 => {}
+            other => return Err(self.malformed(format!("{other} is neither false nor true"))),
         }
         let mut next = || self.signed().map(|number| number as i64);
         let mut charged = Amounts { inodes: next()?, bytes: next()?, ..Amounts::default() };

@@ -101,6 +101,7 @@ impl Place {
         }
     }
 
+    /// A table that is not known counts as the last: there is nothing behind it.
     pub(crate) fn cursor(&self) -> Cursor {
         match self.table {
             0 => Cursor::Records(self.inode, self.snapshot),

@@ -63,6 +63,9 @@ pub(crate) struct Diff<'ns> {
     pub page: DiffPage,
 }
 
+/// A name and the inode that has it.
+type Child = (Vec<u8>, u32);
+
 /// A directory that is being walked, and the name of the child that was entered last.
 struct Frame {
     directory: u32,
@@ -214,7 +217,7 @@ impl Diff<'_> {
     }
 
     /// The children that only the later state has, and those that only the earlier one has.
-    fn changed_children(&self, directory: u32) -> (Vec<(Vec<u8>, u32)>, Vec<(Vec<u8>, u32)>) {
+    fn changed_children(&self, directory: u32) -> (Vec<Child>, Vec<Child>) {
         let mut earlier = self.ns.children_at(directory, b"", Some(self.earlier)).peekable();
         let mut later = self.ns.children_at(directory, b"", self.later).peekable();
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
