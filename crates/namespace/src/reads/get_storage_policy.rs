@@ -10,7 +10,7 @@ use base::{FsError, FsResult, StoragePolicy};
 /// Its own, or the closest ancestor's, or the default one.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<&'static StoragePolicy> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
     access.check_target(ns, &resolved, READ)?;
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
