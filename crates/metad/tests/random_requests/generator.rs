@@ -50,10 +50,25 @@ pub struct Generator {
     pool: String,
 }
 
-/// A small tree: requests meet each other's results.
+/// A small tree: requests meet each other's results. What makes files and directories keeps them apart, mostly,
+/// so that there are some of both.
+const FILES: &[&str] = &["/a/f", "/a/g", "/d/f", "/d/g", "/d/h", "/f"];
+const DIRECTORIES: &[&str] = &["/a", "/a/b", "/a/b/c", "/d", "/e", "/e/x", "/e/x/y"];
 const PATHS: &[&str] = &[
     "/", "/a", "/a/b", "/a/b/c", "/a/f", "/a/g", "/d", "/d/f", "/d/g", "/d/h", "/e", "/e/x", "/e/x/y", "/f",
 ];
+const OF_FILES: &[&str] = &[
+    "create",
+    "addBlock",
+    "complete",
+    "append",
+    "truncate",
+    "abandonBlock",
+    "fsync",
+    "concat",
+    "getBlockLocations",
+];
+const OF_DIRECTORIES: &[&str] = &["mkdirs", "setQuota", "allowSnapshot", "createSnapshot", "deleteSnapshot"];
 const ODD_PATHS: &[&str] = &[
     "",
     "a",
@@ -127,11 +142,17 @@ impl Generator {
 
     pub fn request(&self, dice: &mut Dice, method: &Method) -> Vec<u8> {
         let mut out = Vec::new();
-        self.put_message(dice, &method.request, 0, &mut out);
+        let paths = match method.name {
+            _ if dice.one_in(5) => PATHS,
+            name if OF_FILES.contains(&name) => FILES,
+            name if OF_DIRECTORIES.contains(&name) => DIRECTORIES,
+            _ => PATHS,
+        };
+        self.put_message(dice, paths, &method.request, 0, &mut out);
         out
     }
 
-    fn put_message(&self, dice: &mut Dice, name: &str, depth: u32, out: &mut Vec<u8>) {
+    fn put_message(&self, dice: &mut Dice, paths: &[&str], name: &str, depth: u32, out: &mut Vec<u8>) {
         for field in &self.messages[name].field {
             let count = match field.label() {
                 Label::Required if dice.one_in(500) => 0,
@@ -145,18 +166,25 @@ impl Generator {
                 Label::Repeated => dice.below(4),
             };
             for _ in 0..count {
-                self.put_field(dice, field, depth, out);
+                self.put_field(dice, paths, field, depth, out);
             }
         }
     }
 
-    fn put_field(&self, dice: &mut Dice, field: &FieldDescriptorProto, depth: u32, out: &mut Vec<u8>) {
+    fn put_field(
+        &self,
+        dice: &mut Dice,
+        paths: &[&str],
+        field: &FieldDescriptorProto,
+        depth: u32,
+        out: &mut Vec<u8>,
+    ) {
         let number = field.number() as u64;
         let key = |wire_type: u64| number << 3 | wire_type;
         match field.r#type() {
             Type::String => {
                 put_varint(key(2), out);
-                put_bytes(self.text(dice, field.name()).as_bytes(), out);
+                put_bytes(self.text(dice, paths, field.name()).as_bytes(), out);
             }
             Type::Bytes => {
                 put_varint(key(2), out);
@@ -164,7 +192,7 @@ impl Generator {
             }
             Type::Message => {
                 let mut nested = Vec::new();
-                self.put_message(dice, field.type_name(), depth + 1, &mut nested);
+                self.put_message(dice, paths, field.type_name(), depth + 1, &mut nested);
                 put_varint(key(2), out);
                 put_bytes(&nested, out);
             }
@@ -201,7 +229,7 @@ impl Generator {
         }
     }
 
-    fn text(&self, dice: &mut Dice, field: &str) -> String {
+    fn text(&self, dice: &mut Dice, paths: &[&str], field: &str) -> String {
         const PATH_FIELDS: &[&str] = &[
             "src",
             "dst",
@@ -223,8 +251,8 @@ impl Generator {
             return match dice.below(20) {
                 0 => format!("/{}", "deep/".repeat(dice.below(2_000) as usize)),
                 1 => format!("/a/{}", "n".repeat(dice.below(300) as usize)),
-                2..5 => (*dice.pick(ODD_PATHS)).into(),
-                _ => (*dice.pick(PATHS)).into(),
+                2..4 => (*dice.pick(ODD_PATHS)).into(),
+                _ => (*dice.pick(paths)).into(),
             };
         }
         match dice.below(30) {
@@ -232,7 +260,7 @@ impl Generator {
             1 => (*dice.pick(ODD_PATHS)).into(),
             // What is open stays somebody's, most of the time.
             _ if field == "clientName" || field == "holder" => {
-                (*dice.pick(&["DFSClient_1", "DFSClient_2"])).into()
+                (*dice.pick(&["DFSClient_1", "DFSClient_1", "DFSClient_1", "DFSClient_2"])).into()
             }
             _ => (*dice.pick(NAMES)).into(),
         }
@@ -243,14 +271,19 @@ impl Generator {
             return *dice.pick(ODD_NUMBERS);
         }
         match field {
-            "fileId" | "inodeId" | "prevId" if !dice.one_in(3) => FIRST_INODE + dice.below(60),
+            // By the path, mostly; else one of those that there may be.
+            "fileId" if !dice.one_in(3) => 0,
+            "fileId" | "inodeId" | "prevId" if !dice.one_in(4) => FIRST_INODE + dice.below(200),
             "blockId" => FIRST_BLOCK + dice.below(40),
             "generationStamp" | "genStamp" => FIRST_STAMP + dice.below(60),
-            "perm" => *dice.pick(&[0o755, 0o700, 0, 0o1777, 0o7777]),
-            "replication" | "defaultReplication" => dice.below(4),
-            "createFlag" => *dice.pick(&[1, 2, 3, 4, 7, 0x21]),
-            "blockSize" => *dice.pick(&[1 << 20, 128 << 20, 512]),
+            "perm" => *dice.pick(&[0o755, 0o755, 0o777, 0o700, 0, 0o1777, 0o7777]),
+            "replication" | "defaultReplication" => *dice.pick(&[1, 1, 2, 3, 0]),
+            "createFlag" => *dice.pick(&[1, 1, 3, 3, 2, 4, 7, 0x21]),
+            "blockSize" => *dice.pick(&[1 << 20, 1 << 20, 128 << 20, 512]),
             "mtime" | "atime" => *dice.pick(&[u64::MAX, 0, 1, 1_700_000_000_000]),
+            // Large enough to leave some room, mostly; Hadoop's "clear" and "leave" are among the odd ones.
+            "namespaceQuota" => *dice.pick(&[1_000, 100, 20, 1]),
+            "storagespaceQuota" => *dice.pick(&[1 << 50, 1 << 40, 1 << 30, 1]),
             _ => *dice.pick(NUMBERS),
         }
     }
