@@ -361,6 +361,29 @@ fn what_hdfs_refuses_is_refused_in_its_words() {
     world.check_replay();
 }
 
+/// "Directory does not exist" is said only below a directory that is under a root: HDFS looks for the root first.
+#[test]
+fn a_diff_of_what_is_not_there_is_first_of_all_not_under_a_root() {
+    use namespace::reads::get_snapshot_diff::{self, DiffCursor};
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d/e", true), Ok(true));
+    assert!(world.create("/d/f", false).is_ok());
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    let diff = |path: &str| {
+        let cursor = DiffCursor { path: Vec::new(), index: -1 };
+        let request = get_snapshot_diff::Request { path, from: "s", to: "", cursor };
+        get_snapshot_diff::get(&world.ns, &world.context(None), &request).map(|_| ())
+    };
+    let no_root = "The path /no is neither snapshottable nor under a snapshot root!";
+    assert_eq!(diff("/no"), Err(FsError::Snapshot(no_root.into())));
+    let absent = |path: &str| Err(FsError::NotFound(format!("Directory does not exist: {path}")));
+    assert_eq!(diff("/no/further"), absent("/no"));
+    assert_eq!(diff("/d/no"), absent("/d/no"));
+    assert_eq!(diff("/d/f"), Err(FsError::PathIsNotDirectory("/d/f".into())));
+    assert_eq!(diff("/d/e"), Ok(()));
+}
+
 /// What a status says that a diff looks at.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
