@@ -361,6 +361,53 @@ fn what_hdfs_refuses_is_refused_in_its_words() {
     world.check_replay();
 }
 
+/// HDFS's `computeContentSummary4Snapshot`: what was deleted counts on with the directory that had it, and what was moved away
+/// counts there as the last snapshot saw it.
+#[test]
+fn a_summary_counts_what_only_snapshots_still_have() {
+    use namespace::reads::get_content_summary::{ContentSummary, Walk};
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d/gone/deeper", true), Ok(true));
+    assert_eq!(world.mkdirs("/d/sub", true), Ok(true));
+    for path in ["/d/gone/a", "/d/gone/deeper/b", "/d/sub/moved"] {
+        let inode = world.create(path, false).unwrap_or_else(|error| panic!("{error}"));
+        let block = Block { length: 10, ..world.add_block(path, inode, None) };
+        world.complete(path, inode, Some(block));
+    }
+    let counts = |world: &World, path: &str, step: usize| -> ContentSummary {
+        let limits = Limits { content_summary_step: step, ..world.limits.clone() };
+        let ctx = namespace::Context { limits: &limits, ..world.context(None) };
+        let mut walk = Walk::start(&world.ns, &ctx, path).unwrap_or_else(|error| panic!("{error}"));
+        loop {
+            if let Some(summary) = walk.step(&world.ns, &ctx).unwrap_or_else(|error| panic!("{error}")) {
+                return summary;
+            }
+        }
+    };
+    let brief = |summary: &ContentSummary| (summary.directory_count, summary.file_count, summary.length);
+    let snapshot = |summary: &ContentSummary| {
+        (summary.snapshot.directory_count, summary.snapshot.file_count, summary.snapshot.length)
+    };
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert_eq!(world.delete("/d/gone", true), Ok(true));
+    assert_eq!(world.rename("/d/sub/moved", "/d/here"), Ok(true));
+    world.tidy_up();
+    for step in [1, 2, 3, 5_000] {
+        let all = counts(&world, "/d", step);
+        // Now `.`, `sub` and `here`; beside them `gone` with all below it, and `moved` where it was.
+        assert_eq!((brief(&all), snapshot(&all)), ((4, 4, 40), (2, 3, 30)), "step {step}");
+        let past = counts(&world, "/d/.snapshot/s", step);
+        assert_eq!((brief(&past), snapshot(&past)), ((4, 3, 30), (0, 0, 0)), "step {step}");
+    }
+    // What no snapshot sees counts no more, swept away or not.
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    let now = counts(&world, "/d", 5_000);
+    assert_eq!((brief(&now), snapshot(&now)), ((2, 1, 10), (0, 0, 0)));
+    world.tidy_up();
+    assert_eq!(counts(&world, "/d", 5_000), now);
+}
+
 /// "Directory does not exist" is said only below a directory that is under a root: HDFS looks for the root first.
 #[test]
 fn a_diff_of_what_is_not_there_is_first_of_all_not_under_a_root() {

@@ -207,6 +207,10 @@ fn next(ns: &Namespace, directory: u32, level: &mut Level, left: &mut usize, wal
         }
         *left -= 1;
         *after = Some(key.clone());
+        // What no living snapshot sees any more only waits to be swept away.
+        if ns.latest_seeing(directory, entry.born, key.2).is_none() {
+            continue;
+        }
         let Some(child) = ns.handle(entry.inode) else { continue };
         // What lives elsewhere is counted there as it is.
         let at = (ns.tree.inode(child).parent != NONE).then_some(key.2);
