@@ -1,11 +1,14 @@
 """Which test classes there are: `classes.txt`, with a part's name in brackets before its classes."""
 
+# Tests that were never meant to share a JVM leave things behind in it.
+ALONE = "more"
 PARTS = ("contract", "shell", "more")
 
 
 def chosen(path, parts, only, little):
-    """The full names of the classes wanted, in the file's order. Those of the slice have a star behind their name."""
-    found, part = [], None
+    """The full names of the classes wanted, in the file's order, as lists of those that share a JVM. Those of the slice have a
+    star behind their name."""
+    found, part, last = [], None, None
     for line in path.read_text().splitlines():
         line = line.split("#")[0].strip()
         if line.startswith("["):
@@ -14,11 +17,12 @@ def chosen(path, parts, only, little):
         elif line:
             name, *star = line.split()
             simple = name.rsplit(".", 1)[-1]
-            if only:
-                if simple in only:
-                    found.append(name)
-            elif (not parts or part in parts) and (star or not little):
-                found.append(name)
+            wanted = simple in only if only else (not parts or part in parts) and (star or not little)
+            if wanted and (not found or ALONE in (part, last)):
+                found.append([name])
+            elif wanted:
+                found[-1].append(name)
+            last = part
     if not found:
         raise SystemExit(f"no class of {path.name} is meant")
     return found

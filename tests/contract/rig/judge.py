@@ -49,12 +49,19 @@ class Judge:
         options = [f"-Xmx{heap_mib}m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *OPENS, *properties]
         return ["java", *options, "-cp", f"{self.conf}:{ours}:{self.jars}/*", *map(str, arguments)]
 
-    def run(self, cluster, names, column):
-        """Runs the classes on a cluster and returns (class, test) -> (result, reason), in the order in which they ran."""
-        with Control(cluster.restart_metadata) as control:
-            return self.run_controlled(cluster.uri, names, column, control.port)
+    def run(self, cluster, groups, column):
+        """Runs the classes on a cluster, a JVM a group, and returns (class, test) -> (result, reason, milliseconds)."""
+        found = {}
+        with Control(cluster.restart_metadata) as control, open(self.work / f"{column}.log", "wb") as log:
+            for names in groups:
+                for key, row in self.run_group(cluster.uri, control.port, names, column, log):
+                    # Repeated runs of one name: the worst counts.
+                    before = found.get(key)
+                    if before is None or ORDER.index(row[0]) > ORDER.index(before[0]):
+                        found[key] = row
+        return found
 
-    def run_controlled(self, uri, names, column, port):
+    def run_group(self, uri, port, names, column, log):
         results, place = self.work / f"{column}.tsv", self.work / f"{column}-cwd"
         self.lay_out(place)
         properties = [
@@ -65,25 +72,18 @@ class Judge:
             f"-Dhadoop.log.dir={place / 'logs'}",
         ]
         command = self.java(["shim", "bind", "judge"], "Judge", results, *names, properties=properties)
-        with open(self.work / f"{column}.log", "wb") as log:
-            process = subprocess.Popen(
-                command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment(), "USER": os.environ.get("USER", "root")}
-            )
-            try:
-                code = process.wait(TIMEOUT_S)
-            finally:
-                process.kill()
+        variables = {**environment(), "USER": os.environ.get("USER", "root")}
+        process = subprocess.Popen(command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables)
+        try:
+            code = process.wait(TIMEOUT_S)
+        finally:
+            process.kill()
         if code != 0:
-            raise SystemExit(f"the judge ended with {code}; see {self.work / f'{column}.log'}")
-        found = {}
+            raise SystemExit(f"the judge ended with {code} at {', '.join(names)}; see {log.name}")
+        shutil.rmtree(place, ignore_errors=True)
         for line in results.read_text().splitlines():
             name, test, result, millis, reason = line.split("\t")
-            # Repeated runs of one name: the worst counts.
-            before = found.get((name, test))
-            if before is None or ORDER.index(result) > ORDER.index(before[0]):
-                found[name, test] = (result, reason, int(millis))
-        shutil.rmtree(place, ignore_errors=True)
-        return found
+            yield (name, test), (result, reason, int(millis))
 
     def lay_out(self, place):
         """The files beside the test sources, which Hadoop's build copies to where the tests look for them."""

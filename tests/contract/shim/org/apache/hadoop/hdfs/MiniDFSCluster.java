@@ -18,7 +18,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
@@ -128,16 +130,28 @@ public class MiniDFSCluster implements Closeable {
   private void empty() throws IOException {
     try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, new HdfsConfiguration())) {
       fs.setSafeMode(SafeModeAction.SAFEMODE_LEAVE);
+      clearRoot(fs);
       for (FileStatus found : fs.listStatus(new Path("/"))) {
-        try {
-          fs.delete(found.getPath(), true);
-        } catch (IOException error) {
-          // There are few of them, and asking for them first would put a call that not every server knows before all tests.
-          dropSnapshots(fs);
-          fs.delete(found.getPath(), true);
-        }
+        fs.delete(found.getPath(), true);
       }
     }
+  }
+
+  /** What earlier tests have hung on the root itself. */
+  private static void clearRoot(DistributedFileSystem fs) throws IOException {
+    Path root = new Path("/");
+    dropSnapshots(fs);
+    fs.setQuota(root, HdfsConstants.QUOTA_RESET, HdfsConstants.QUOTA_RESET);
+    for (StorageType type : StorageType.getTypesSupportingQuota()) {
+      fs.setQuotaByStorageType(root, type, HdfsConstants.QUOTA_RESET);
+    }
+    fs.unsetStoragePolicy(root);
+    for (String name : fs.listXAttrs(root)) {
+      fs.removeXAttr(root, name);
+    }
+    fs.removeAcl(root);
+    fs.setPermission(root, new FsPermission((short) 0755));
+    fs.setOwner(root, System.getProperty("user.name"), "supergroup");
   }
 
   private static void dropSnapshots(DistributedFileSystem fs) throws IOException {
@@ -150,6 +164,7 @@ public class MiniDFSCluster implements Closeable {
       for (FileStatus snapshot : fs.listStatus(new Path(path, ".snapshot"))) {
         fs.deleteSnapshot(path, snapshot.getPath().getName());
       }
+      fs.delete(new Path(path, FileSystem.TRASH_PREFIX), true);
       fs.disallowSnapshot(path);
     }
   }
