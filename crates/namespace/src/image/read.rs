@@ -35,6 +35,7 @@ impl Namespace {
             attributes: Vec::new(),
             xattrs: Vec::new(),
             before: Previous::default(),
+            quotas: Vec::new(),
             name: Vec::new(),
         };
         image.read()?;
@@ -92,6 +93,7 @@ pub(super) struct Image<'a> {
     attributes: Vec<u32>,
     xattrs: Vec<(InodeId, Arc<Xattrs>)>,
     before: Previous,
+    quotas: Vec<(InodeId, Quota)>,
     pub(super) name: Vec<u8>,
 }
 
@@ -201,18 +203,30 @@ impl Image<'_> {
         }
     }
 
+    /// Some of the directories may come later, with what only snapshots have.
     fn quotas(&mut self) -> Result<()> {
         self.section = Section::Quotas;
         let mut last = InodeId(0);
         for _ in 0..self.number()? {
             let id = InodeId(self.below(LIMIT_48, "inode id")?);
-            let found = self.ns.handle(id).filter(|handle| self.ns.tree.inode(*handle).is_directory());
-            let Some(directory) = found.filter(|_| id > last) else {
-                return Err(self.malformed(format!("inode {id} is no directory, or not in its place")));
-            };
+            if id <= last {
+                return Err(self.malformed(format!("inode {id} comes after inode {last}")));
+            }
             last = id;
             let (limits, used) = (self.amounts()?, self.amounts()?);
-            self.ns.set_quota(directory, Some(Quota { limits, used }));
+            self.quotas.push((id, Quota { limits, used }));
+        }
+        Ok(())
+    }
+
+    fn attach_quotas(&mut self) -> Result<()> {
+        for (id, quota) in std::mem::take(&mut self.quotas) {
+            let found = self.ns.handle(id).filter(|handle| self.ns.tree.inode(*handle).is_directory());
+            let Some(directory) = found else {
+                self.section = Section::Quotas;
+                return Err(self.malformed(format!("inode {id} is no directory")));
+            };
+            self.ns.set_quota(directory, Some(quota));
         }
         Ok(())
     }
@@ -539,6 +553,7 @@ impl Image<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
+        self.attach_quotas()?;
         self.hand_out_xattrs()?;
         self.section = Section::End;
         let digest = u64::from_le_bytes(self.array()?);
