@@ -6,7 +6,14 @@
 
 use base::{Caller, Moment, caller::Authentication};
 use parking_lot::Mutex;
-use std::{collections::HashMap, process::Command, sync::Arc};
+use std::{
+    collections::HashMap,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// Users remembered at most: names come from the network.
 const USER_COUNT_MAX: usize = 10_000;
@@ -46,6 +53,8 @@ impl GroupsConfig {
 pub struct GroupMapping {
     overrides: HashMap<String, Groups>,
     kept_ms: u64,
+    /// A refresh was ordered once: what a connection was given when it was made may be out of date.
+    is_refreshed: AtomicBool,
     known: Mutex<HashMap<Arc<str>, (Groups, Moment)>>,
 }
 
@@ -53,7 +62,12 @@ impl GroupMapping {
     pub fn new(config: &GroupsConfig) -> Self {
         let groups = |names: &[String]| names.iter().map(|name| Arc::from(&**name)).collect();
         let overrides = config.overrides.iter().map(|(user, names)| (user.clone(), groups(names))).collect();
-        Self { overrides, kept_ms: config.kept_ms, known: Mutex::default() }
+        Self {
+            overrides,
+            kept_ms: config.kept_ms,
+            is_refreshed: AtomicBool::new(false),
+            known: Mutex::default(),
+        }
     }
 
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
@@ -89,9 +103,25 @@ impl GroupMapping {
         caller_in(user, real_user, self.groups(user, now))
     }
 
+    /// The caller of a call, with the groups of today: those of the connection, until a refresh was ordered. May
+    /// run a command then, once for a user and a while.
+    pub fn renewed(&self, caller: Arc<Caller>, now: impl FnOnce() -> Moment) -> Arc<Caller> {
+        if !self.is_refreshed.load(Ordering::Acquire) {
+            return caller;
+        }
+        let now = now();
+        let (user, real) = (&caller.user, caller.real_user.as_deref());
+        match self.known_groups(user, now) {
+            Some(groups) if groups == caller.groups => caller,
+            Some(groups) => caller_in(user, real, groups),
+            None => tokio::task::block_in_place(|| self.caller(user, real, now)),
+        }
+    }
+
     /// Forgets all answers (`-refreshUserToGroupsMappings`).
     pub fn refresh(&self) {
         self.known.lock().clear();
+        self.is_refreshed.store(true, Ordering::Release);
     }
 }
 
@@ -147,6 +177,11 @@ mod tests {
         assert_eq!(groups("user3"), ["group2"]);
         mapping.refresh();
         assert_eq!(groups("user3"), ["group2"]);
+        // A connection keeps what it was given, until it is told better.
+        let given = Arc::new(Caller::simple("user3", &["group7"]));
+        let fresh = GroupMapping::new(&config);
+        assert_eq!(fresh.renewed(given.clone(), Moment::default), given);
+        assert!(mapping.renewed(given, Moment::default).is_member_of("group2"));
         for nonsense in ["=a", "a=b=c", "x=y;="] {
             assert_eq!(GroupsConfig::parse_overrides(nonsense).is_none(), nonsense != "=a", "{nonsense}");
         }

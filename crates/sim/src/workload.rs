@@ -2,7 +2,13 @@
 
 use crate::dice::Dice;
 use base::{Block, CallOrigin, Caller, InodeId, Moment, Timestamp};
-use namespace::{BlockFacts, Context, Edit, Limits, Namespace, Planned, fingerprint, ops};
+use namespace::{
+    BlockFacts, Context, Edit, Limits, Namespace, Planned,
+    acl::{AclEntry, Kind, Scope},
+    fingerprint,
+    ops::{self, set_acl::Change},
+    xattr::{Space, XattrName},
+};
 
 const HOLDER: &str = "DFSClient_sim_1";
 const NAMES: [&str; 6] = ["a", "b", "c", "d e", "é", "long-name-of-a-file-0123456789"];
@@ -113,9 +119,8 @@ impl Workload {
                 ("rename", edit_of(ops::rename::plan(ns, &ctx, &request).ok()?))
             }
             85..93 => {
-                let request =
-                    ops::set_permission::Request { path: &path, permission: self.dice.below(512) as u16 };
-                ("setPermission", edit_of(ops::set_permission::plan(ns, &ctx, &request).ok()?))
+                let bits = self.dice.below(512) as u16;
+                rights(ns, &ctx, &path, choice, bits)?
             }
             _ => {
                 let request = ops::delete::Request { path: &path, recursive: true };
@@ -134,6 +139,49 @@ impl Workload {
         }
         path
     }
+}
+
+/// Permissions, ACLs and extended attributes.
+fn rights(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    path: &str,
+    choice: u64,
+    bits: u16,
+) -> Option<(&'static str, Option<Edit>)> {
+    Some(match choice {
+        ..87 => {
+            let request = ops::set_permission::Request { path, permission: bits };
+            ("setPermission", edit_of(ops::set_permission::plan(ns, ctx, &request).ok()?))
+        }
+        87..90 => {
+            let entry = |scope| AclEntry {
+                scope,
+                kind: Kind::User,
+                name: Some("ann".into()),
+                permission: bits as u8 & 7,
+            };
+            let entries = [entry(Scope::Access), entry(Scope::Default)];
+            let change = match bits % 4 {
+                0 => Change::RemoveAll,
+                1 => Change::Merge(&entries),
+                _ => Change::Merge(&entries[..1]),
+            };
+            let request = ops::set_acl::Request { path, change };
+            ("setAcl", edit_of(ops::set_acl::plan(ns, ctx, &request).ok()?))
+        }
+        _ => {
+            let name = XattrName { space: Space::User, name: format!("n{}", bits % 3).into() };
+            let planned = if bits % 5 == 0 {
+                ops::set_xattrs::plan_removal(ns, ctx, path, &name)
+            } else {
+                let value = bits.to_le_bytes();
+                let request = ops::set_xattrs::Request { path, name: &name, value: Some(&value), flags: 3 };
+                ops::set_xattrs::plan(ns, ctx, &request)
+            };
+            ("setXAttr", edit_of(planned.ok()?))
+        }
+    })
 }
 
 fn edit_of(planned: Planned) -> Option<Edit> {

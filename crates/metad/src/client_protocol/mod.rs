@@ -50,6 +50,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.replica.is_serving() && !OWN.contains(&call.method) {
         return hand_over(core, call, reply);
     }
+    let caller = core.groups.renewed(call.caller, || core.moment());
+    let call = Call { caller, ..call };
     let reply = audit::watch(core, &call, reply);
     match call.method {
         // Looking.
