@@ -15,7 +15,7 @@ use client::FileStatus;
 pub struct Args {
     #[command(flatten)]
     options: Options,
-    /// Keep t(imes), o(wner and group) and p(ermission); all three if not said.
+    /// Keep t(imes), o(wner and group), p(ermission), a(cl) and x(attrs); the first three if not said.
     #[arg(short = 'p', long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "top",
           require_equals = true)]
     preserve: Option<String>,
@@ -29,6 +29,8 @@ struct Preserve {
     times: bool,
     owner: bool,
     permission: bool,
+    acl: bool,
+    xattrs: bool,
 }
 
 impl Preserve {
@@ -39,17 +41,16 @@ impl Preserve {
                 't' => preserve.times = true,
                 'o' => preserve.owner = true,
                 'p' => preserve.permission = true,
-                'a' | 'x' => {
-                    let reason = format!("-p{letters}: ACLs and extended attributes cannot be copied yet");
-                    return Err(Failure::Usage(reason));
-                }
+                'a' => preserve.acl = true,
+                'x' => preserve.xattrs = true,
                 _ => return Err(Failure::Usage(format!("No attribute for {letter}"))),
             }
         }
         Ok(preserve)
     }
 
-    async fn apply(self, status: &FileStatus, target: &Item) -> Outcome {
+    async fn apply(self, source: &Item, target: &Item) -> Outcome {
+        let status = source.existing()?;
         let (fs, path) = (&target.fs, &*target.path);
         if self.times {
             let accessed = (status.accessed_ms > 0).then_some(status.accessed_ms);
@@ -58,8 +59,18 @@ impl Preserve {
         if self.owner {
             fs.set_owner(path, Some(&status.owner), Some(&status.group)).await?;
         }
-        if self.permission {
+        // The mask of an ACL is among the permission bits.
+        if self.permission || self.acl {
             fs.set_permission(path, status.mode).await?;
+        }
+        if self.acl && status.has_acl {
+            fs.set_acl(path, &source.fs.acl_status(&source.path).await?.whole()).await?;
+        }
+        if self.xattrs {
+            for xattr in source.fs.xattrs(&source.path).await? {
+                let value = Some(xattr.value).filter(|value| !value.is_empty());
+                fs.set_xattr(path, &xattr.name, value).await?;
+            }
         }
         Ok(())
     }
@@ -82,8 +93,8 @@ pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
         }
     }
     copy.transfer.finish(shell).await;
-    while let Some((status, target)) = copy.after.pop() {
-        let outcome = preserve.apply(&status, &target).await;
+    while let Some((source, target)) = copy.after.pop() {
+        let outcome = preserve.apply(&source, &target).await;
         shell.check(outcome);
     }
     Ok(())
@@ -101,7 +112,7 @@ struct Copy {
     preserve: Preserve,
     transfer: Transfer,
     /// Directories whose times and modes are set at the end.
-    after: Vec<(FileStatus, Item)>,
+    after: Vec<(Item, Item)>,
 }
 
 impl Copy {
@@ -117,7 +128,7 @@ impl Copy {
             let below = enter(&source, &target).await;
             if let Some(below) = shell.check(below) {
                 waiting.extend(below.into_iter().rev());
-                self.after.push((status, target));
+                self.after.push((source, target));
             }
         }
     }
@@ -132,7 +143,7 @@ impl Copy {
         let copy = async move {
             let bytes = read_remote(source.fs.clone(), source.path.clone());
             upload(&target.fs, &target.path, &source.shown, bytes, &options, &progress).await?;
-            preserve.apply(&status, &target).await
+            preserve.apply(&source, &target).await
         };
         self.transfer.start(shell, copy).await;
     }

@@ -206,8 +206,8 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// A write of the service's own: a file was read after its access time had become too old.
 pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
-    if core.admit().is_err() {
-        // A full queue has better things to do than access times.
+    // A full queue has better things to do than access times, and in safe mode nothing changes.
+    if core.admit().is_err() || core.blocks.lock().in_safe_mode() {
         return;
     }
     core.write(Box::new(move |turn| {
