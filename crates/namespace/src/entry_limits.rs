@@ -1,10 +1,11 @@
 //! Limits on a name that enters a directory.
 
-use crate::{Context, Namespace, reserved};
+use crate::{Context, Namespace, reserved, snapshots::view::DOT_SNAPSHOT};
 use base::{FsError, FsResult};
 
-/// HDFS's `verifyMaxComponentLength`, and its refusal of the one name in the root that is not to be had. A record
-/// holds no more than 255 bytes, whatever the limit.
+/// HDFS's `verifyMaxComponentLength`, and its refusal of names that are not to be had: they are refused when they
+/// would enter a directory, after all that may be wrong with the rest. A record holds no more than 255 bytes,
+/// whatever the limit.
 pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> FsResult<()> {
     if parent == "/" && name == reserved::NAME {
         return Err(reserved::taken());
@@ -19,6 +20,9 @@ pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> Fs
              limit={limit} length={}",
             name.len()
         )));
+    }
+    if name == DOT_SNAPSHOT {
+        return Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()));
     }
     Ok(())
 }

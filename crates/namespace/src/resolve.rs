@@ -119,9 +119,6 @@ pub(crate) fn resolve<'p>(
     if purpose != Purpose::Read {
         resolved.check_writable()?;
     }
-    if purpose == Purpose::Create && resolved.missing().any(|name| name == DOT_SNAPSHOT) {
-        return Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()));
-    }
     Ok(resolved)
 }
 

@@ -11,6 +11,8 @@ final class Known {
       // Who may not change what is below /.reserved/raw is told where, not which call it was.
       rule(".*", "! .*AccessControlException: Access denied for user [a-z]+. Superuser privilege is required for operation .*",
           "! .*AccessControlException: Access denied for user [a-z]+. Superuser privilege is required for a change below /.reserved/raw"),
+      // How many servers a client excluded before it gave up is a matter of time.
+      rule(".*", "! .*could only be written to 0 of the 1 minReplication nodes.*", "! .*could only be written to 0 of the 1 minReplication nodes.*"),
       // A path from a raw client that is not in its only form.
       rule("[a-z]+: raw.*", ".*", "! (remote )?org.apache.hadoop.fs.InvalidPathException: .*"));
 

@@ -122,9 +122,10 @@ final class Reads {
       text.append("inodes ").append(usage.getFileAndDirectoryCount()).append(' ');
     }
     text.append("quota ").append(usage.getQuota()).append(" space ").append(usage.getSpaceConsumed()).append(" of ").append(usage.getSpaceQuota());
-    if (usage.isTypeQuotaSet() || usage.isTypeConsumedAvailable()) {
-      for (org.apache.hadoop.fs.StorageType type : org.apache.hadoop.fs.StorageType.getTypesSupportingQuota()) {
-        text.append(' ').append(type).append(' ').append(usage.getTypeConsumed(type)).append(" of ").append(usage.getTypeQuota(type));
+    // What is used of each medium is counted otherwise on purpose, where policies change.
+    for (org.apache.hadoop.fs.StorageType type : org.apache.hadoop.fs.StorageType.getTypesSupportingQuota()) {
+      if (usage.getTypeQuota(type) != -1) {
+        text.append(' ').append(type).append(" of ").append(usage.getTypeQuota(type));
       }
     }
     return text.toString();

@@ -14,6 +14,12 @@ final class Snapshots {
     return c.in(25) ? c.pick("", "a/b", ".snapshot", "ü", "x".repeat(300)) : c.pick(NAMES);
   }
 
+  /** Without a name the time would be it. */
+  private static String given(Chance c) {
+    String name = name(c);
+    return name.isEmpty() ? "s1" : name;
+  }
+
   static void add(List<Operation> all) {
     all.add(new Operation("allowSnapshot", "snapshot", 3, c -> new String[] {c.existing()}, (s, a) -> {
       s.fs().allowSnapshot(s.path(a[0]));
@@ -23,7 +29,7 @@ final class Snapshots {
       s.fs().disallowSnapshot(s.path(a[0]));
       return "";
     }));
-    all.add(new Operation("createSnapshot", "snapshot", 6, c -> new String[] {c.snapshottable(), name(c)}, (s, a) -> s.fs().createSnapshot(s.path(a[0]), a[1])));
+    all.add(new Operation("createSnapshot", "snapshot", 6, c -> new String[] {c.snapshottable(), given(c)}, (s, a) -> s.fs().createSnapshot(s.path(a[0]), a[1])));
     all.add(new Operation("renameSnapshot", "snapshot", 2, c -> new String[] {c.snapshottable(), name(c), name(c)}, (s, a) -> {
       s.fs().renameSnapshot(s.path(a[0]), a[1], a[2]);
       return "";

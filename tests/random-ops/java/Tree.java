@@ -111,7 +111,9 @@ final class Tree {
     StringBuilder text = new StringBuilder(status.getPath().getName()).append(' ');
     text.append(status.isDirectory() ? 'd' : status.isSymlink() ? 'l' : '-').append(status.getPermission()).append(' ').append(status.getOwner()).append(':').append(status.getGroup());
     text.append(" x").append(status.getReplication()).append(" of ").append(status.getBlockSize()).append(" length ").append(status.getLen());
-    text.append(" mtime ").append(side.time(status.getModificationTime()));
+    // In a snapshot, Hadoop may tell the time of a later change of a directory.
+    boolean isPast = status.isDirectory() && status.getPath().toUri().getPath().contains("/.snapshot/");
+    text.append(" mtime ").append(isPast ? "-" : side.time(status.getModificationTime()));
     // Ours are not kept for directories: docs/hadoop-differences.md.
     text.append(" atime ").append(status.isDirectory() ? "-" : side.time(status.getAccessTime()));
     text.append(status.hasAcl() ? " acl" : "").append(status.isEncrypted() ? " encrypted" : "").append(status.isErasureCoded() ? " ec" : "");
