@@ -142,7 +142,6 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
             segment_bytes: settings.number("journal_segment_bytes"),
             ..defaults.journal
         },
-        ..GroupConfig::default()
     })
 }
 
