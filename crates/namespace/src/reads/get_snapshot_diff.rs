@@ -52,7 +52,13 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Ans
         return Err(absent(resolved.path.parent()));
     };
     // The root of the tree is snapshottable in HDFS, with room for no snapshot until it is allowed.
-    let root = ns.snapshottable_above(nearest).unwrap_or(ns.tree.root);
+    let of_tree = Some(nearest).filter(|nearest| *nearest == ns.tree.root);
+    let Some(root) = ns.snapshottable_above(nearest).or(of_tree) else {
+        return Err(FsError::Snapshot(format!(
+            "The path {} is neither snapshottable nor under a snapshot root!",
+            resolved.path.as_str()
+        )));
+    };
     let Some(scope) = directory else {
         return Err(match resolved.target {
             Some(_) => FsError::PathIsNotDirectory(req.path.into()),

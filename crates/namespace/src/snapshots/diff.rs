@@ -4,8 +4,13 @@
 //! `DirectorySnapshottableFeature` walks it: what was taken away is not entered, unless it was moved to another
 //! place below the directory. A walk can stop anywhere and go on from the path where it did.
 
-use crate::{Namespace, SnapshotId, store::NONE};
+use super::{AFTER_ALL, BEFORE_ALL};
+use crate::{
+    Namespace, SnapshotId,
+    store::{NONE, inode::NAMED},
+};
 use base::InodeId;
+use std::sync::Arc;
 
 /// Something that changed. Paths are relative to the directory that was asked about, in its earlier state where
 /// they name what was there, in its later state where they name what is new.
@@ -203,7 +208,7 @@ impl Diff<'_> {
         let below = |name: &[u8]| join(path, name);
         for (at, (name, child)) in created.iter().enumerate().skip(told) {
             let inode = ns.tree.inode(*child);
-            let is_reference = inode.has(crate::store::inode::NAMED);
+            let is_reference = inode.has(NAMED);
             let entry = entry(id, inode.id(), below(name), is_reference);
             self.push(|page| &mut page.created, path, at as i32, entry)?;
         }
@@ -225,6 +230,11 @@ impl Diff<'_> {
             match (earlier.peek().copied(), later.peek().copied()) {
                 (None, None) => return (created, deleted),
                 (Some(one), Some(two)) if one == two => {
+                    // Moved away and back again: HDFS tells that, too.
+                    if self.is_another_entry(directory, one) {
+                        deleted.push((one.0.to_vec(), one.1));
+                        created.push((two.0.to_vec(), two.1));
+                    }
                     earlier.next();
                     later.next();
                 }
@@ -239,6 +249,15 @@ impl Diff<'_> {
                 (Some(_), None) => unreachable!("told by the arm before"),
             }
         }
+    }
+}
+
+impl Diff<'_> {
+    /// Whether a child that has the same name as before has left it in between.
+    fn is_another_entry(&self, directory: u32, (name, child): (&[u8], u32)) -> bool {
+        self.ns.tree.inode(child).has(NAMED)
+            && self.ns.born_at(directory, name, child, Some(self.earlier))
+                != self.ns.born_at(directory, name, child, self.later)
     }
 }
 
@@ -266,7 +285,7 @@ impl Namespace {
     /// Which record tells how an inode was; `None`: it is as it was.
     fn record_key_at(&self, inode: InodeId, at: Option<SnapshotId>) -> Option<SnapshotId> {
         let snapshots = &self.tree.snapshots;
-        let mut records = snapshots.records.range((inode, at?)..=(inode, super::AFTER_ALL));
+        let mut records = snapshots.records.range((inode, at?)..=(inode, AFTER_ALL));
         records.next().map(|((_, key), _)| *key)
     }
 
@@ -274,6 +293,19 @@ impl Namespace {
         let inode = self.tree.inode(handle);
         let past = at.and_then(|at| self.tree.snapshots.record_at(inode.id(), at));
         past.map_or(inode.attributes, |past| past.attributes)
+    }
+
+    /// When the entry came into the directory by which the child is seen there.
+    fn born_at(&self, directory: u32, name: &[u8], child: u32, at: Option<SnapshotId>) -> SnapshotId {
+        let current = self.birth_of(child);
+        let is_current = self.tree.inode(child).parent == directory && self.tree.name_of(child) == name;
+        let Some(snapshot) = at.filter(|snapshot| !is_current || current >= *snapshot) else {
+            return current;
+        };
+        let id = self.tree.inode(directory).id();
+        let keys = (id, Arc::from(name), snapshot)..=(id, Arc::from(name), AFTER_ALL);
+        let entry = self.tree.snapshots.entries.range(keys).next();
+        entry.map_or(BEFORE_ALL, |(_, entry)| entry.born)
     }
 
     /// The directory that an inode is in, and its name there.
