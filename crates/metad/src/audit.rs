@@ -215,9 +215,9 @@ fn format_line(
     let time = time.to_zoned(jiff::tz::TimeZone::system());
     let path = |path: &Option<String>| path.as_deref().map_or("null".into(), audit::escape);
     let mut text = String::with_capacity(256);
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "{} INFO FSNamesystem.audit: allowed={allowed}\tugi={}\tip={}\tcmd={}\tsrc={}\tdst={}\tperm={}\tproto=rpc\n",
+        "{} INFO FSNamesystem.audit: allowed={allowed}\tugi={}\tip={}\tcmd={}\tsrc={}\tdst={}\tperm={}\tproto=rpc",
         time.strftime("%Y-%m-%d %H:%M:%S,%3f"),
         ugi(caller),
         address.map_or("null".into(), ip),
