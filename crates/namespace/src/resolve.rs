@@ -80,6 +80,11 @@ pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> R
                 None => return resolved,
                 Some(taken) => resolved.snapshot = Some(taken.id),
             }
+            // The directory itself lets pass whom it let pass when the snapshot was made.
+            if resolved.denied.is_none_or(|(_, denied)| denied == depth) {
+                let may = access.at(resolved.snapshot).may(ns, at, EXECUTE);
+                resolved.denied = (!may).then_some((at, depth));
+            }
             continue;
         }
         match ns.child_at(at, name.as_bytes(), resolved.snapshot) {

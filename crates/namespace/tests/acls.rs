@@ -262,3 +262,32 @@ fn files_with_one_list_share_it() -> FsResult<()> {
     assert_eq!(world.ns.check_consistency(), Ok(()));
     Ok(())
 }
+
+/// `FSPermissionChecker.checkPermission` looks at every inode of the path as it was in the path's snapshot, the
+/// snapshot's own directory included.
+#[test]
+fn a_snapshot_keeps_the_rights_to_its_directory() -> FsResult<()> {
+    let mut world = World::new(11);
+    mkdirs(&mut world, "/d", 0o700, None)?;
+    create(&mut world, "/d/f", 0o644, None)?;
+    set(&mut world, "/d", Change::Merge(&[access(Kind::User, "ann", 5)]))?;
+    world.allow_snapshot("/d")?;
+    world.create_snapshot("/d", "s")?;
+    set(
+        &mut world,
+        "/d",
+        Change::Replace(&[
+            access(Kind::User, "", 7),
+            access(Kind::User, "bob", 5),
+            access(Kind::Group, "", 0),
+            access(Kind::Other, "", 0),
+        ]),
+    )?;
+    for (user, now, then) in [("ann", false, true), ("bob", true, false)] {
+        assert_eq!(may(&mut world, user, &[], "/d", 5), now, "{user}");
+        assert_eq!(may(&mut world, user, &[], "/d/f", 4), now, "{user}");
+        assert_eq!(may(&mut world, user, &[], "/d/.snapshot/s", 5), then, "{user}");
+        assert_eq!(may(&mut world, user, &[], "/d/.snapshot/s/f", 4), then, "{user}");
+    }
+    Ok(())
+}

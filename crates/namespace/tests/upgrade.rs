@@ -15,12 +15,8 @@ fn an_image_of_version_1_is_the_same_tree() -> FsResult<()> {
     let counts = ns.counts();
     assert_eq!((counts.files, counts.directories, counts.blocks), (3, 4, 2));
     let (caller, limits) = (Caller::simple("root", &["supergroup"]), Limits::default());
-    let origin = CallOrigin {
-        client_id: ClientId([0; 16]),
-        call_id: CallId(1),
-        retry_count: 0,
-        address: None,
-    };
+    let origin =
+        CallOrigin { client_id: ClientId([0; 16]), call_id: CallId(1), retry_count: 0, address: None };
     let ctx = Context {
         caller: &caller,
         origin: Some(origin),
