@@ -317,6 +317,17 @@ fn what_hdfs_refuses_is_refused_in_its_words() {
         world.create_snapshot("/d", "s"),
         snapshot("Failed to add snapshot: there is already a snapshot with the same name \"s\".")
     );
+    for (per_directory, in_all, what) in [(1, 9, "per directory"), (9, 1, "file system")] {
+        let limits = (world.limits.snapshots_per_directory_max, world.limits.snapshots_max);
+        (world.limits.snapshots_per_directory_max, world.limits.snapshots_max) = (per_directory, in_all);
+        assert_eq!(
+            world.create_snapshot("/d", "t"),
+            Err(FsError::Snapshot(format!(
+                "Failed to create snapshot: there are already 1 snapshot(s) and the {what} snapshot limit is 1"
+            )))
+        );
+        (world.limits.snapshots_per_directory_max, world.limits.snapshots_max) = limits;
+    }
     assert_eq!(
         world.create_snapshot("/d", "a:b"),
         Err(FsError::InvalidPath("Invalid snapshot name: a:b".into()))
