@@ -4,6 +4,9 @@
 ALONE = "more"
 PARTS = ("contract", "shell", "more")
 
+# No column of Hadoop's is kept of the others.
+USUAL = ("contract", "shell")
+
 
 def chosen(path, parts, only, little):
     """The full names of the classes wanted, in the file's order, as lists of those that share a JVM. Those of the slice have a
@@ -17,7 +20,7 @@ def chosen(path, parts, only, little):
         elif line:
             name, *star = line.split()
             simple = name.rsplit(".", 1)[-1]
-            wanted = simple in only if only else (not parts or part in parts) and (star or not little)
+            wanted = simple in only if only else part in (parts or USUAL) and (star or not little)
             if wanted and (not found or ALONE in (part, last)):
                 found.append([name])
             elif wanted:
