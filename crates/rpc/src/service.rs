@@ -180,8 +180,29 @@ impl Replier {
 
 impl Drop for Replier {
     fn drop(&mut self) {
-        if self.way.is_some() {
-            self.refuse(RpcError::application(proto::exception::IO, "The server gave up the call."));
+        if self.way.is_none() {
+            return;
         }
+        let error = RpcError::application(proto::exception::IO, GIVEN_UP);
+        if let Some(watch) = self.watch.take() {
+            watch(Err(&error));
+        }
+        match self.way.take() {
+            Some(Way::Connection(to, outbox)) => {
+                outbox.give_up(ReplyTo { state_id: self.state_id, ..to }, &error);
+            }
+            Some(Way::Captured(take)) => take(Answer { result: Err(error), state_id: self.state_id }),
+            None => {}
+        }
+    }
+}
+
+/// What a client is told of a call that nobody answers.
+const GIVEN_UP: &str = "The server gave up the call.";
+
+impl RpcError {
+    /// Whether this is no answer: whoever had the call has let it go.
+    pub fn is_given_up(&self) -> bool {
+        self.class == proto::exception::IO && self.message == GIVEN_UP
     }
 }

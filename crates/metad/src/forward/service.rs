@@ -72,6 +72,8 @@ pub fn open(
 fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
     Replier::captured(move |Answer { result, state_id }| match result {
         Err(error) if is_elsewhere(&error) => elsewhere(&forwarder, reply),
+        // Let go likewise: on its way out, this server says nothing, and the other member asks again elsewhere.
+        Err(error) if error.is_given_up() => drop(reply),
         Err(error) => reply.ok(&ForwardResponseProto {
             refusal: Some(envelope::refusal_to_proto(&error)),
             state_id,

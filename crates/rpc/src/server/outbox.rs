@@ -55,6 +55,16 @@ impl Outbox {
         self.answer(|state| state.put_error(to, error));
     }
 
+    /// Nobody answers this call. A server on its way out says nothing of it: the client finds its connection closed, and
+    /// asks again elsewhere; a refusal it would believe.
+    pub(crate) fn give_up(&self, to: ReplyTo, error: &RpcError) {
+        self.answer(|state| {
+            if !state.shut {
+                state.put_error(to, error);
+            }
+        });
+    }
+
     /// A refusal by the connection itself, of something that never became a call.
     pub(crate) fn refuse_uncounted(&self, to: ReplyTo, error: &RpcError) {
         let mut state = self.state.lock();

@@ -568,6 +568,28 @@ async fn a_call_whose_client_has_left_is_known_as_abandoned() {
     }
 }
 
+/// A stock client takes an `IOException` for the answer, and a connection that is closed for a reason to ask again.
+#[tokio::test]
+async fn what_a_server_on_its_way_out_lets_go_of_is_not_refused() {
+    let (sender, kept) = std::sync::mpsc::channel();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(ServerConfig::new(any, Arc::new(Keeper(sender)))).unwrap();
+    let client = client(&server);
+    let call =
+        tokio::spawn(async move { client.call::<_, MkdirsResponseProto>("mkdirs", &mkdirs("/a")).await });
+    let reply = loop {
+        match kept.try_recv() {
+            Ok(reply) => break reply,
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    // Before the connection's own task hears of it: there is one thread.
+    drop(server);
+    drop(reply);
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.class().is_none(), "it was answered: {error:?}");
+}
+
 #[test]
 fn a_captured_answer_is_given_once_in_every_way() {
     let answer = |act: fn(Replier)| {
