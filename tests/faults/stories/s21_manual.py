@@ -161,7 +161,7 @@ class Manual:
     def remove_a_member(self):
         if self.wait_in_sync([1, 2, 3, 4]) == 3:
             said = self.admin("remove", "3", succeeds=False)
-            check("hand over first" in said, said)
+            check("hand-over" in said, said)
             self.admin("hand-over", "--to", "1")
         self.admin("remove", "3")
         self.cluster.members[3].process.end()
