@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(short = 'e')]
     policy: bool,
     /// With -q or -u: print the quotas of storage types, as ssd,disk; `all` for each of them.
-    #[arg(short = 't', value_name = "TYPES", value_parser = storage_types)]
+    #[arg(short = 't', value_name = "TYPES", num_args = 0..=1, default_missing_value = "all", value_parser = storage_types)]
     types: Option<Types>,
     /// Print what only snapshots hold, too.
     #[arg(short = 's')]
@@ -228,6 +228,8 @@ mod tests {
         let quotas = "           4              -1            none             inf ";
         assert_eq!(usage_columns(&args(&["-u"]), &usage), quotas);
         assert_eq!(columns(&args(&["-q"]), &summary), format!("{quotas}{}", columns(&args(&[]), &summary)));
+        // Hadoop takes what follows -t for types unless it is another option.
+        assert_eq!(args(&["-q", "-t", "-v"]).types().map(<[_]>::len), Some(5));
         let types = args(&["-q", "-t", "ssd"]);
         assert_eq!(header(&types), "     SSD_QUOTA      REM_SSD_QUOTA ");
         assert_eq!(usage_columns(&types, &usage), "          none                inf ");
