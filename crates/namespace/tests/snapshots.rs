@@ -4,7 +4,10 @@ mod common;
 
 use base::{Block, BlockId, FsError, InodeId};
 use common::{Dice, World};
-use namespace::{Limits, reads::get_file_info};
+use namespace::{
+    Limits,
+    reads::{get_file_info, get_listing},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ROOTS: [&str; 3] = ["/a", "/b", "/c/a"];
@@ -369,6 +372,11 @@ fn what_hdfs_refuses_is_refused_in_its_words() {
         world.mkdirs("/other/sub/.snapshot", true),
         Err(FsError::InvalidArgument("\".snapshot\" is a reserved name.".into()))
     );
+    // The name is refused after all that may be wrong with the rest.
+    assert_eq!(world.rename("/f", "/other/sub/.snapshot/x"), Ok(false));
+    let list = |path: &str| get_listing::get(&world.ns, &world.context(None), path, b"", false).err();
+    let absent = FsError::NotFound("Directory does not exist: /no".into());
+    assert_eq!(list("/no/.snapshot"), Some(absent));
     world.check_replay();
 }
 

@@ -13,6 +13,11 @@ final class Known {
           "! .*AccessControlException: Access denied for user [a-z]+. Superuser privilege is required for a change below /.reserved/raw"),
       // How many servers a client excluded before it gave up is a matter of time.
       rule(".*", "! .*could only be written to 0 of the 1 minReplication nodes.*", "! .*could only be written to 0 of the 1 minReplication nodes.*"),
+      // A file that is gone while it is written: who says so first, metadata or data server, is a matter of time.
+      rule("[a-z]+: (writeStream|closeStream) .*", "! .*does not have any open files.*", "! .*(Failed to replace a bad datanode|All datanodes|does not have any open files).*"),
+      rule("[a-z]+: (writeStream|closeStream) .*", "! .*(Failed to replace a bad datanode|All datanodes).*", "! .*does not have any open files.*"),
+      // Of several directories that may not be entered, the one is named that comes first; the order differs beyond ASCII.
+      rule("[a-z]+: (glob|contentSummary|listFiles|delete|rename2) .*", "! .*AccessControlException: Permission denied.*", "! .*AccessControlException: Permission denied.*"),
       // A path from a raw client that is not in its only form.
       rule("[a-z]+: raw.*", ".*", "! (remote )?org.apache.hadoop.fs.InvalidPathException: .*"));
 

@@ -108,7 +108,8 @@ final class Tree {
   }
 
   static String status(Side side, FileStatus status) {
-    StringBuilder text = new StringBuilder(status.getPath().getName()).append(' ');
+    boolean isNumber = status.getPath().getParent() != null && status.getPath().getParent().getName().equals(".inodes");
+    StringBuilder text = new StringBuilder(isNumber ? "number" : status.getPath().getName()).append(' ');
     text.append(status.isDirectory() ? 'd' : status.isSymlink() ? 'l' : '-').append(status.getPermission()).append(' ').append(status.getOwner()).append(':').append(status.getGroup());
     text.append(" x").append(status.getReplication()).append(" of ").append(status.getBlockSize()).append(" length ").append(status.getLen());
     // In a snapshot, Hadoop may tell the time of a later change of a directory.

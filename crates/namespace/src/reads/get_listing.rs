@@ -43,11 +43,12 @@ pub fn get<'ns>(
     if let Some(root) = resolved.snapshots_of {
         return Ok(Some(snapshots_of(ns, ctx, root, start_after)));
     }
-    if resolved.path.name() == DOT_SNAPSHOT && resolved.parent().is_some() && !resolved.in_snapshot {
-        return Err(FsError::Snapshot(format!(
-            "Directory is not a snapshottable directory: {}",
-            resolved.path.parent()
-        )));
+    if resolved.path.name() == DOT_SNAPSHOT && !resolved.in_snapshot {
+        let directory = resolved.path.parent();
+        return Err(match resolved.parent() {
+            Some(_) => FsError::Snapshot(format!("Directory is not a snapshottable directory: {directory}")),
+            None => FsError::NotFound(format!("Directory does not exist: {directory}")),
+        });
     }
     let Some(target) = resolved.target else {
         return Ok(None);
