@@ -110,11 +110,12 @@ impl FileSystem {
         Ok(response.new_segment_tx_id)
     }
 
-    /// Has the metadata server read again which data servers may take part.
-    pub async fn refresh_nodes(&self) -> Result<()> {
-        let _: hdfs::RefreshNodesResponseProto =
-            self.call("refreshNodes", &hdfs::RefreshNodesRequestProto {}).await?;
-        Ok(())
+    /// Has every metadata server read again which data servers may take part: each has a list of its own. Why one
+    /// did not, by its address.
+    pub async fn refresh_nodes(&self) -> Vec<(String, std::result::Result<(), String>)> {
+        let answers = self.namenodes().call_each("refreshNodes", &hdfs::RefreshNodesRequestProto {}).await;
+        let done = |answer: std::result::Result<hdfs::RefreshNodesResponseProto, String>| answer.map(drop);
+        answers.into_iter().map(|(address, answer)| (address, done(answer))).collect()
     }
 
     /// The files at or below `path` that are being written, in order of their ids.

@@ -82,6 +82,10 @@ impl FileSystem {
         &self.shared.settings
     }
 
+    pub(crate) fn namenodes(&self) -> &Namenodes {
+        &self.shared.namenodes
+    }
+
     pub fn client_name(&self) -> &str {
         &self.shared.client_name
     }

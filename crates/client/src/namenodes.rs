@@ -154,6 +154,29 @@ impl Namenodes {
     }
 }
 
+impl Namenodes {
+    /// Calls a method of every server, for what each has of its own: its address, and the answer or why there is none.
+    pub async fn call_each<Q, A>(
+        &self,
+        method: &str,
+        request: &Q,
+    ) -> Vec<(String, std::result::Result<A, String>)>
+    where
+        Q: Message + Name,
+        A: Message + Default + Name,
+    {
+        let mut answers = Vec::new();
+        for client in &self.clients {
+            let answer = client.call::<Q, A>(method, request).await.map_err(|error| match error {
+                CallError::Remote { message, .. } => exception::without_stack_trace(&message).to_owned(),
+                other => other.to_string(),
+            });
+            answers.push((client.address().to_owned(), answer));
+        }
+        answers
+    }
+}
+
 /// A client of a data server's RPC port.
 pub(crate) fn to_data_server(address: &str, user: &str, connect_timeout: Duration) -> Client {
     Client::connect(address, protocol::CLIENT_DATANODE, user, options(connect_timeout))

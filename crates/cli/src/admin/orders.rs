@@ -78,9 +78,17 @@ pub async fn roll_edits(fs: &FileSystem) -> anyhow::Result<ExitCode> {
 }
 
 pub async fn refresh_nodes(fs: &FileSystem) -> anyhow::Result<ExitCode> {
-    fs.refresh_nodes().await?;
-    println!("Refresh nodes successful");
-    Ok(ExitCode::SUCCESS)
+    let mut code = ExitCode::SUCCESS;
+    for (address, answer) in fs.refresh_nodes().await {
+        match answer {
+            Ok(()) => println!("Refresh nodes successful for {address}"),
+            Err(reason) => {
+                eprintln!("Refresh nodes failed for {address}: {reason}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
 }
 
 pub async fn balancer_bandwidth(fs: &FileSystem, args: BalancerBandwidth) -> anyhow::Result<ExitCode> {
