@@ -387,7 +387,7 @@ async fn a_truncated_block_is_cut_by_its_data_servers() {
     refused(cluster.truncate("/file", 40).await, ".AlreadyBeingCreatedException");
     refused(cluster.append("/file", WRITER, 4).await, ".RecoveryInProgressException");
     let first = cluster.ordered().await;
-    let cut = first.truncate_block.clone().unwrap();
+    let cut = first.truncate_block.unwrap();
     assert_eq!((cut.block_id, cut.num_bytes()), (first.block.b.block_id, 50));
     assert_eq!((first.block.b.num_bytes(), cut.gen_stamp), (77, first.new_gen_stamp));
     assert!(cluster.heartbeat().await.is_empty(), "it is ordered once");
@@ -395,7 +395,7 @@ async fn a_truncated_block_is_cut_by_its_data_servers() {
     cluster.pass(2 * MINUTE_MS);
     let second = cluster.ordered().await;
     assert!(second.new_gen_stamp > first.new_gen_stamp);
-    assert_eq!(second.truncate_block.clone().unwrap().num_bytes(), 50);
+    assert_eq!(second.truncate_block.unwrap().num_bytes(), 50);
     refused(cluster.commit(&first, Some(50)).await, "IOException");
     refused(cluster.commit(&second, Some(60)).await, "IOException");
     cluster.commit(&second, Some(50)).await.unwrap();
