@@ -172,7 +172,7 @@ fn rights(
         }
         _ => {
             let name = XattrName { space: Space::User, name: format!("n{}", bits % 3).into() };
-            let planned = if bits % 5 == 0 {
+            let planned = if bits.is_multiple_of(5) {
                 ops::set_xattrs::plan_removal(ns, ctx, path, &name)
             } else {
                 let value = bits.to_le_bytes();
