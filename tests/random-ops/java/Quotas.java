@@ -24,7 +24,7 @@ final class Quotas {
       s.fs().setQuota(s.path(a[0]), Long.parseLong(a[1]), Long.parseLong(a[2]));
       return "";
     }));
-    all.add(new Operation("setTypeQuota", "quota", 3, c -> new String[] {c.existing(), c.pick("DISK", "DISK", "SSD", "ARCHIVE", "RAM_DISK", "NVDIMM", "PROVIDED"), limit(c, true)}, (s, a) -> {
+    all.add(new Operation("setTypeQuota", "typequota", 3, c -> new String[] {c.existing(), c.pick("DISK", "DISK", "SSD", "ARCHIVE", "RAM_DISK", "NVDIMM", "PROVIDED"), limit(c, true)}, (s, a) -> {
       s.fs().setQuotaByStorageType(s.path(a[0]), StorageType.valueOf(a[1]), Long.parseLong(a[2]));
       return "";
     }));
