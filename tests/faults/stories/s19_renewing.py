@@ -24,6 +24,7 @@ def run(scene_of):
             scene.fault(f"m{number} is ended, to begin with little in memory", cluster.members[number].process.popen.terminate)
             scene.restart(number)
             cluster.wait_settled()
+        wait_purged(cluster)
         member, active = empty_a_standby(scene)
         wait_said(member, "an image is to take its place")
         fetching = wait_said(member, "an image is being fetched")
@@ -48,6 +49,19 @@ def run(scene_of):
         cluster.wait_settled(180)
         scene.keep_takeovers()
         return scene.verdict(goal_ms=1000)
+
+
+def wait_purged(cluster, seconds=120):
+    """Until nobody's log begins with its first entry."""
+    deadline = time.monotonic() + seconds
+    while any(first_entry(member) == 1 for member in cluster.members.values()):
+        check(time.monotonic() < deadline, f"a log still begins with its first entry after {seconds} s")
+        time.sleep(0.2)
+
+
+def first_entry(member):
+    names = [path.name for path in (member.directory / "group-1/log").iterdir()]
+    return min(int(name.split("-")[1].removesuffix(".open")) for name in names if "-" in name)
 
 
 def empty_a_standby(scene):
