@@ -229,6 +229,8 @@ NORMAL = [
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
     (r"\binode (\d+)", "inode N"),
     (r"\btxid \d+", "txid N"),
+    # A dot for each ten seconds that it took.
+    (r"(?m)\.+ done$", ". done"),
     # A server in Java appends its stack to some errors.
     (r"\n(\s*at [\w.$<>/]+\([^)\n]*\)\n)+", ""),
     (r"(?m)^\s*\.\.\. \d+ more\n", ""),
