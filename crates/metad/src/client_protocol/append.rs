@@ -29,7 +29,7 @@ pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
             essentials = try_append(turn, call, &request, &machine);
         }
         match essentials? {
-            Reply::Appended(inode) => Ok(answer(turn, call, &request, inode)),
+            Reply::Appended(inode) => answer(turn, call, &request, inode),
             _ => Err(FsError::Io("The call was answered before, but not with a file.".into())),
         }
     });
@@ -64,10 +64,14 @@ fn answer(
     call: &Call,
     request: &p::AppendRequestProto,
     inode: InodeId,
-) -> p::AppendResponseProto {
+) -> FsResult<p::AppendResponseProto> {
     let (core, namespace) = (turn.core(), turn.namespace());
     let pool = &core.cluster.block_pool;
-    let fs = namespace::reads::get_file_info::by_id(namespace, inode);
+    // A call that is repeated so late that others have deleted its file. Stock clients ask for the status that an
+    // answer lacks, by the path, and stumble over there being none.
+    let Some(fs) = namespace::reads::get_file_info::by_id(namespace, inode) else {
+        return Err(FsError::NotFound(format!("File does not exist: {}", request.src)));
+    };
     let last = namespace::reads::get_block_locations::by_id(namespace, inode).and_then(|blocks| blocks.last);
     let block = match last {
         Some(last) if wants_new_block(request) => {
@@ -82,5 +86,5 @@ fn answer(
         }
         _ => None,
     };
-    p::AppendResponseProto { block, stat: fs.map(|fs| status::to_proto(&fs, status::Name::Empty)) }
+    Ok(p::AppendResponseProto { block, stat: Some(status::to_proto(&fs, status::Name::Empty)) })
 }

@@ -7,7 +7,7 @@ use crate::{
     access::Access,
     edit::{Body, codec::record_fields},
     path::Path,
-    resolve::walk,
+    resolve::{Purpose, walk},
     store::inode::SNAPSHOTTABLE,
 };
 use base::{FsError, FsResult, InodeId};
@@ -68,6 +68,7 @@ fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<(u32, In
     let access = Access::new(ctx);
     let resolved = walk(ns, &access, Path::parse(path)?);
     resolved.check_writable()?;
+    resolved.check_not_blocked(Purpose::Create)?;
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("Directory does not exist: {path}")));
     };
