@@ -21,16 +21,20 @@ pub struct RecoveryOrder {
     pub block: BlockId,
     pub stamp: GenerationStamp,
     pub truncation: Option<u64>,
+    /// The block whose first bytes it gets; `None`: it has bytes itself.
+    pub source: Option<BlockId>,
 }
 
 impl BlockMap {
     /// Whether a recovery of the unfinished block should begin: some live server has it, and no recovery is
     /// under way. If so one counts as under way from here on; [`BlockMap::recover`] is to follow.
-    pub fn begin_recovery(&mut self, id: BlockId, now: Moment) -> bool {
+    ///
+    /// With a `source` it is the servers of that block that count.
+    pub fn begin_recovery(&mut self, id: BlockId, source: Option<BlockId>, now: Moment) -> bool {
         self.latest = now;
         let Some(slot) = self.arena.find(id) else { return false };
         let is_complete = self.arena.record(slot).state() == BlockState::Complete;
-        if is_complete || self.constructed_places(slot).is_empty() {
+        if is_complete || self.recovered_places(slot, source).is_empty() {
             return false;
         }
         let until = now.plus_ms(FETCH_HEARTBEATS * self.config.heartbeat_interval_ms);
@@ -42,15 +46,31 @@ impl BlockMap {
         true
     }
 
-    /// Has the unfinished block recovered under a stamp given out for it, with a `truncation` to that length. False
-    /// if no live server has it.
-    pub fn recover(&mut self, id: BlockId, stamp: GenerationStamp, truncation: Option<u64>) -> bool {
+    /// The servers that take part in the recovery of a block.
+    fn recovered_places(&self, slot: u32, source: Option<BlockId>) -> Vec<u32> {
+        match source {
+            None => self.constructed_places(slot),
+            Some(source) => {
+                self.arena.find(source).map_or(Vec::new(), |source| self.constructed_places(source))
+            }
+        }
+    }
+
+    /// Has the unfinished block recovered under a stamp given out for it, with a `truncation` to that length, and from
+    /// the first bytes of `source`, if there is one. False if no live server has it.
+    pub fn recover(
+        &mut self,
+        id: BlockId,
+        stamp: GenerationStamp,
+        truncation: Option<u64>,
+        source: Option<BlockId>,
+    ) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         self.note_allocated(id, stamp);
         if self.arena.record(slot).state() == BlockState::Complete {
             return false;
         }
-        let places = self.constructed_places(slot);
+        let places = self.recovered_places(slot, source);
         let servers: Vec<u32> = places.iter().map(|place| self.storages.get(*place).server).collect();
         let construction = self.constructions.entry(id);
         if servers.iter().all(|server| construction.asked.contains(server)) {
@@ -66,7 +86,7 @@ impl BlockMap {
         for server in self.servers.iter_mut() {
             server.recoveries.retain(|order| order.block != id);
         }
-        self.servers.get_mut(leader).recoveries.push(RecoveryOrder { block: id, stamp, truncation });
+        self.servers.get_mut(leader).recoveries.push(RecoveryOrder { block: id, stamp, truncation, source });
         true
     }
 
@@ -76,7 +96,8 @@ impl BlockMap {
         let recoveries: Vec<Recovery> =
             orders.into_iter().filter_map(|order| self.recovery(&order)).collect();
         for recovery in &recoveries {
-            self.constructions.entry(recovery.block.id).recovering_until = Some(until);
+            let id = recovery.truncation.unwrap_or(recovery.block).id;
+            self.constructions.entry(id).recovering_until = Some(until);
         }
         recoveries
     }
@@ -106,12 +127,17 @@ impl BlockMap {
     fn recovery(&self, order: &RecoveryOrder) -> Option<Recovery> {
         let slot = self.arena.find(order.block)?;
         let record = self.arena.record(slot);
-        let places = self.constructed_places(slot);
+        let places = self.recovered_places(slot, order.source);
+        let read = self.arena.find(order.source.unwrap_or(order.block))?;
         let unfinished = record.state() != BlockState::Complete && record.stamp() < order.stamp;
         (unfinished && !places.is_empty()).then(|| Recovery {
-            block: record.block(),
+            block: self.arena.record(read).block(),
             stamp: order.stamp,
-            truncation: order.truncation,
+            truncation: order.truncation.map(|length| Block {
+                id: order.block,
+                generation_stamp: order.stamp,
+                length,
+            }),
             places: places.into_iter().map(|place| self.location_at(place)).collect(),
         })
     }

@@ -101,8 +101,9 @@ pub struct Recovery {
     /// With the stamp that its replicas have so far.
     pub block: Block,
     pub stamp: GenerationStamp,
-    /// So many bytes of the block shall be left, whatever its servers have; `None`: they agree on a length.
-    pub truncation: Option<u64>,
+    /// What shall come of it, whatever its servers have; `None`: they agree on a length. If it has another id, `block`
+    /// stays as it is and is copied.
+    pub truncation: Option<Block>,
     pub places: Vec<Location>,
 }
 

@@ -14,6 +14,7 @@ mod active;
 pub mod checksum;
 pub mod choice;
 pub mod config;
+mod copying;
 mod create;
 pub mod error;
 pub mod layout;

@@ -79,6 +79,53 @@ fn a_finished_replica_takes_the_stamp_and_perhaps_a_shorter_length() {
     }
 }
 
+/// The bytes of block 2, which is made of the first ones of block 1.
+fn copied(store: &Arc<BlockStore>, recovery: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+    let recovery = GenerationStamp(recovery);
+    let candidate = store.begin_recovery(&block(1, 1001), recovery)?.unwrap();
+    let old = base::ExtendedBlock { block: candidate.block, ..block(1, 0) };
+    store.finish_recovery_as_copy(&old, recovery, length, block(2, 0).block.id)?;
+    Ok(content(&store.read(&block(2, recovery.0))?))
+}
+
+#[test]
+fn a_copy_has_the_first_bytes_and_leaves_the_other_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let all = bytes(3 << 20);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &all, 1 << 16);
+    writer.finalize(false).unwrap();
+    // The later ones take over from those before, whose outcome nobody took.
+    for (stamp, length) in (1010..).zip([all.len(), (2 << 20) + 513, 1 << 20, 512, 1]) {
+        assert!(copied(&store, stamp, length as u64).unwrap() == all[..length], "{length}");
+        assert!(content(&store.read(&block(1, 1001)).unwrap()) == all);
+        let facts = store.facts(POOL, block(2, 0).block.id).unwrap();
+        assert_eq!((facts.state, facts.block.length), (ReplicaState::Finalized, length as u64));
+    }
+    let late = store.finish_recovery_as_copy(&block(1, 1001), RECOVERY, 1, block(2, 0).block.id);
+    assert!(matches!(late, Err(StoreError::State { .. })), "{late:?}");
+    store.close();
+    let store = open(root.path(), 1);
+    assert_eq!(content(&store.read(&block(2, 1014)).unwrap()), all[..1]);
+    assert!(content(&store.read(&block(1, 1001)).unwrap()) == all);
+}
+
+#[test]
+fn what_does_not_match_its_checksums_is_not_copied() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    let mut wrong = sums(&bytes(2000));
+    wrong[5] ^= 1;
+    writer.write(0, &bytes(2000), &wrong).unwrap();
+    writer.finalize(false).unwrap();
+    let refused = copied(&store, 1010, 600).unwrap_err();
+    assert!(refused.to_string().contains("the chunk at offset 512"), "{refused}");
+    assert!(store.facts(POOL, block(2, 0).block.id).is_err(), "nothing is left of it");
+    assert_eq!(copied(&store, 1011, 512).unwrap(), bytes(512));
+}
+
 #[test]
 fn only_a_newer_recovery_takes_over() {
     let root = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@
 //! takes over.
 
 use crate::{convert, ipc::refuse, state::State};
-use base::{ExtendedBlock, FsError, GenerationStamp};
+use base::{Block, BlockId, ExtendedBlock, FsError, GenerationStamp};
 use blockstore::{Candidate, ReplicaState};
 use proto::{
     exception,
@@ -30,8 +30,6 @@ const COMMIT_PAUSE: Duration = Duration::from_millis(500);
 /// Why a block is not recovered this time. The metadata server orders it again.
 #[derive(Debug, Error)]
 pub enum RecoveryError {
-    #[error("{0}")]
-    Order(String),
     #[error("no server of the block answered; the last said: {0}")]
     NobodyAnswered(String),
     #[error("finished replicas have different lengths, {0} and {1}")]
@@ -98,11 +96,9 @@ async fn serve_finish(
 ) -> Result<UpdateReplicaUnderRecoveryResponseProto, RpcError> {
     let block = convert::extended_from_proto(&request.block);
     let new_id = request.new_block_id.unwrap_or(0);
-    if new_id != 0 && new_id != block.block.id.0 {
-        return Err(FsError::Unsupported("Truncating into a copy is not offered.".into()).into());
-    }
+    let target = if new_id == 0 { block.block.id } else { BlockId(new_id) };
     let recovery = GenerationStamp(request.recovery_id);
-    let storage = finish_here(state, block, recovery, request.new_length).await?;
+    let storage = finish_here(state, block, recovery, request.new_length, target).await?;
     Ok(UpdateReplicaUnderRecoveryResponseProto { storage_uuid: Some(storage.to_string()) })
 }
 
@@ -122,10 +118,17 @@ async fn finish_here(
     block: ExtendedBlock,
     recovery: GenerationStamp,
     length: u64,
+    target: BlockId,
 ) -> Result<Arc<str>, RpcError> {
-    let mut finished = block.block;
+    let mut finished = Block { id: target, ..block.block };
     let storage = state
-        .on_volume_thread(move |store| store.finish_recovery(&block, recovery, length))
+        .on_volume_thread(move |store| {
+            if target == block.block.id {
+                store.finish_recovery(&block, recovery, length)
+            } else {
+                store.finish_recovery_as_copy(&block, recovery, length, target)
+            }
+        })
         .await
         .map_err(|error| refuse(&error))?;
     (finished.generation_stamp, finished.length) = (recovery, length);
@@ -152,12 +155,14 @@ async fn recover(
     order: RecoveringBlockProto,
 ) -> Result<u64, RecoveryError> {
     let block = convert::extended_from_proto(&order.block.b);
-    if order.truncate_block.as_ref().is_some_and(|truncated| truncated.block_id != block.block.id.0) {
-        return Err(RecoveryError::Order("truncating into a copy is not offered".into()));
-    }
+    let target = order.truncate_block.as_ref().map_or(block.block.id, |block| BlockId(block.block_id));
+    let outcome = ExtendedBlock { pool: block.pool.clone(), block: Block { id: target, ..block.block } };
     let members = gather(state, &block, &order).await?;
     let truncated = order.truncate_block.as_ref().and_then(|truncated| truncated.num_bytes);
     let Some((length, members)) = agree(members, truncated)? else {
+        if target != block.block.id {
+            return Err(RecoveryError::NobodyFinished("there is nothing to copy".into()));
+        }
         // Nobody has a byte of it.
         commit(state, orderer, &block, &order, 0, Vec::new()).await?;
         return Ok(0);
@@ -165,7 +170,7 @@ async fn recover(
     let mut finished = Vec::new();
     let mut last_error = String::new();
     for member in members {
-        match finish(state, &block, &order, &member, length).await {
+        match finish(state, &outcome, &order, &member, length).await {
             Ok(storage) => finished.push((member.id, storage)),
             Err(error) => {
                 tracing::warn!(%block, server = %member.id.host_name, error, "the agreed length was not taken");
@@ -176,7 +181,7 @@ async fn recover(
     if finished.is_empty() {
         return Err(RecoveryError::NobodyFinished(last_error));
     }
-    commit(state, orderer, &block, &order, length, finished).await?;
+    commit(state, orderer, &outcome, &order, length, finished).await?;
     Ok(length)
 }
 
@@ -263,24 +268,26 @@ async fn begin(
     }
 }
 
-/// The answer is the storage that has the finished replica.
+/// `outcome` is what comes of it: another block, if that is a copy. The answer is the storage that has the finished
+/// replica.
 async fn finish(
     state: &Arc<State>,
-    block: &ExtendedBlock,
+    outcome: &ExtendedBlock,
     order: &RecoveringBlockProto,
     member: &Member,
     length: u64,
 ) -> Result<String, String> {
-    let old = ExtendedBlock { pool: block.pool.clone(), block: member.candidate.block };
+    let old = ExtendedBlock { pool: outcome.pool.clone(), block: member.candidate.block };
     if is_here(state, &member.id) {
-        let storage = finish_here(state, old, GenerationStamp(order.new_gen_stamp), length).await;
+        let storage =
+            finish_here(state, old, GenerationStamp(order.new_gen_stamp), length, outcome.block.id).await;
         return storage.map(|storage| storage.to_string()).map_err(|error| error.to_string());
     }
     let request = UpdateReplicaUnderRecoveryRequestProto {
         block: convert::extended_to_proto(&old.pool, old.block),
         recovery_id: order.new_gen_stamp,
         new_length: length,
-        new_block_id: Some(old.block.id.0),
+        new_block_id: Some(outcome.block.id.0),
     };
     let answer: UpdateReplicaUnderRecoveryResponseProto = peer(state, &member.id)
         .call("updateReplicaUnderRecovery", &request)
@@ -363,7 +370,6 @@ fn peer(state: &State, id: &DatanodeIdProto) -> Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Block, BlockId};
 
     fn member(state: ReplicaState, length: u64) -> Member {
         let block = Block { id: BlockId(1), generation_stamp: GenerationStamp(1001), length };

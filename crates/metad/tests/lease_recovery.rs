@@ -407,3 +407,49 @@ async fn a_truncated_block_is_cut_by_its_data_servers() {
     assert_eq!(cluster.located("/file").await.blocks.len(), 0);
     cluster.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_a_snapshot_shows_is_copied_by_its_data_servers() {
+    let cluster = Cluster::start().await;
+    cluster.finished("/file", 77).await;
+    let allow = p::AllowSnapshotRequestProto { snapshot_root: "/".into() };
+    let _: p::AllowSnapshotResponseProto = cluster.files.call("allowSnapshot", &allow).await.unwrap();
+    let create = p::CreateSnapshotRequestProto { snapshot_root: "/".into(), snapshot_name: Some("s".into()) };
+    let _: p::CreateSnapshotResponseProto = cluster.files.call("createSnapshot", &create).await.unwrap();
+    let old = cluster.located("/file").await.blocks[0].b.clone();
+    assert!(!cluster.truncate("/file", 50).await.unwrap());
+    assert!(!cluster.truncate("/file", 50).await.unwrap(), "it is under way");
+    let meanwhile = cluster.located("/file").await;
+    assert_eq!((meanwhile.file_length, meanwhile.under_construction), (77, true));
+    assert_eq!((&meanwhile.blocks[0].b, &meanwhile.blocks[0].storage_i_ds[0][..]), (&old, STORAGE));
+    let first = cluster.ordered().await;
+    assert_eq!(first.block.b, old);
+    assert_eq!(first.block.storage_i_ds, [STORAGE]);
+    let copy = first.truncate_block.unwrap();
+    assert!(copy.block_id > old.block_id);
+    assert_eq!((copy.num_bytes(), copy.gen_stamp), (50, first.new_gen_stamp));
+    assert!(cluster.heartbeat().await.is_empty(), "it is ordered once");
+    // It led to nothing: it is begun again, into the same block.
+    cluster.pass(2 * MINUTE_MS);
+    let second = cluster.ordered().await;
+    assert!(second.new_gen_stamp > first.new_gen_stamp);
+    assert_eq!((&second.block.b, second.truncate_block.as_ref().unwrap().block_id), (&old, copy.block_id));
+    let outcome = |order: &p::RecoveringBlockProto| {
+        let mut outcome = order.clone();
+        outcome.block.b.block_id = copy.block_id;
+        outcome
+    };
+    refused(cluster.commit(&outcome(&first), Some(50)).await, "IOException");
+    cluster.commit(&outcome(&second), Some(50)).await.unwrap();
+    cluster.commit(&outcome(&second), Some(50)).await.unwrap();
+    let located = cluster.located("/file").await;
+    assert_eq!((located.file_length, located.under_construction), (50, false));
+    assert_eq!(
+        (located.blocks[0].b.block_id, &located.blocks[0].storage_i_ds[0][..]),
+        (copy.block_id, STORAGE)
+    );
+    let past = cluster.located("/.snapshot/s/file").await;
+    assert_eq!((past.file_length, &past.blocks[0].b), (77, &old));
+    assert_eq!(past.blocks[0].storage_i_ds, [STORAGE]);
+    cluster.stop().await;
+}

@@ -15,7 +15,7 @@ use crate::{
     tree::block_digest,
     xattr::Xattrs,
 };
-use base::{GenerationStamp, InodeId, POLICY_UNSPECIFIED, Timestamp};
+use base::{Block, GenerationStamp, InodeId, POLICY_UNSPECIFIED, Timestamp};
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Namespace {
@@ -171,6 +171,7 @@ impl Namespace {
     pub(crate) fn remove_inode(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
         let id = self.tree.inode(handle).id();
         if self.tree.inode(handle).is_open() {
+            self.end_copying(handle, changes);
             self.close_file(handle);
         }
         self.forget_past(handle, changes);
@@ -244,6 +245,7 @@ impl Namespace {
             machine: self.strings.acquire(&mut self.tree.strings, machine),
             recovery: 0,
             truncation: None,
+            source: None,
         };
         file.content = self.tree.open_files.insert(open);
         file.set_open(true);
@@ -343,6 +345,24 @@ impl Namespace {
             None => self.truncations.remove(&id),
         };
         self.note_stamp(recovery);
+    }
+
+    /// The last block of an open file is to get its bytes from this one.
+    pub(crate) fn set_source(&mut self, handle: u32, source: Block) {
+        self.change(handle, |ns| {
+            let open = ns.tree.inode(handle).content;
+            ns.tree.open_files.get_mut(open).source = Some(source);
+        });
+    }
+
+    /// The last block of an open file has its bytes, or never will: what it was to get them from may go, unless a
+    /// snapshot has it.
+    pub(crate) fn end_copying(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
+        let inode = self.tree.inode(handle);
+        let (id, open) = (inode.id(), inode.content);
+        let Some(source) = self.tree.open_files.get(open).source else { return };
+        self.change(handle, |ns| ns.tree.open_files.get_mut(open).source = None);
+        self.let_go(id, source, changes);
     }
 
     pub(crate) fn note_stamp(&mut self, stamp: GenerationStamp) {

@@ -73,7 +73,9 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
                 ledger.charge(parent, room);
             }
         }
-        Body::Truncate(edit) => truncate(ns, &mut ledger, edit),
+        Body::Truncate(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, edit.cut.is_some()),
+        // The block that is copied is the snapshots' from here on, and the copy counts as a full one until it is done.
+        Body::TruncateCopy(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, true),
         Body::Concat(edit) => concat(ns, &mut ledger, edit),
         Body::Rename(edit) => moving::rename(ns, &mut ledger, edit),
         Body::Delete(edit) => delete(ns, &mut ledger, ns.expect(edit.inode)),
@@ -200,15 +202,15 @@ fn reopened(ns: &Namespace, file: u32) -> Amounts {
 }
 
 /// The blocks behind the last one that stays are gone; that one, if it is cut, counts as a full one until it is.
-fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::truncate::TruncateEdit) {
-    let file = ns.expect(edit.inode);
+fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, inode: InodeId, kept: u64, is_cut: bool) {
+    let file = ns.expect(inode);
     let attributes = ns.tree.attributes_of(file);
     let mut difference = 0;
     for (at, stored) in (1..).zip(ns.tree.blocks_of(file)) {
         let before = block_bytes(stored, attributes.block_size);
-        if at > edit.kept {
+        if at > kept {
             difference -= before;
-        } else if at == edit.kept && edit.cut.is_some() {
+        } else if at == kept && is_cut {
             difference += attributes.block_size as i64 - before;
         }
     }

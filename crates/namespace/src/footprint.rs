@@ -49,6 +49,7 @@ impl Namespace {
             Body::SetReplication(edit) => changes(edit.inode),
             Body::Append(edit) => changes(edit.inode),
             Body::Truncate(edit) => changes(edit.inode),
+            Body::TruncateCopy(edit) => changes(edit.inode),
             Body::Concat(edit) => {
                 changes(edit.target);
                 edit.sources.iter().copied().for_each(&mut changes);

@@ -20,6 +20,9 @@ const VERSION: u8 = 2;
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
 
+/// Beside the length that a truncation leaves: the block whose bytes these are follows.
+const HAS_SOURCE: u64 = 1 << 63;
+
 /// The first byte of each section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

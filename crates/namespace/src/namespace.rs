@@ -189,6 +189,9 @@ impl Namespace {
             Body::SetReplication(edit) => ops::set_replication::apply(self, edit, &mut applied.block_changes),
             Body::Append(edit) => ops::append::apply(self, edit, &mut applied.block_changes),
             Body::Truncate(edit) => ops::truncate::apply(self, time, edit, &mut applied.block_changes),
+            Body::TruncateCopy(edit) => {
+                ops::truncate_copy::apply(self, time, edit, &mut applied.block_changes)
+            }
             Body::Concat(edit) => ops::concat::apply(self, time, edit, &mut applied.block_changes),
             Body::Fsync(edit) => ops::fsync::apply(self, edit),
             Body::NewStamp(edit) => ops::update_block_for_pipeline::apply(self, edit),
@@ -310,6 +313,10 @@ impl Namespace {
             for stored in self.tree.blocks_of(handle) {
                 visit(stored.block, inode.id(), replication, stored.committed);
             }
+            let source = self.source_of(handle);
+            if let Some(source) = source.filter(|source| !self.is_listed_in_past(inode.id(), *source)) {
+                visit(source, inode.id(), replication, true);
+            }
         }
         self.for_each_past_block(visit);
     }
@@ -354,6 +361,17 @@ impl Namespace {
         let length = open.truncation?;
         let block = self.tree.blocks.stored(open.last_block).block;
         Some((block, GenerationStamp(open.recovery), length))
+    }
+
+    /// The block whose first bytes become the last block of a file that is being truncated; `None` if that block is
+    /// cut itself.
+    pub fn truncation_source_of(&self, inode: InodeId) -> Option<Block> {
+        self.handle(inode).and_then(|file| self.source_of(file))
+    }
+
+    pub(crate) fn source_of(&self, file: u32) -> Option<Block> {
+        let inode = self.tree.inode(file);
+        if inode.is_open() { self.tree.open_files.get(inode.content).source } else { None }
     }
 
     /// Whether any file or directory has a storage policy of its own.

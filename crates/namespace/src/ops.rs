@@ -30,5 +30,6 @@ pub mod set_times;
 pub mod set_xattrs;
 pub mod sweep;
 pub mod truncate;
+pub mod truncate_copy;
 pub mod update_block_for_pipeline;
 pub mod update_pipeline;

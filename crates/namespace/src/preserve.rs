@@ -70,6 +70,7 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::Fsync(edit) => add(edit.inode),
         Body::Append(edit) => add(edit.inode),
         Body::Truncate(edit) => add(edit.inode),
+        Body::TruncateCopy(edit) => add(edit.inode),
         // The sources are in the same directory, and in no snapshot.
         Body::Concat(edit) => {
             add(edit.target);

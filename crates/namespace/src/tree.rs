@@ -224,6 +224,11 @@ impl Tree {
             if let Some(length) = open.truncation {
                 digester.number(length);
             }
+            if let Some(source) = open.source {
+                digester.number(source.id.0);
+                digester.number(source.generation_stamp.0);
+                digester.number(source.length);
+            }
         }
         if let Some(xattrs) = self.xattrs_of(handle) {
             xattrs.digest(&mut digester);

@@ -18,6 +18,8 @@ struct Run {
     /// By root and name: what was to be seen when the snapshot was made.
     snapshots: BTreeMap<(String, String), Vec<String>>,
     names: u32,
+    /// Truncations inside a block that a snapshot shows.
+    copied: u32,
 }
 
 fn random_path(dice: &mut Dice) -> String {
@@ -37,7 +39,7 @@ impl Run {
         for charged in ["/", "/a", "/c"] {
             assert!(world.set_quota(charged, 1 << 40, 1 << 60).is_ok());
         }
-        Self { world, dice: Dice(seed), snapshots: BTreeMap::new(), names: 0 }
+        Self { world, dice: Dice(seed), snapshots: BTreeMap::new(), names: 0, copied: 0 }
     }
 
     fn path(&mut self) -> String {
@@ -102,8 +104,27 @@ impl Run {
         let (id, length) = (status.id, self.dice.below(status.length + 1));
         if let Ok(false) = self.world.truncate(&path, length as i64) {
             let cut = self.world.ns.truncation_of(id).map_or(0, |(_, _, cut)| cut);
-            if self.dice.below(2) == 0 {
-                self.create_snapshot(true);
+            let source = self.world.ns.truncation_source_of(id);
+            self.copied += u32::from(source.is_some());
+            match self.dice.below(5) {
+                0 | 1 => self.create_snapshot(true),
+                2 => self.world.restart_from_image(),
+                3 => {
+                    // The snapshot that shows the block may go before it is copied.
+                    if let Some((root, name)) = self.any_snapshot() {
+                        assert!(self.world.delete_snapshot(&root, &name).is_ok());
+                        self.snapshots.remove(&(root, name));
+                        self.world.tidy_up();
+                    }
+                }
+                _ => {}
+            }
+            if let Some(source) = source {
+                let mut is_there = 0;
+                self.world
+                    .ns
+                    .for_each_block(&mut |block, _, _, _| is_there += u32::from(block.id == source.id));
+                assert!(is_there == 1 && !self.world.removed.contains(&source.id), "{source} is copied");
             }
             self.world.finish_truncation(id, cut);
         }
@@ -222,6 +243,7 @@ impl Run {
 
 #[test]
 fn every_snapshot_shows_what_was_there_when_it_was_made() {
+    let mut copied = 0;
     for seed in 0..30 {
         println!("seed {seed}");
         let mut run = Run::new(seed);
@@ -237,6 +259,7 @@ fn every_snapshot_shows_what_was_there_when_it_was_made() {
         }
         run.check();
         run.world.check_replay();
+        copied += run.copied;
         // Nothing is left over once all snapshots are deleted.
         for (root, name) in std::mem::take(&mut run.snapshots).into_keys() {
             assert!(run.world.delete_snapshot(&root, &name).is_ok());
@@ -255,6 +278,7 @@ fn every_snapshot_shows_what_was_there_when_it_was_made() {
         assert!(run.world.ns.is_past_empty(), "something of the past is left over");
         run.world.restart_from_image();
     }
+    assert!(copied > 0, "no block was copied");
 }
 
 #[test]
@@ -281,6 +305,51 @@ fn a_deleted_file_stays_in_the_snapshot_with_its_blocks_until_the_last_one_goes(
     world.tidy_up();
     assert_eq!(world.removed, BTreeSet::from([block.id]));
     assert_eq!(world.ns.counts().files, 0);
+    world.check_replay();
+}
+
+#[test]
+fn a_block_that_a_snapshot_shows_is_copied_before_it_is_cut() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d", true), Ok(true));
+    assert!(world.allow_snapshot("/d").is_ok());
+    let file = world.create("/d/f", false).unwrap_or(InodeId(0));
+    let old = Block { length: 77, ..world.add_block("/d/f", file, None) };
+    world.complete("/d/f", file, Some(old));
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert_eq!(world.truncate("/d/f", 50), Ok(false));
+    world.restart_from_image();
+    let Some((new, stamp, cut)) = world.ns.truncation_of(file) else { panic!("nothing is cut") };
+    assert!(new.id > old.id && stamp > new.generation_stamp, "{new} {stamp}");
+    assert_eq!((new.length, cut), (77, 50));
+    let read = namespace::reads::get_block_locations::by_id(&world.ns, file);
+    assert_eq!(read.map(|read| (read.length, read.blocks[0].block)), Some((77, old)), "it is read as it was");
+    assert_eq!(world.ns.truncation_source_of(file), Some(old));
+    // The server that was to copy it found nothing: that is no reason to lose it.
+    let lost = namespace::ops::commit_block_synchronization::Request {
+        block: new.id,
+        stamp,
+        length: 0,
+        close_file: true,
+        delete_block: true,
+    };
+    let refused = world.run(|ns, ctx| namespace::ops::commit_block_synchronization::plan(ns, ctx, &lost));
+    assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    world.tidy_up();
+    assert!(world.removed.is_empty(), "its bytes are still needed");
+    world.finish_truncation(file, 50);
+    assert_eq!(world.removed, BTreeSet::from([old.id]));
+    assert_eq!(world.last_block("/d/f"), Some(Block { generation_stamp: stamp, length: 50, ..new }));
+    // A file that goes away while its block is copied takes both blocks along.
+    assert!(world.create_snapshot("/d", "t").is_ok());
+    assert_eq!(world.truncate("/d/f", 20), Ok(false));
+    let Some((newer, ..)) = world.ns.truncation_of(file) else { panic!("nothing is cut") };
+    assert!(world.delete_snapshot("/d", "t").is_ok());
+    assert_eq!(world.delete("/d/f", false), Ok(true));
+    world.tidy_up();
+    assert_eq!(world.removed, BTreeSet::from([old.id, new.id, newer.id]));
+    assert!(world.ns.is_past_empty());
     world.check_replay();
 }
 

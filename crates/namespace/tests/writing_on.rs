@@ -277,10 +277,10 @@ fn a_truncation_that_led_to_nothing_is_begun_again() -> FsResult<()> {
     let (block, first, _) = world.ns.truncation_of(inode).expect("it is being truncated");
     // All its replicas are finished, and that does not make it finished.
     let plan = release_lease::plan(&world.ns, &world.context(None), inode, &AllFinished);
-    let release_lease::Plan::Recover { edit, block: again, stamp, truncation } = plan else {
+    let release_lease::Plan::Recover { edit, block: again, stamp, truncation, source } = plan else {
         panic!("{plan:?}")
     };
-    assert_eq!((again, truncation), (block, Some(40)));
+    assert_eq!((again, truncation, source), (block, Some(40), None));
     assert!(stamp > first);
     world.apply(edit);
     world.restart_from_image();

@@ -98,7 +98,7 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
     allocate(&mut cluster, 1);
     let mut leaders = Vec::new();
     for stamp in 2001..2005 {
-        assert!(cluster.map.recover(BlockId(1), GenerationStamp(stamp), None));
+        assert!(cluster.map.recover(BlockId(1), GenerationStamp(stamp), None, None));
         let commands = cluster.pass(100, &[1, 2, 3]);
         let [(leader, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
         assert_eq!((recoveries[0].block, recoveries[0].stamp), (block(1, 0), GenerationStamp(stamp)));
@@ -115,29 +115,29 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
     cluster.check();
     let facts = cluster.map.facts(BlockId(1)).unwrap();
     assert_eq!((facts.state, facts.live), (BlockState::Complete, 1));
-    assert!(!cluster.map.recover(BlockId(1), GenerationStamp(2006), None));
-    assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006), None));
+    assert!(!cluster.map.recover(BlockId(1), GenerationStamp(2006), None, None));
+    assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006), None, None));
 }
 
 #[test]
 fn a_recovery_under_way_is_not_begun_again() {
     let mut cluster = Cluster::with_servers(config(), 3);
     allocate(&mut cluster, 1);
-    let begin = |cluster: &mut Cluster| cluster.map.begin_recovery(BlockId(1), cluster.now);
+    let begin = |cluster: &mut Cluster| cluster.map.begin_recovery(BlockId(1), None, cluster.now);
     assert!(begin(&mut cluster));
     assert!(!begin(&mut cluster));
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), None));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), None, None));
     // Nobody fetched the order: it is given anew soon.
     cluster.now = cluster.now.plus_ms(500);
     assert!(begin(&mut cluster));
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2002), None));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2002), None, None));
     let [(leader, Command::Recover(_))] = cluster.pass(100, &[1, 2, 3])[..] else { panic!("not ordered") };
     // It was fetched, and has its time.
     cluster.pass(2_000, &[1, 2, 3]);
     assert!(!begin(&mut cluster));
     cluster.speak(leader, |map, id, _| map.give_up_server(id)).unwrap();
     assert!(begin(&mut cluster), "its leader is lost");
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003), None));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003), None, None));
 
     // What the others have agreed on is known before they report it.
     let agreed = Block { generation_stamp: GenerationStamp(2003), ..block(1, 9) };
@@ -160,7 +160,7 @@ fn a_block_whose_servers_are_all_lost_is_not_taken_for_one_never_written() {
         cluster.speak(server, |map, id, _| map.give_up_server(id)).unwrap();
     }
     assert!(cluster.map.was_placed(BlockId(1)));
-    assert!(!cluster.map.begin_recovery(BlockId(1), cluster.now), "nobody could be told");
+    assert!(!cluster.map.begin_recovery(BlockId(1), None, cluster.now), "nobody could be told");
     cluster.map.add_block(block(2, 0), InodeId(16_386), 3, BlockState::UnderConstruction, &[], cluster.now);
     assert!(!cluster.map.was_placed(BlockId(2)));
 }
@@ -210,11 +210,14 @@ fn a_block_that_is_cut_has_its_new_length_with_its_new_stamp() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
     cluster.map.reopen(block(1, 50), &[]);
-    assert!(cluster.map.begin_recovery(BlockId(1), cluster.now));
-    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), Some(7)));
+    assert!(cluster.map.begin_recovery(BlockId(1), None, cluster.now));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), Some(7), None));
     let commands = cluster.pass(100, &[1, 2, 3]);
     let [(_, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!((recoveries[0].block, recoveries[0].truncation), (block(1, 50), Some(7)));
+    assert_eq!(
+        (recoveries[0].block, recoveries[0].truncation),
+        (block(1, 50), Some(Block { generation_stamp: GenerationStamp(2001), ..block(1, 7) }))
+    );
     assert_eq!(recoveries[0].places.len(), 3);
     let cut = Block { generation_stamp: GenerationStamp(2001), ..block(1, 7) };
     let places: Vec<Location> = [1, 2].map(|server| cluster.place(server)).into();
@@ -249,4 +252,31 @@ fn a_removed_block_is_deleted_everywhere_and_stays_unknown() {
     // One of them had not done it yet when it reported.
     assert_eq!(cluster.report(2, &[finalized(block(1, 50))]).unknown, 1);
     assert_eq!(deletions(&cluster.pass(100, &[1, 2, 3])), [(2, 1)]);
+}
+
+#[test]
+fn a_block_that_is_copied_is_recovered_by_the_servers_of_the_other() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 2, &[1, 2]);
+    let state = BlockState::UnderConstruction;
+    cluster.map.add_block(block(2, 7), InodeId(16_386), 2, state, &[], cluster.now);
+    let source = Some(BlockId(1));
+    assert!(!cluster.map.begin_recovery(BlockId(2), None, cluster.now), "nobody has any of it");
+    assert!(cluster.map.begin_recovery(BlockId(2), source, cluster.now));
+    assert!(cluster.map.recover(BlockId(2), GenerationStamp(2001), Some(7), source));
+    let commands = cluster.pass(100, &[1, 2, 3]);
+    let [(leader @ (1 | 2), Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
+    let copy = Block { generation_stamp: GenerationStamp(2001), ..block(2, 7) };
+    assert_eq!((recoveries[0].block, recoveries[0].truncation), (block(1, 50), Some(copy)));
+    assert_eq!(recoveries[0].places.len(), 2);
+    // It was fetched, and has its time.
+    cluster.now = cluster.now.plus_ms(1_000);
+    assert!(!cluster.map.begin_recovery(BlockId(2), source, cluster.now));
+    let places = [cluster.place(*leader)];
+    cluster.map.set_pipeline(copy, &places);
+    cluster.map.commit(copy, cluster.now);
+    cluster.map.recovered(copy, &places, cluster.now);
+    cluster.check();
+    let facts = |id| cluster.map.facts(BlockId(id)).map(|facts| (facts.state, facts.live));
+    assert_eq!((facts(1), facts(2)), (Some((BlockState::Complete, 2)), Some((BlockState::Complete, 1))));
 }

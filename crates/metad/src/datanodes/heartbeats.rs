@@ -2,7 +2,7 @@
 
 use super::{DatanodeSide, identity, refusal, wire};
 use crate::{client_protocol::decode, core::Core};
-use base::{Block, FsError, FsResult};
+use base::{FsError, FsResult};
 use blocks::{Command, Heartbeat, Recovery, StorageReport, StorageState, StorageType, Transfer};
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
@@ -224,9 +224,7 @@ fn recovery_command(pool: &str, recoveries: &[Recovery]) -> d::DatanodeCommandPr
     let blocks = recoveries.iter().map(|recovery| p::RecoveringBlockProto {
         new_gen_stamp: recovery.stamp.0,
         block: wire::located_at(pool, recovery.block, 0, &recovery.places),
-        truncate_block: recovery
-            .truncation
-            .map(|length| wire::block(Block { generation_stamp: recovery.stamp, length, ..recovery.block })),
+        truncate_block: recovery.truncation.map(wire::block),
         ..p::RecoveringBlockProto::default()
     });
     d::DatanodeCommandProto {

@@ -27,10 +27,10 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
             turn.apply(&edit);
             true
         }
-        Plan::Recover { edit, block, stamp, truncation } => {
-            if is_begun(turn, block) {
+        Plan::Recover { edit, block, stamp, truncation, source } => {
+            if is_begun(turn, block, source) {
                 turn.apply(&edit);
-                order(turn, block, stamp, truncation);
+                order(turn, block, stamp, truncation, source);
             }
             false
         }
@@ -44,25 +44,32 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
 /// Has the data servers cut the last block of a file that a client truncates. If none of them is there now the
 /// recovery is begun again with the others.
 pub fn truncate(turn: &mut Turn<'_>, inode: InodeId) {
+    let source = turn.namespace().truncation_source_of(inode).map(|source| source.id);
     if let Some((block, stamp, length)) = turn.namespace().truncation_of(inode)
-        && is_begun(turn, block)
+        && is_begun(turn, block, source)
     {
-        order(turn, block, stamp, Some(length));
+        order(turn, block, stamp, Some(length), source);
     }
 }
 
 /// Counts a recovery as begun, unless one is under way: that is left alone.
-fn is_begun(turn: &Turn<'_>, block: Block) -> bool {
-    turn.core().blocks.lock().begin_recovery(block.id, turn.moment)
+fn is_begun(turn: &Turn<'_>, block: Block, source: Option<BlockId>) -> bool {
+    turn.core().blocks.lock().begin_recovery(block.id, source, turn.moment)
 }
 
 /// Orders a recovery when the edit that begins it has committed: a stamp that a data server has seen must not be
 /// given out again.
-fn order(turn: &mut Turn<'_>, block: Block, stamp: GenerationStamp, truncation: Option<u64>) {
+fn order(
+    turn: &mut Turn<'_>,
+    block: Block,
+    stamp: GenerationStamp,
+    truncation: Option<u64>,
+    source: Option<BlockId>,
+) {
     let core = turn.core().clone();
-    tracing::info!(%block, %stamp, ?truncation, "block recovery begins");
+    tracing::info!(%block, %stamp, ?truncation, ?source, "block recovery begins");
     turn.after_commit(move |committed| {
-        if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp, truncation) {
+        if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp, truncation, source) {
             tracing::warn!(%block, "no live server has the block: its recovery waits for one");
         }
     });

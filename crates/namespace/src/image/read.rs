@@ -1,6 +1,6 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, ImageError, MAGIC, Previous, Section, VERSION};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, MAGIC, Previous, Section, VERSION};
 use crate::{
     Namespace,
     acl::{self, Acl},
@@ -454,10 +454,19 @@ impl Image<'_> {
     fn open_file(&mut self, last_block: u32) -> Result<u32> {
         let (holder, machine) = (self.text()?, self.text()?);
         let recovery = self.below(STAMP_LIMIT, "generation stamp")?;
-        let mut truncation = None;
+        let (mut truncation, mut source) = (None, None);
         if self.version >= 2 {
-            let length = self.below(LENGTH_LIMIT, "length of a block")?;
+            let length = self.number()?;
+            let has_source = length & HAS_SOURCE != 0;
+            let length = self.check_below(length & !HAS_SOURCE, LENGTH_LIMIT, "length of a block")?;
             truncation = (length > 0).then_some(length);
+            if has_source {
+                let stored = self.block()?;
+                if length == 0 || length >= stored.block.length {
+                    return Err(self.malformed("a block is copied that is too short"));
+                }
+                source = Some(stored.block);
+            }
         }
         let is_last_open = last_block != NONE && !self.ns.tree.blocks.stored(last_block).committed;
         if truncation.is_some() && !(is_last_open && recovery > 0) {
@@ -470,6 +479,7 @@ impl Image<'_> {
             machine: self.ns.strings.acquire(strings, &machine),
             recovery,
             truncation,
+            source,
         };
         Ok(self.ns.tree.open_files.insert(open))
     }

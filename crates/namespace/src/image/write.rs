@@ -1,6 +1,6 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, MAGIC, Section, VERSION};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, MAGIC, Section, VERSION};
 use crate::{
     edit::codec::{Field, Writer},
     store::{NONE, block_list::Stored},
@@ -187,7 +187,14 @@ impl Image<'_> {
             self.text(open.holder);
             self.text(open.machine);
             self.out().number(open.recovery);
-            self.out().number(open.truncation.unwrap_or(0));
+            let length = open.truncation.unwrap_or(0);
+            match open.source {
+                None => self.out().number(length),
+                Some(block) => {
+                    self.out().number(length | HAS_SOURCE);
+                    self.block(Stored { block, committed: true });
+                }
+            }
         }
     }
 

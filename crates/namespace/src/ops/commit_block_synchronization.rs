@@ -63,6 +63,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
             req.block, req.length
         )));
     }
+    // The bytes that stay are in the block that is copied, whatever this server found.
+    if req.delete_block && ns.source_of(file).is_some() {
+        return Err(FsError::Io(format!("Block {} is copied and cannot be deleted", req.block)));
+    }
     let block = Block { id: req.block, generation_stamp: req.stamp, length: req.length };
     let edit = FinishRecoveryEdit {
         inode: inode.id(),
@@ -90,6 +94,7 @@ pub(crate) fn apply(
             }
         }
     }
+    ns.end_copying(file, changes);
     if !edit.close && ns.truncations.contains(&edit.inode) {
         ns.set_truncation(file, GenerationStamp(0), None);
     }

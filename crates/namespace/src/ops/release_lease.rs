@@ -11,7 +11,7 @@ use crate::{
     ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},
     store::{NONE, block_list::LENGTH_LIMIT},
 };
-use base::{Block, GenerationStamp, InodeId};
+use base::{Block, BlockId, GenerationStamp, InodeId};
 
 /// Who holds a file while its last block is recovered. Hadoop: `HdfsServerConstants.NAMENODE_LEASE_HOLDER`.
 pub const RECOVERY_HOLDER: &str = "HDFS_NameNode";
@@ -23,8 +23,14 @@ pub enum Plan {
     /// Apply it: the file is closed then.
     Close(Edit),
     /// Apply it, then have the data servers of `block` recover it under the new stamp; to `truncation` bytes, if
-    /// the file is being truncated.
-    Recover { edit: Edit, block: Block, stamp: GenerationStamp, truncation: Option<u64> },
+    /// the file is being truncated, and from the first bytes of `source`, if that is another block.
+    Recover {
+        edit: Edit,
+        block: Block,
+        stamp: GenerationStamp,
+        truncation: Option<u64>,
+        source: Option<BlockId>,
+    },
     /// Replicas of this block have still to be reported.
     Waiting(Block),
 }
@@ -76,7 +82,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
         Ok(stamp) => {
             let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
             let edit = Edit::of_service(ns, ctx, Body::StartRecovery(edit));
-            Plan::Recover { edit, block, stamp, truncation }
+            let source = ns.source_of(file).map(|source| source.id);
+            Plan::Recover { edit, block, stamp, truncation, source }
         }
         Err(_) => Plan::Waiting(block),
     }

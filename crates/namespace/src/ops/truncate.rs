@@ -5,14 +5,14 @@
 //! through a recovery to the new length, which [`super::commit_block_synchronization`] ends. Should that lead to
 //! nothing it is begun again by [`super::release_lease`].
 //!
-//! A block that a snapshot shows is not cut.
+//! A block that a snapshot shows is not cut but copied: see [`super::truncate_copy`].
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
     edit::{Body, codec::record_fields},
     entry_limits, lease,
-    ops::{append, update_block_for_pipeline::next_stamp},
+    ops::{append, truncate_copy, update_block_for_pipeline::next_stamp},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, GenerationStamp, InodeId, Timestamp};
@@ -101,13 +101,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         end += stored.block.length;
         kept += 1;
     }
-    // What a snapshot shows of a block must not be cut off its replicas, and nothing can copy them yet.
-    if end != wanted && ns.is_block_in_past(file, begin) {
-        return Err(FsError::Unsupported(format!(
-            "Cannot truncate {path} to {wanted} bytes: that is inside a block which a snapshot shows. {begin} and \
-             {end} bytes are ends of blocks."
-        )));
-    }
     let cut = if end == wanted {
         None
     } else {
@@ -118,6 +111,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
             length: wanted - begin,
         })
     };
+    // What a snapshot shows of a block must not be cut off its replicas.
+    if let Some(cut) = &cut
+        && ns.is_block_in_past(file, begin)
+    {
+        let edit = truncate_copy::planned(ns, file, kept, cut.clone());
+        return Ok(Planned::Edit(Edit::plan(ns, ctx, Body::TruncateCopy(edit))?));
+    }
     let edit = TruncateEdit { inode, kept, cut };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Truncate(edit))?))
 }

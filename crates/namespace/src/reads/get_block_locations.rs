@@ -6,6 +6,7 @@ use crate::{
     path::Path,
     reserved,
     resolve::{Purpose, walk},
+    store::block_list::Stored,
 };
 use base::{FsError, FsResult, InodeId};
 
@@ -78,7 +79,12 @@ fn blocks_of(
     // Nothing from somewhere on is the block that is there: HDFS looks at one block at least.
     let end = offset.saturating_add(length.max(1));
     let mut at = 0;
-    for stored in ns.blocks_at(file, snapshot) {
+    let source = ns.source_of(file);
+    for mut stored in ns.blocks_at(file, snapshot) {
+        // Nobody has a byte of a copy until it is done.
+        if let Some(block) = source.filter(|_| !stored.committed) {
+            stored = Stored { block, committed: true };
+        }
         // A snapshot shows a length that is final, whatever became of the file.
         let committed = stored.committed || snapshot.is_some();
         let block = FileBlock { block: stored.block, offset: at, committed };

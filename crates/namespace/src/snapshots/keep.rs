@@ -156,9 +156,11 @@ impl Namespace {
         let Some(past) = tree.snapshots.remove_record(&tree.attributes, key) else { return };
         self.release_attributes(past.attributes);
         let Some(handle) = self.handle(key.0) else { return };
+        let source = self.source_of(handle);
         for stored in past.blocks.iter().flat_map(|blocks| blocks.iter()) {
             let current = self.tree.blocks_of(handle).any(|other| other.block.id == stored.block.id);
-            if !current && !self.is_listed_in_past(key.0, stored.block) {
+            let is_source = source.is_some_and(|source| source.id == stored.block.id);
+            if !current && !is_source && !self.is_listed_in_past(key.0, stored.block) {
                 changes.push(BlockChange::Removed(stored.block));
             }
         }
@@ -174,7 +176,7 @@ impl Namespace {
     }
 
     /// Whether a record of the file has the block in a list of its own.
-    fn is_listed_in_past(&self, file: InodeId, block: Block) -> bool {
+    pub(crate) fn is_listed_in_past(&self, file: InodeId, block: Block) -> bool {
         let records = self.tree.snapshots.records_of(file);
         records
             .filter_map(|(_, past)| past.blocks.as_ref())

@@ -1,6 +1,7 @@
 //! What is known of a file only while it is being written.
 
 use super::arena::{Arena, NONE, Slot};
+use base::Block;
 
 #[derive(Clone)]
 pub(crate) struct OpenFile {
@@ -14,11 +15,14 @@ pub(crate) struct OpenFile {
     /// The file is being truncated inside its last block, and that recovery is to leave so many bytes of it. The
     /// block has the length that it had until the recovery has come to its end.
     pub truncation: Option<u64>,
+    /// That recovery copies so many bytes of this block, which a snapshot shows, into the last block. It is not to go
+    /// away while it may be needed, whatever becomes of the snapshot.
+    pub source: Option<Block>,
 }
 
 impl Default for OpenFile {
     fn default() -> Self {
-        Self { last_block: NONE, holder: NONE, machine: NONE, recovery: 0, truncation: None }
+        Self { last_block: NONE, holder: NONE, machine: NONE, recovery: 0, truncation: None, source: None }
     }
 }
 

@@ -65,6 +65,7 @@ final class WritingOn {
     fs.mkdirs(ROOT);
     tell("append, also to a new block", this::append);
     tell("truncate at a border and inside a block, then append", this::truncate);
+    tell("truncate inside blocks that snapshots show", this::truncateUnderSnapshots);
     tell("concat", this::concat);
     tell("what is flushed is read while it is written", this::readWhileWritten);
     tell("one writer at a time; an abandoned one keeps what it flushed", this::oneWriter);
@@ -143,6 +144,40 @@ final class WritingOn {
     check(fs.truncate(path, 0), "to nothing at once");
     expect(path, 0);
     refused("Cannot truncate to a larger file size. Current size: 0, truncate size: 5.", () -> fs.truncate(path, 5));
+  }
+
+  /** What a snapshot shows stays as it was, also when that goes while a block is being copied. */
+  private void truncateUnderSnapshots() throws Exception {
+    Path directory = new Path(ROOT, "shown");
+    Path path = new Path(directory, "truncated");
+    fs.mkdirs(directory);
+    fs.allowSnapshot(directory);
+    write(fs.create(path), 0, TOTAL);
+    fs.createSnapshot(directory, "whole");
+    int[] lengths = {BLOCK + 700, BLOCK - 1, 513, 1};
+    for (int length : lengths) {
+      check(!fs.truncate(path, length), "inside a block later");
+      awaitClosed(path);
+      expect(path, length);
+      fs.createSnapshot(directory, "s" + length);
+    }
+    expect(new Path(directory, ".snapshot/whole/truncated"), TOTAL);
+    for (int length : lengths) {
+      expect(new Path(directory, ".snapshot/s" + length + "/truncated"), length);
+    }
+    write(fs.append(path), 1, TOTAL);
+    fs.createSnapshot(directory, "last");
+    check(!fs.truncate(path, TOTAL - 5), "inside a block later");
+    fs.deleteSnapshot(directory, "last");
+    awaitClosed(path);
+    expect(path, TOTAL - 5);
+    fs.deleteSnapshot(directory, "whole");
+    for (int length : lengths) {
+      expect(new Path(directory, ".snapshot/s" + length + "/truncated"), length);
+      fs.deleteSnapshot(directory, "s" + length);
+    }
+    expect(path, TOTAL - 5);
+    fs.disallowSnapshot(directory);
   }
 
   private void concat() throws Exception {
