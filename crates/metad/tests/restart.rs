@@ -218,3 +218,30 @@ async fn a_server_that_asks_for_it_is_started_again_in_its_process_on_the_same_p
     stop.send(()).unwrap();
     running.await.unwrap().unwrap();
 }
+
+/// What the disk says while somebody looks at the member is left to whoever looks: it must not stay there until the
+/// next change comes along, for a lone client waits for this one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_answered_however_often_somebody_looks_at_the_group() {
+    let directory = tempfile::tempdir().unwrap();
+    format(directory.path());
+    let (server, client) = start(directory.path()).await;
+    let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let onlookers: Vec<_> = (0..2)
+        .map(|_| {
+            let (replica, is_over) = (server.replica().clone(), is_over.clone());
+            std::thread::spawn(move || {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    replica.status();
+                }
+            })
+        })
+        .collect();
+    for n in 0..200 {
+        assert!(mkdirs(&client, &format!("/{n}")).await);
+    }
+    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    onlookers.into_iter().for_each(|onlooker| onlooker.join().unwrap());
+    drop(client);
+    server.shutdown().await;
+}

@@ -71,13 +71,14 @@ impl Shared {
         loop {
             {
                 let mut state = self.disk.state.lock();
-                if state.waiting.is_empty() && !state.is_stopped {
+                if state.waiting.is_empty() && self.inbox.is_empty() && !state.is_stopped {
                     self.disk.wake.wait_for(&mut state, PERSIST_PERIOD);
                 }
                 if state.is_stopped && state.waiting.is_empty() {
                     return;
                 }
             }
+            self.pump(Patience::Disk);
             self.work_on_disk();
             let committed = self.commit.committed();
             if committed != persisted && self.persist_due() {

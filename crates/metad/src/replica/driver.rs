@@ -257,12 +257,12 @@ impl Shared {
             self.epoch.store(epoch.0, Ordering::Release);
         }
         // The member may have gone on meanwhile: a role that is over is not entered.
-        let is_current = *self.member.lock().role() == role;
+        let is_current = self.look(|member| *member.role() == role);
         if is_current && matches!(role, Role::Serving { .. }) && !self.is_ending.load(Ordering::Acquire) {
             self.commit.resume();
             self.is_serving.store(true, Ordering::Release);
             // It may have stepped down between the look and the word.
-            if *self.member.lock().role() != role {
+            if self.look(|member| *member.role() != role) {
                 self.is_serving.store(false, Ordering::Release);
                 self.commit.suspend("this member is no longer active");
             }

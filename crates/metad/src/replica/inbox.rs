@@ -31,6 +31,12 @@ pub struct Inbox {
     waiting: Mutex<VecDeque<Event>>,
 }
 
+impl Inbox {
+    pub fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+}
+
 /// Events in the inbox beyond which a thread that brings more waits for the member: what others send must not
 /// fill the memory.
 const WAITING_MAX: usize = 4_096;
@@ -49,9 +55,19 @@ impl Shared {
         self.pump(patience);
     }
 
+    /// Looks at the member. What was handed in meanwhile was left to whoever held the lock, which a mere look does
+    /// not deal with: it may be under the namespace's lock. The disk's thread does.
+    pub fn look<R>(&self, look: impl FnOnce(&Member) -> R) -> R {
+        let result = look(&self.member.lock());
+        if !self.inbox.is_empty() {
+            self.disk.wake();
+        }
+        result
+    }
+
     /// Deals with what waits, unless another thread is at it: that one looks again before it ends.
     pub fn pump(self: &Arc<Self>, patience: Patience) {
-        while !self.inbox.waiting.lock().is_empty() {
+        while !self.inbox.is_empty() {
             let Some(mut member) = self.member.try_lock() else { return };
             let mut after = After::default();
             self.drain(&mut member, &mut after);

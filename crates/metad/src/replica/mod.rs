@@ -134,17 +134,17 @@ impl Replica {
     }
 
     pub fn end(&self) -> LogPoint {
-        self.shared.member.lock().end()
+        self.shared.look(|member| member.end())
     }
 
     /// The member's role at this moment; [`Replica::standing`] has the one that may be acted on.
     pub fn role(&self) -> Role {
-        self.shared.member.lock().role().clone()
+        self.shared.look(|member| member.role().clone())
     }
 
     pub fn status(&self) -> Status {
         let now = self.shared.env.clock.moment();
-        self.shared.member.lock().status(now)
+        self.shared.look(|member| member.status(now))
     }
 
     pub fn me(&self) -> MemberStore {

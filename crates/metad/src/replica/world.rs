@@ -138,7 +138,7 @@ impl Shared {
         if !self.is_serving.load(Ordering::Acquire) {
             return done(Err("this member is not active".into()));
         }
-        let version = self.member.lock().view_version();
+        let version = self.look(|member| member.view_version());
         let Some(version) = version else {
             return done(Err("this member has not seen the view yet".into()));
         };
