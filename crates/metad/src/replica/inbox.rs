@@ -8,7 +8,7 @@ use super::{driver::After, shared::Shared};
 use base::Durable;
 use group::{Effects, Input, Member};
 use parking_lot::Mutex;
-use std::{collections::VecDeque, sync::Arc};
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 /// One thing for the member.
 pub enum Event {
@@ -41,6 +41,31 @@ impl Inbox {
 /// fill the memory.
 const WAITING_MAX: usize = 4_096;
 
+thread_local! {
+    /// The members whose events this thread deals with.
+    static PUMPING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Entered;
+
+impl Entered {
+    fn new(member: usize) -> Option<Self> {
+        PUMPING.with_borrow_mut(|pumping| {
+            let is_new = !pumping.contains(&member);
+            is_new.then(|| {
+                pumping.push(member);
+                Self
+            })
+        })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        PUMPING.with_borrow_mut(|pumping| pumping.pop());
+    }
+}
+
 impl Shared {
     /// Hands one thing in, and sees to it that somebody deals with it.
     pub fn push(self: &Arc<Self>, event: Event, patience: Patience) {
@@ -67,6 +92,9 @@ impl Shared {
 
     /// Deals with what waits, unless another thread is at it: that one looks again before it ends.
     pub fn pump(self: &Arc<Self>, patience: Patience) {
+        // A coordinator in this process answers at once: the pump further up this very stack looks again, and one
+        // inside the other would have no end while the view changes to and fro.
+        let Some(_entered) = Entered::new(Arc::as_ptr(self) as usize) else { return };
         while !self.inbox.is_empty() {
             let Some(mut member) = self.member.try_lock() else { return };
             let mut after = After::default();
