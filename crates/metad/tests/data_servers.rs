@@ -1,9 +1,10 @@
 //! A data server, spoken by hand: what it is told, what it is refused, and what its lies lead to.
 
+mod lone;
+
 use bytes::Bytes;
 use env::Env;
-use metad::{FileDefaults, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{MetaConfig, MetaServer};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, Client, ClientOptions};
 use std::path::Path;
@@ -201,30 +202,7 @@ impl Cluster {
 }
 
 fn config(directory: &Path) -> MetaConfig {
-    let any = "127.0.0.1:0".parse().unwrap();
-    MetaConfig {
-        name_directory: directory.to_owned(),
-        rpc_address: any,
-        http_address: None,
-        limits: Limits {
-            access: AccessPolicy { superuser: USER.into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 10_000,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        data_servers_file: None,
-        groups: metad::GroupsConfig::default(),
-        audit_log: None,
-        group: Default::default(),
-    }
+    MetaConfig { complete_wait_ms: 10_000, ..lone::config(directory) }
 }
 
 fn storage() -> p::DatanodeStorageProto {

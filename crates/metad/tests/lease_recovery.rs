@@ -1,10 +1,11 @@
 //! A writer that is gone: its file is closed with what the data servers agree on; and files that are opened again, to
 //! be written on or cut. The data server is spoken by hand, the clock is set by hand.
 
+mod lone;
+
 use base::{Moment, Timestamp};
 use env::{Clock, Env, SystemClock};
-use metad::{FileDefaults, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{MetaConfig, MetaServer};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, Client, ClientOptions};
 use std::{
@@ -62,29 +63,7 @@ impl Cluster {
         .unwrap();
         let clock = Arc::new(SetClock::default());
         let env = Env { clock: clock.clone(), ..Env::production() };
-        let config = MetaConfig {
-            name_directory: directory.path().to_owned(),
-            rpc_address: "127.0.0.1:0".parse().unwrap(),
-            http_address: None,
-            limits: Limits {
-                access: AccessPolicy { superuser: USER.into(), ..AccessPolicy::default() },
-                ..Limits::default()
-            },
-            defaults: FileDefaults::default(),
-            blocks: blocks::Config {
-                safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-                ..Default::default()
-            },
-            complete_wait_ms: 0,
-            edits_per_image: 1_000_000,
-            image_period_ms: 3_600_000,
-            call_queue: Default::default(),
-            racks: Vec::new(),
-            data_servers_file: None,
-            groups: metad::GroupsConfig::default(),
-            audit_log: None,
-            group: Default::default(),
-        };
+        let config = MetaConfig { complete_wait_ms: 0, ..lone::config(directory.path()) };
         let server = MetaServer::start(env, config).await.unwrap();
         let connect =
             |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());

@@ -1,8 +1,9 @@
 //! Quotas and storage policies as clients meet them on the wire, before and after a restart.
 
+mod lone;
+
 use env::Env;
-use metad::{FileDefaults, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{MetaConfig, MetaServer};
 use proto::hdfs as p;
 use rpc::CallError;
 use std::path::Path;
@@ -11,30 +12,7 @@ const SUPERUSER: &str = "alice";
 const KEEP: i64 = i64::MAX;
 
 fn config(directory: &Path) -> MetaConfig {
-    let any = "127.0.0.1:0".parse().unwrap();
-    MetaConfig {
-        name_directory: directory.to_owned(),
-        rpc_address: any,
-        http_address: Some(any),
-        limits: Limits {
-            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 200,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        groups: metad::GroupsConfig::default(),
-        audit_log: None,
-        data_servers_file: None,
-        group: Default::default(),
-    }
+    lone::config(directory)
 }
 
 fn connect(server: &MetaServer, user: &str) -> rpc::Client {

@@ -1,38 +1,16 @@
 //! What a client was told survives a restart, with and without an image; over real sockets and a real disk.
 
+mod lone;
+
 use env::Env;
-use metad::{FileDefaults, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{MetaConfig, MetaServer};
 use proto::hdfs as p;
 use std::path::Path;
 
 const SUPERUSER: &str = "alice";
 
 fn config(directory: &Path) -> MetaConfig {
-    let any = "127.0.0.1:0".parse().unwrap();
-    MetaConfig {
-        name_directory: directory.to_owned(),
-        rpc_address: any,
-        http_address: Some(any),
-        limits: Limits {
-            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 200,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        data_servers_file: None,
-        groups: metad::GroupsConfig::default(),
-        audit_log: None,
-        group: Default::default(),
-    }
+    MetaConfig { http_address: Some("127.0.0.1:0".parse().unwrap()), ..lone::config(directory) }
 }
 
 async fn start(directory: &Path) -> (MetaServer, rpc::Client) {

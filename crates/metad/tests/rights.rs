@@ -1,39 +1,21 @@
 //! Rights over real sockets: what is refused, in which class and words, and what the audit log tells of it.
 
+mod lone;
+
 use base::FsError;
 use env::Env;
-use metad::{FileDefaults, GroupsConfig, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{GroupsConfig, MetaConfig, MetaServer};
 use proto::hdfs::{self as p, acl_entry_proto as acl, x_attr_proto::XAttrNamespaceProto as Space};
 use std::path::Path;
 
 fn config(directory: &Path) -> MetaConfig {
-    let any = "127.0.0.1:0".parse().unwrap();
     MetaConfig {
-        name_directory: directory.join("meta"),
-        rpc_address: any,
-        http_address: None,
-        limits: Limits {
-            access: AccessPolicy { superuser: "alice".into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 200,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        call_queue: Default::default(),
-        racks: Vec::new(),
         groups: GroupsConfig {
             overrides: vec![("bob".into(), vec!["staff".into()]), ("carl".into(), vec!["supergroup".into()])],
             ..GroupsConfig::default()
         },
         audit_log: Some(directory.join("logs/audit.log")),
-        data_servers_file: None,
-        group: Default::default(),
+        ..lone::config(&directory.join("meta"))
     }
 }
 

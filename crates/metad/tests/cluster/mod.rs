@@ -2,11 +2,13 @@
 
 pub mod cable;
 
+#[path = "../lone/mod.rs"]
+mod lone;
+
 use cable::Cables;
 use coord::Coordinator;
 use env::Env;
-use metad::{Advertised, CoordinatorConfig, Ended, FileDefaults, GroupConfig, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{Advertised, CoordinatorConfig, Ended, GroupConfig, MetaConfig, MetaServer};
 use proto::hdfs as p;
 use std::{
     collections::BTreeMap,
@@ -73,26 +75,6 @@ impl Cluster {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let listening = TcpListener::bind(any).unwrap().local_addr().unwrap();
         MetaConfig {
-            name_directory: self.name_directory(member),
-            rpc_address: any,
-            http_address: None,
-            limits: Limits {
-                access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
-                ..Limits::default()
-            },
-            defaults: FileDefaults::default(),
-            blocks: blocks::Config {
-                safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-                ..Default::default()
-            },
-            complete_wait_ms: 200,
-            edits_per_image: 1_000_000,
-            image_period_ms: 3_600_000,
-            call_queue: Default::default(),
-            racks: Vec::new(),
-            data_servers_file: None,
-            groups: metad::GroupsConfig::default(),
-            audit_log: None,
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=self.count).map(base::MemberId).collect(),
@@ -106,6 +88,7 @@ impl Cluster {
                 ),
                 ..GroupConfig::default()
             },
+            ..lone::config(&self.name_directory(member))
         }
     }
 

@@ -9,11 +9,12 @@
 mod data_servers;
 mod generator;
 
+#[path = "../lone/mod.rs"]
+mod lone;
 use data_servers::DataServers;
 use env::Env;
 use generator::{Dice, Generator};
-use metad::{FileDefaults, MetaConfig, MetaServer};
-use namespace::{AccessPolicy, Limits};
+use metad::{MetaConfig, MetaServer};
 use proto::{
     exception::{NO_SUCH_METHOD, NO_SUCH_PROTOCOL},
     hdfs as p, protocol,
@@ -49,31 +50,8 @@ const BUILDERS: &[&str] = &[
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(directory: &Path) -> MetaConfig {
-    let any = "127.0.0.1:0".parse().unwrap();
-    MetaConfig {
-        name_directory: directory.to_owned(),
-        rpc_address: any,
-        http_address: None,
-        limits: Limits {
-            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        // Reports come at once or never.
-        complete_wait_ms: 2,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        groups: metad::GroupsConfig::default(),
-        audit_log: None,
-        data_servers_file: None,
-        group: Default::default(),
-    }
+    // Reports come at once or never.
+    MetaConfig { complete_wait_ms: 2, ..lone::config(directory) }
 }
 
 /// Panics of any thread, counted and printed.
