@@ -3,8 +3,6 @@
 //! It serves the side tables of a tree, which an image is written from while service goes on. A clone costs a
 //! reference count a chunk, a change copies a chunk at most.
 
-#![allow(dead_code, reason = "its users are landing one by one")]
-
 use std::{
     borrow::Borrow,
     fmt::{self, Debug},
