@@ -35,6 +35,8 @@ fn picture(cell: &Cell) -> anyhow::Result<String> {
             .build_cartesian_2d(0.0..longest * 1.05, 0.0..1.0)?;
         chart
             .configure_mesh()
+            // A line a label: ten more between two of them would hide the curve.
+            .max_light_lines(0)
             .x_desc("longest time without a completed operation (ms)")
             .y_desc("share of runs")
             .draw()?;
