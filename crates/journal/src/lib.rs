@@ -39,6 +39,7 @@ mod segment;
 pub mod settings;
 pub mod staging;
 pub mod store;
+pub mod survey;
 pub mod watermark;
 
 pub use append::{AppendDone, Journal};

@@ -1,0 +1,106 @@
+//! Looks into the files that metadata servers write: a store, a segment of its log, an image.
+
+mod entry;
+mod image;
+mod segment;
+mod store;
+
+use anyhow::{Context, bail};
+use env::{Disk, Env};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+/// Only reads, and needs no server. What a running server is writing may look cut off.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A server's `name_dir` or the store in it, a segment of its log, or an image.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Of a segment, only the entries from this sn on.
+    #[arg(long, value_name = "SN", default_value_t = 0)]
+    from: u64,
+    /// Of a segment, only the entries up to this sn.
+    #[arg(long, value_name = "SN", default_value_t = u64::MAX)]
+    to: u64,
+    /// Of an image, also read the namespace in it, which takes as much memory as in a server.
+    #[arg(long)]
+    deep: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a path turns out to be.
+enum Kind {
+    Store(PathBuf),
+    Segment,
+    Image,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let env = Env::production();
+    let disk: &dyn Disk = &*env.disk;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut all_sound = true;
+    for path in &args.paths {
+        all_sound &= match kind(disk, path)? {
+            Kind::Store(store) => store::show(disk, &store, &args, &mut out)?,
+            Kind::Segment => segment::show(path, &args, &mut out)?,
+            Kind::Image => image::show(disk, path, &args, &mut out)?,
+        };
+    }
+    out.flush()?;
+    Ok(if all_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
+    let of = || path.display().to_string();
+    if disk.is_directory(path).with_context(of)? {
+        let below = metad::format::Layout::of(path).store;
+        for store in [path, &below] {
+            if journal::survey::is_store(disk, store).with_context(of)? {
+                return Ok(Kind::Store(store.to_owned()));
+            }
+        }
+        bail!("{} holds no metadata server's store", path.display());
+    }
+    let file = disk.open(path, env::OpenMode::Read).with_context(of)?;
+    let mut magic = [0; 8];
+    let read = file.read_at(&mut magic, 0).with_context(of)?;
+    match &magic[..read] {
+        b"CLOVIMAG" => Ok(Kind::Image),
+        b"CLOVSEGM" => Ok(Kind::Segment),
+        // Its first block is what is damaged, and the rest may still be told.
+        _ if path.file_name().and_then(|name| journal::block::parse_file_name(name.to_str()?)).is_some() => {
+            Ok(Kind::Segment)
+        }
+        _ => bail!("{} is neither a segment nor an image", path.display()),
+    }
+}
+
+/// The bytes as a dump: offset, sixteen bytes, what of them is text.
+fn dump(bytes: &[u8], offset: u64) -> Vec<String> {
+    let line = |(index, row): (usize, &[u8])| {
+        let hex: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text: String =
+            row.iter().map(|byte| if byte.is_ascii_graphic() { *byte as char } else { '.' }).collect();
+        format!("  {:>10}  {:<47}  {text}", offset + index as u64 * 16, hex.join(" "))
+    };
+    bytes.chunks(16).enumerate().map(line).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A file to be read in pieces.
+fn open(disk: &dyn Disk, path: &Path) -> anyhow::Result<Arc<dyn env::File>> {
+    disk.open(path, env::OpenMode::Read).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;
