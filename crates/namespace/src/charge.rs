@@ -17,7 +17,7 @@ use crate::{
     store::{NONE, block_list::Stored},
     usage::{block_bytes, replicated},
 };
-use base::{Block, FsError, InodeId};
+use base::{Block, FsError, InodeId, StoragePolicy};
 use ledger::Ledger;
 
 /// The change of one directory's usage.
@@ -65,12 +65,12 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
         },
         Body::Append(edit) => {
             let file = ns.expect(edit.inode);
-            let room = reopened(ns, file);
+            let more = rest_of_last(ns, file);
             let parent = ns.tree.inode(file).parent;
             // As in HDFS there must be room for it even where the next block is a new one.
-            ledger.verify(parent, room, None);
+            ledger.verify(parent, wanted(ns, file, more), None);
             if edit.reopens_block {
-                ledger.charge(parent, room);
+                ledger.charge(parent, in_file(ns, file, more));
             }
         }
         Body::Truncate(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, edit.cut.is_some()),
@@ -159,10 +159,24 @@ fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::sweep::SweepEdit) 
     }
 }
 
+/// Bytes with the replication and under the policy of a file.
+fn in_file(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
+    replicated(bytes, ns.tree.attributes_of(file).replication, ns.tree.policy_of(file))
+}
+
+/// What HDFS asks room for before it lets a file be written on, cut or joined: where no policy is set, on the
+/// media of the default one, although what it counts in the end is on none.
+fn wanted(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
+    wanted_with(ns, file, bytes, ns.tree.attributes_of(file).replication)
+}
+
+fn wanted_with(ns: &Namespace, file: u32, bytes: i64, replication: u16) -> Amounts {
+    replicated(bytes, replication, StoragePolicy::in_force(ns.tree.policy_of(file)).id)
+}
+
 /// A block of full size at the end of a file.
 fn open_block(ns: &Namespace, file: u32) -> Amounts {
-    let attributes = ns.tree.attributes_of(file);
-    replicated(attributes.block_size as i64, attributes.replication, ns.tree.policy_of(file))
+    in_file(ns, file, ns.tree.attributes_of(file).block_size as i64)
 }
 
 /// The last block of a file becomes this one.
@@ -171,11 +185,10 @@ fn change_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, after: Option
     if last == NONE {
         return;
     }
-    let attributes = ns.tree.attributes_of(file);
-    let bytes = |stored: Stored| block_bytes(stored, attributes.block_size);
+    let block_size = ns.tree.attributes_of(file).block_size;
+    let bytes = |stored: Stored| block_bytes(stored, block_size);
     let difference = after.map_or(0, bytes) - bytes(ns.tree.blocks.stored(last));
-    let amounts = replicated(difference, attributes.replication, ns.tree.policy_of(file));
-    ledger.charge(ns.tree.inode(file).parent, amounts);
+    ledger.charge(ns.tree.inode(file).parent, in_file(ns, file, difference));
 }
 
 /// The last block's length is final: what was reserved beyond it is given back.
@@ -189,48 +202,50 @@ fn drop_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32) {
     change_last(ns, ledger, file, None);
 }
 
-/// A last block that was finished is to be written on: it counts as a full one again.
-fn reopened(ns: &Namespace, file: u32) -> Amounts {
-    let last = ns.tree.last_block(file);
-    if last == NONE {
-        return Amounts::default();
+/// A last block that was finished is to be written on: it counts as a full one again, and so much more.
+fn rest_of_last(ns: &Namespace, file: u32) -> i64 {
+    match ns.tree.last_block(file) {
+        NONE => 0,
+        last => {
+            ns.tree.attributes_of(file).block_size as i64 - ns.tree.blocks.stored(last).block.length as i64
+        }
     }
-    let attributes = ns.tree.attributes_of(file);
-    let length = ns.tree.blocks.stored(last).block.length;
-    let more = attributes.block_size as i64 - length as i64;
-    replicated(more, attributes.replication, ns.tree.policy_of(file))
 }
 
 /// The blocks behind the last one that stays are gone; that one, if it is cut, counts as a full one until it is.
 fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, inode: InodeId, kept: u64, is_cut: bool) {
     let file = ns.expect(inode);
-    let attributes = ns.tree.attributes_of(file);
+    let block_size = ns.tree.attributes_of(file).block_size;
     let mut difference = 0;
     for (at, stored) in (1..).zip(ns.tree.blocks_of(file)) {
-        let before = block_bytes(stored, attributes.block_size);
+        let before = block_bytes(stored, block_size);
         if at > kept {
             difference -= before;
         } else if at == kept && is_cut {
-            difference += attributes.block_size as i64 - before;
+            difference += block_size as i64 - before;
         }
     }
     let parent = ns.tree.inode(file).parent;
-    let amounts = replicated(difference, attributes.replication, ns.tree.policy_of(file));
-    ledger.verify(parent, amounts, None);
-    ledger.charge(parent, amounts);
+    ledger.verify(parent, wanted(ns, file, difference), None);
+    ledger.charge(parent, in_file(ns, file, difference));
 }
 
-/// The sources' blocks take over the replication and the policy of the target.
+/// The sources' blocks take over the replication and the policy of the target. As in HDFS there must be room for
+/// the former only, on the media of the policies that they come from.
 fn concat(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::concat::ConcatEdit) {
     let target = ns.expect(edit.target);
-    let (replication, policy) = (ns.tree.attributes_of(target).replication, ns.tree.policy_of(target));
-    let mut difference = Amounts::default();
+    let replication = ns.tree.attributes_of(target).replication;
+    let (mut difference, mut needed) = (Amounts::default(), Amounts::default());
     for source in &edit.sources {
         let source = ns.expect(*source);
-        difference += replicated(ns.tree.file_bytes(source), replication, policy);
+        let bytes = ns.tree.file_bytes(source);
+        difference += in_file(ns, target, bytes);
         difference -= ns.tree.file_amounts(source, ns.tree.policy_of(source));
+        needed += wanted_with(ns, source, bytes, replication);
+        needed -= wanted(ns, source, bytes);
+        needed -= Amounts::ONE_INODE;
     }
     let parent = ns.tree.inode(target).parent;
-    ledger.verify(parent, difference, None);
+    ledger.verify(parent, needed, None);
     ledger.charge(parent, difference);
 }

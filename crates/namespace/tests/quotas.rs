@@ -8,7 +8,10 @@ use common::{Dice, World};
 use namespace::{
     Amounts, Reply,
     ops::set_quota::{CLEAR, KEEP},
-    reads::get_content_summary::{ContentSummary, Walk},
+    reads::{
+        get_content_summary::{ContentSummary, Walk},
+        get_quota_usage,
+    },
 };
 
 const MIB: i64 = 1 << 20;
@@ -263,6 +266,92 @@ fn types_are_counted_where_a_policy_says_so() -> FsResult<()> {
     Ok(())
 }
 
+fn type_exceeded(path: &str, kind: &str, limit: &str, used: &str) -> FsError {
+    FsError::TypeQuotaExceeded(format!(
+        "Quota by storage type : {kind} on path : {path} is exceeded. quota = {limit} but space consumed = {used}"
+    ))
+}
+
+/// HDFS takes the default policy for the check, and counts by none.
+#[test]
+fn a_file_without_a_policy_must_have_room_on_disk_to_be_changed_and_counts_on_no_medium() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/q", true)?;
+    write(&mut world, "/q/f", &[1 << 20, 1_024]);
+    write(&mut world, "/q/g", &[1_024]);
+    world.set_replication("/q/g", 1)?;
+    world.set_type_quota("/q", StorageType::Disk, 3 * MIB - 3_073)?;
+    let exceeded = type_exceeded("/q", "DISK", "3.00 MB", "3.00 MB");
+    // Three times the rest of the last block, with a new block as well.
+    assert_eq!(world.append("/q/f", false), Err(exceeded));
+    assert!(matches!(world.append("/q/f", true), Err(FsError::TypeQuotaExceeded(_))));
+    assert!(matches!(world.truncate("/q/f", (1 << 20) + 5), Err(FsError::TypeQuotaExceeded(_))));
+    world.set_type_quota("/q", StorageType::Disk, 2_047)?;
+    // Twice the length, for the replicas that are added.
+    assert_eq!(world.concat("/q/f", &["/q/g".into()]), Err(type_exceeded("/q", "DISK", "2.00 KB", "2 KB")));
+    world.set_type_quota("/q", StorageType::Disk, 2_048)?;
+    world.concat("/q/f", &["/q/g".into()])?;
+    world.set_type_quota("/q", StorageType::Disk, 3 * MIB)?;
+    world.append("/q/f", false)?;
+    assert_eq!(on(&world, "/q", StorageType::Disk), 0);
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn a_concat_asks_for_no_room_where_only_the_policy_changes() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/q", true)?;
+    write(&mut world, "/q/t", &[100]);
+    write(&mut world, "/q/s", &[1_000]);
+    world.set_storage_policy("/q/t", Some("ALL_SSD"))?;
+    world.set_storage_policy("/q/s", Some("HOT"))?;
+    world.set_type_quota("/q", StorageType::Ssd, 300)?;
+    world.concat("/q/t", &["/q/s".into()])?;
+    // Nothing is checked where a policy is set either, and the usage is what a recount finds.
+    assert_eq!([StorageType::Ssd, StorageType::Disk].map(|kind| on(&world, "/q", kind)), [3_300, 0]);
+    assert_eq!(world.ns.check_consistency(), Ok(()));
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
+fn a_limit_of_a_medium_that_is_to_stay_becomes_that_of_all_bytes() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/q", true)?;
+    world.set_type_quota("/q", StorageType::Disk, KEEP)?;
+    assert_eq!(world.quota("/q"), None);
+    world.set_quota("/q", KEEP, 5_000)?;
+    world.set_type_quota("/q", StorageType::Disk, 100)?;
+    world.set_type_quota("/q", StorageType::Disk, KEEP)?;
+    let limits = world.quota("/q").map(|quota| quota.limits);
+    assert_eq!(limits.map(|limits| limits.of_type(StorageType::Disk)), Some(5_000));
+    Ok(())
+}
+
+/// Only the root's: it always has a quota in HDFS.
+#[test]
+fn what_the_root_uses_of_a_medium_is_what_a_quota_would_count() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/d", true)?;
+    world.set_storage_policy("/d", Some("ALL_SSD"))?;
+    let inode = world.create("/d/f", false)?;
+    world.add_block("/d/f", inode, None);
+    let used = |path: &str| -> FsResult<Amounts> {
+        let context = world.context(None);
+        let get_quota_usage::Usage::Counted(mut walk) = get_quota_usage::get(&world.ns, &context, path)?
+        else {
+            panic!("{path} has no quota");
+        };
+        let summary = walk.step(&world.ns, &context)?.expect("a small tree");
+        Ok(Amounts { by_type: summary.type_consumed.map(|bytes| bytes as i64), ..Amounts::default() })
+    };
+    assert_eq!(used("/")?.of_type(StorageType::Ssd), 3 * MIB);
+    assert_eq!(used("/d")?.of_type(StorageType::Ssd), 0);
+    assert_eq!(used("/d/f")?.of_type(StorageType::Ssd), 0);
+    Ok(())
+}
+
 #[test]
 fn quotas_are_set_and_cleared_as_hdfs_does() -> FsResult<()> {
     let mut world = World::new(0);
@@ -402,7 +491,10 @@ impl Run {
             }
             9 => drop(world.append(&path, number > 8)),
             10 => drop(world.truncate(&path, number * 100)),
-            11 => drop(world.concat(&path, &[other])),
+            11 => {
+                drop(world.concat(&path, &[other]));
+                return true;
+            }
             12 => drop(world.rename(&path, &other)),
             13 => drop(world.rename2(&path, &other, number > 3)),
             14 => drop(world.set_replication(&path, 1 + number as u32 % 5)),

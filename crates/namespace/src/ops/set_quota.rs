@@ -13,7 +13,8 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId, StorageType};
 
-/// Leaves a limit as it is. Hadoop: `HdfsConstants.QUOTA_DONT_SET`.
+/// Leaves a limit as it is; gives that of one medium the value of the limit of all bytes. Hadoop:
+/// `HdfsConstants.QUOTA_DONT_SET`.
 pub const KEEP: i64 = i64::MAX;
 /// Lifts a limit. Hadoop: `HdfsConstants.QUOTA_RESET`.
 pub const CLEAR: i64 = -1;
@@ -111,9 +112,8 @@ fn directory(ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
 fn changed(req: &Request<'_>, before: &Amounts, is_root: bool) -> Amounts {
     let mut limits = *before;
     if let Some(at) = req.storage_type.and_then(StorageType::quota_index) {
-        if req.bytes != KEEP {
-            limits.by_type[at] = req.bytes;
-        }
+        // HDFS keeps what limits the bytes on all media, also where it is one medium's limit that is asked about.
+        limits.by_type[at] = if req.bytes == KEEP { before.bytes } else { req.bytes };
         return limits;
     }
     match req.inodes {

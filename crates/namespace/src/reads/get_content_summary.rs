@@ -46,6 +46,8 @@ pub struct Walk {
     summary: ContentSummary,
     /// Directories that are not yet done.
     stack: Vec<Level>,
+    /// On its media a block that is being written counts as a full one.
+    counts_blocks: bool,
 }
 
 struct Level {
@@ -97,9 +99,14 @@ impl Walk {
             is_file: ns.tree.inode(target).is_file(),
             snapshot: SnapshotPart::default(),
         };
-        let mut walk = Walk { summary, stack: Vec::new() };
+        let mut walk = Walk { summary, stack: Vec::new(), counts_blocks: false };
         walk.enter(ns, ctx, target, at, false)?;
         Ok(walk)
+    }
+
+    /// What is on each medium is counted as quotas count it.
+    pub(crate) fn counting_blocks(self) -> Self {
+        Self { counts_blocks: true, ..self }
     }
 
     fn enter(
@@ -136,7 +143,8 @@ impl Walk {
         self.summary.file_count += 1;
         self.summary.length += length;
         self.summary.space_consumed += space;
-        let by_type = replicated(length as i64, replication, ns.tree.policy_of(file)).by_type;
+        let on_media = if self.counts_blocks { bytes } else { length };
+        let by_type = replicated(on_media as i64, replication, ns.tree.policy_of(file)).by_type;
         for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(by_type) {
             *sum += bytes as u64;
         }

@@ -6,7 +6,7 @@ use crate::{
     access::{Access, READ_EXECUTE},
     resolve::{Purpose, resolve},
 };
-use base::{FsError, FsResult};
+use base::{FsError, FsResult, InodeId};
 
 pub enum Usage {
     /// The directory has a quota and knows.
@@ -27,6 +27,11 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Usage> {
     let known = ns.tree.quotas.get(&inode.id());
     match known.filter(|_| inode.has_quota() && resolved.snapshot.is_none()) {
         Some(quota) => Ok(Usage::Known(quota.clone())),
-        None => Walk::of(ns, ctx, target, resolved.snapshot).map(Usage::Counted),
+        None => {
+            let walk = Walk::of(ns, ctx, target, resolved.snapshot)?;
+            // HDFS's root always has a quota.
+            let is_root = inode.id() == InodeId::ROOT && resolved.snapshot.is_none();
+            Ok(Usage::Counted(if is_root { walk.counting_blocks() } else { walk }))
+        }
     }
 }
