@@ -123,6 +123,31 @@ fn a_block_that_is_being_written_counts_as_a_full_one() -> FsResult<()> {
     Ok(())
 }
 
+/// As HDFS has it; otherwise the file would seem to be empty until somebody recovers its lease.
+#[test]
+fn what_was_written_before_a_block_that_a_quota_refuses_is_known() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/q", true)?;
+    world.set_quota("/q", KEEP, 4 * MIB)?;
+    let inode = world.create("/q/f", false)?;
+    let first = Block { length: 1 << 20, ..world.add_block("/q/f", inode, None) };
+    assert!(matches!(world.try_add_block("/q/f", Some(first)), Err(FsError::SpaceQuotaExceeded(_))));
+    let length = |world: &World| summary(world, "/q/f").map(|summary| summary.length);
+    assert_eq!(length(&world), Ok(0));
+    let request = namespace::ops::add_block::Request {
+        path: "/q/f",
+        holder: common::HOLDER,
+        previous: Some(first),
+        inode,
+    };
+    world.run(|ns, ctx| namespace::ops::add_block::plan_refused(ns, ctx, &request))?;
+    assert_eq!(length(&world), Ok(1 << 20));
+    assert_eq!(used(&world, "/q"), (2, 3 * MIB));
+    world.complete("/q/f", inode, Some(first));
+    world.check_replay();
+    Ok(())
+}
+
 #[test]
 fn replication_append_and_truncate_are_charged() -> FsResult<()> {
     let mut world = World::new(0);

@@ -4,7 +4,7 @@ use super::calls::{self, decode};
 use crate::{core::Core, datanodes::wire, turn::Turn};
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
-use namespace::{Reply, ops};
+use namespace::{Planned, Reply, ops};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -33,18 +33,22 @@ fn allocate(
         return again(turn, call, request, essentials);
     }
     calls::refuse_in_safe_mode(turn.core(), || format!("Cannot add block to {}", request.src))?;
-    let previous = request.previous.as_ref().map(block_of);
-    let plan =
-        turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-            let request = ops::add_block::Request {
-                path: &request.src,
-                holder: &request.client_name,
-                previous,
-                inode: InodeId(request.file_id.unwrap_or(0)),
-            };
-            ops::add_block::plan(namespace, context, &request, facts)
-        })?;
-    match plan {
+    let wanted = ops::add_block::Request {
+        path: &request.src,
+        holder: &request.client_name,
+        previous: request.previous.as_ref().map(block_of),
+        inode: InodeId(request.file_id.unwrap_or(0)),
+    };
+    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
+        ops::add_block::plan(namespace, context, &wanted, facts)
+    });
+    if matches!(plan, Err(FsError::SpaceQuotaExceeded(_) | FsError::TypeQuotaExceeded(_))) {
+        let rest = turn.plan_own(|ns, context, _| ops::add_block::plan_refused(ns, context, &wanted));
+        if let Ok(Planned::Edit(edit)) = rest {
+            turn.apply(&edit);
+        }
+    }
+    match plan? {
         ops::add_block::Plan::Again { reply, .. } => again(turn, call, request, reply),
         ops::add_block::Plan::New { edit, replication, block_size, inode } => {
             let wanted = Wanted { inode, replication, block_size };

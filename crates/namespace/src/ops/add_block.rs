@@ -5,9 +5,10 @@
 //! same new one; anything else is refused.
 
 use crate::{
-    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
     edit::{Body, codec::record_fields},
     entry_limits, lease,
+    ops::fsync,
     store::block_list::{LENGTH_LIMIT, Stored},
 };
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
@@ -101,6 +102,17 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
     };
     let edit = Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }))?;
     Ok(Plan::New { edit, inode, replication, block_size })
+}
+
+/// What HDFS has done already when a quota refuses the new block: the length of the one before it is known.
+pub fn plan_refused(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    let flushed = fsync::Request {
+        path: req.path,
+        holder: req.holder,
+        last_block_length: req.previous.map_or(-1, |previous| previous.length as i64),
+        inode: req.inode,
+    };
+    fsync::plan(ns, ctx, &flushed)
 }
 
 fn name(block: Option<Block>) -> String {
