@@ -122,6 +122,12 @@ async fn encryption_zones_are_answered_as_where_no_key_provider_is() {
     let found: p::GetEzForPathResponseProto =
         ok(&files, "getEZForPath", &p::GetEzForPathRequestProto { src: "/d/f".into() }).await;
     assert_eq!(found.zone, None);
+    // Nothing need be there, unless the path says of itself that there is.
+    let of = |src: &str| p::GetEzForPathRequestProto { src: src.into() };
+    let found: p::GetEzForPathResponseProto = ok(&files, "getEZForPath", &of("/absent")).await;
+    assert_eq!(found.zone, None);
+    let text = "File for given inode path does not exist: /.reserved/.inodes/77777";
+    assert_refused(&files, "getEZForPath", &of("/.reserved/.inodes/77777"), FILE_NOT_FOUND, text).await;
     let bob = connect(&cluster, protocol::CLIENT_NAMENODE, "bob");
     let text =
         "Access denied for user bob. Superuser privilege is required for operation listEncryptionZones";

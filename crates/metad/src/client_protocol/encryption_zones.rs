@@ -51,9 +51,7 @@ pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         const READ: u8 = 4;
-        match reads::check_access::check(&tree.namespace, context, &request.src, READ) {
-            Ok(()) | Err(FsError::NotFound(_)) => Ok(p::GetEzForPathResponseProto { zone: None }),
-            Err(error) => Err(error),
-        }
+        reads::check_access::check_if_there(&tree.namespace, context, &request.src, READ)?;
+        Ok(p::GetEzForPathResponseProto { zone: None })
     });
 }

@@ -16,3 +16,10 @@ pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsRes
     }
     access.check_target(ns, &resolved, action & 7)
 }
+
+/// The same where nothing need be there.
+pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsResult<()> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    access.check_target(ns, &resolved, action & 7)
+}
