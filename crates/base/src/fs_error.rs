@@ -88,6 +88,9 @@ pub enum FsError {
     /// Hadoop: `XAttrNotFoundException`.
     #[error("{0}")]
     XattrNotFound(String),
+    /// Hadoop: `NoECPolicySetException`.
+    #[error("{0}")]
+    NoErasureCoding(String),
     /// List from the beginning. Hadoop: `DirectoryListingStartAfterNotFoundException`.
     #[error("{0}")]
     ListingStartNotFound(String),

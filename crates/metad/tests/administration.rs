@@ -156,9 +156,14 @@ async fn erasure_coding_policies_are_known_and_disabled() {
         .await;
     let _: p::SetErasureCodingPolicyResponseProto =
         ok(&files, "setErasureCodingPolicy", &set("/d", "replication")).await;
+    let summary: p::GetContentSummaryResponseProto =
+        ok(&files, "getContentSummary", &p::GetContentSummaryRequestProto { path: "/d".into() }).await;
+    assert_eq!(summary.summary.erasure_coding_policy.as_deref(), Some("replication"));
     let text = "Attempt to set an erasure coding policy for a file /d/f";
     assert_refused(&files, "setErasureCodingPolicy", &set("/d/f", "replication"), IO, text).await;
     let unset = |path: &str| p::UnsetErasureCodingPolicyRequestProto { src: path.into() };
+    let _: p::UnsetErasureCodingPolicyResponseProto =
+        ok(&files, "unsetErasureCodingPolicy", &unset("/d")).await;
     let text = "No erasure coding policy explicitly set on /d";
     assert_refused(&files, "unsetErasureCodingPolicy", &unset("/d"), NO_EC_POLICY_SET, text).await;
     let text = "Path not found: /absent";

@@ -21,6 +21,7 @@ pub mod rename;
 pub mod rename2;
 pub mod rename_snapshot;
 pub mod set_acl;
+pub mod set_erasure_coding;
 pub mod set_owner;
 pub mod set_permission;
 pub mod set_quota;

@@ -6,7 +6,7 @@ use base::{FsError, FsResult, POLICY_UNSPECIFIED};
 use common::World;
 use namespace::{
     Reply, ops,
-    reads::{get_file_info, get_listing, get_storage_policy},
+    reads::{get_content_summary, get_file_info, get_listing, get_storage_policy},
 };
 
 fn shown(world: &World, path: &str) -> u8 {
@@ -80,6 +80,55 @@ fn what_cannot_be_set_is_refused_as_hdfs_refuses_it() -> FsResult<()> {
     Ok(())
 }
 
+fn erasure_coding(world: &World, path: &str) -> FsResult<&'static str> {
+    let context = world.context(None);
+    let mut walk = get_content_summary::Walk::start(&world.ns, &context, path)?;
+    Ok(walk.step(&world.ns, &context)?.expect("a small tree").erasure_coding)
+}
+
+#[test]
+fn a_directory_keeps_the_order_to_replicate_and_summaries_show_it() -> FsResult<()> {
+    use ops::set_erasure_coding::{REPLICATION, plan, plan_removal};
+    let mut world = World::new(0);
+    world.create("/a/b/f", false)?;
+    world.run(|ns, ctx| plan(ns, ctx, "/a", REPLICATION))?;
+    let shown =
+        |world: &World| ["/", "/a", "/a/b", "/a/b/f"].map(|path| erasure_coding(world, path).unwrap());
+    assert_eq!(shown(&world), ["", "replication", "replication", "Replicated"]);
+    let edits = world.journal.len();
+    world.run(|ns, ctx| plan(ns, ctx, "/a", REPLICATION))?;
+    assert_eq!(world.journal.len(), edits);
+    // HDFS looks no further than the first directory with any extended attribute, and a policy is one.
+    world.set_storage_policy("/a/b", Some("HOT"))?;
+    assert_eq!(shown(&world), ["", "replication", "", "Replicated"]);
+    world.restart_from_image();
+    assert_eq!(shown(&world), ["", "replication", "", "Replicated"]);
+    // Nobody sees it among the attributes.
+    let name = namespace::xattr::XattrName {
+        space: namespace::xattr::Space::System,
+        name: "hdfs.erasurecoding.policy".into(),
+    };
+    let context = world.context(None);
+    assert_eq!(namespace::reads::get_xattrs::get(&world.ns, &context, "/a", &[]), Ok(vec![]));
+    let asked = namespace::reads::get_xattrs::get(&world.ns, &context, "/a", &[name]);
+    assert!(matches!(asked, Err(FsError::AccessDenied(_))));
+    world.run(|ns, ctx| plan_removal(ns, ctx, "/a"))?;
+    assert_eq!(shown(&world), ["", "", "", "Replicated"]);
+    for (path, error) in [
+        ("/a", FsError::NoErasureCoding("No erasure coding policy explicitly set on /a".into())),
+        ("/a/b/f", FsError::Io("Cannot unset an erasure coding policy on a file /a/b/f".into())),
+        ("/none", FsError::NotFound("Path not found: /none".into())),
+    ] {
+        assert_eq!(world.run(|ns, ctx| plan_removal(ns, ctx, path)), Err(error));
+    }
+    assert_eq!(
+        world.run(|ns, ctx| plan(ns, ctx, "/a/b/f", "Replication")),
+        Err(FsError::Io("Attempt to set an erasure coding policy for a file /a/b/f".into()))
+    );
+    world.check_replay();
+    Ok(())
+}
+
 #[test]
 fn a_file_may_be_created_with_a_policy() -> FsResult<()> {
     let mut world = World::new(0);
@@ -99,4 +148,24 @@ fn a_file_may_be_created_with_a_policy() -> FsResult<()> {
     world.restart_from_image();
     world.check_replay();
     Ok(())
+}
+
+#[test]
+fn a_file_may_be_created_with_the_order_to_replicate_and_with_no_other() {
+    let mut world = World::new(0);
+    let mut create = |path: &str, name, flags| {
+        let mut request = world.create_request(path, "client");
+        (request.erasure_coding, request.flags) = (Some(name), request.flags | flags);
+        world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
+    };
+    assert!(matches!(create("/a", "REPLICATION", 0), Ok(Reply::Created(_))));
+    assert!(matches!(create("/b", "", ops::create::flag::SHOULD_REPLICATE), Ok(Reply::Created(_))));
+    let both = "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not allowed!";
+    assert_eq!(
+        create("/c", "replication", ops::create::flag::SHOULD_REPLICATE),
+        Err(FsError::InvalidArgument(both.into()))
+    );
+    let disabled = "Policy 'RS-6-3-1024k' does not match any enabled erasure coding policies: []. An erasure \
+                    coding policy can be enabled by enableErasureCodingPolicy API.";
+    assert_eq!(create("/c", "RS-6-3-1024k", 0), Err(FsError::InvalidArgument(disabled.into())));
 }

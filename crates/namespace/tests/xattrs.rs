@@ -83,6 +83,28 @@ fn attributes_are_set_read_and_removed() -> FsResult<()> {
     Ok(())
 }
 
+/// HDFS refuses as soon as it finds any attribute, and a directory's policies are some.
+#[test]
+fn what_forbids_superusers_to_read_is_never_taken_away() -> FsResult<()> {
+    const NAME: &str = "security.hdfs.unreadable.by.superuser";
+    let mut world = world_with_file(1)?;
+    let none = io("No matching attributes found for remove operation");
+    let never = denied(&format!("The xattr '{NAME}' can not be deleted."));
+    for path in ["/d", "/d/f"] {
+        assert_eq!(remove(&mut world, path, NAME), Err(none.clone()));
+        world.set_storage_policy(path, Some("HOT"))?;
+    }
+    assert_eq!(remove(&mut world, "/d", NAME), Err(never.clone()));
+    assert_eq!(remove(&mut world, "/d/f", NAME), Err(none.clone()), "a file's policy is no attribute");
+    set(&mut world, "/d/f", "user.a", None, CREATE)?;
+    assert_eq!(remove(&mut world, "/d/f", NAME), Err(never.clone()));
+    world.set_storage_policy("/d", None)?;
+    assert_eq!(remove(&mut world, "/d", NAME), Err(none));
+    world.run(|ns, ctx| ops::set_erasure_coding::plan(ns, ctx, "/d", "replication"))?;
+    assert_eq!(remove(&mut world, "/d", NAME), Err(never));
+    Ok(())
+}
+
 #[test]
 fn what_is_no_change_makes_no_edit() -> FsResult<()> {
     let mut world = world_with_file(2)?;

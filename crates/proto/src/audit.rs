@@ -84,6 +84,8 @@ const TABLE: &[Row] = &[
     ("setReplication", "setReplication", One, Nothing, AllowedIfTrue),
     ("setStoragePolicy", "setStoragePolicy", One, Source, Allowed),
     ("unsetStoragePolicy", "unsetStoragePolicy", One, Source, Allowed),
+    ("setErasureCodingPolicy", "setErasureCodingPolicy", One, Source, Allowed),
+    ("unsetErasureCodingPolicy", "unsetErasureCodingPolicy", One, Source, Allowed),
     ("checkAccess", "checkAccess", One, Nothing, Allowed),
     ("modifyAclEntries", "modifyAclEntries", One, Source, Allowed),
     ("removeAclEntries", "removeAclEntries", One, Source, Allowed),

@@ -49,6 +49,7 @@ pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
 pub const SNAPSHOT_ACCESS_CONTROL: &str = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
 pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
 pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
+pub const NO_EC_POLICY_SET: &str = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException";
 pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
 pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
@@ -63,7 +64,6 @@ pub const REPLICA_ALREADY_EXISTS: &str =
 pub const JAVA_ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
 pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
 pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
-pub const NO_EC_POLICY_SET: &str = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException";
 
 /// What a metadata server answers to those who watch or steer it.
 pub const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
@@ -100,6 +100,7 @@ const TABLE: &[(&str, Make)] = &[
     (SNAPSHOT_ACCESS_CONTROL, |_| FsError::SnapshotReadOnly),
     (PATH_IS_NOT_DIRECTORY, path_is_not_directory),
     (XATTR_NOT_FOUND, FsError::XattrNotFound),
+    (NO_EC_POLICY_SET, FsError::NoErasureCoding),
     (LISTING_START_NOT_FOUND, FsError::ListingStartNotFound),
     (UNREGISTERED_NODE, FsError::Unregistered),
     (DISALLOWED_DATANODE, FsError::DisallowedDatanode),
@@ -157,6 +158,7 @@ pub fn class_of(error: &FsError) -> &'static str {
         FsError::SnapshotReadOnly => SNAPSHOT_ACCESS_CONTROL,
         FsError::PathIsNotDirectory(_) => PATH_IS_NOT_DIRECTORY,
         FsError::XattrNotFound(_) => XATTR_NOT_FOUND,
+        FsError::NoErasureCoding(_) => NO_EC_POLICY_SET,
         FsError::ListingStartNotFound(_) => LISTING_START_NOT_FOUND,
         FsError::Unregistered(_) => UNREGISTERED_NODE,
         FsError::DisallowedDatanode(_) => DISALLOWED_DATANODE,

@@ -89,6 +89,7 @@ impl Workload {
                     replication: 3,
                     block_size: 1 << 20,
                     storage_policy: None,
+                    erasure_coding: None,
                 };
                 ("create", edit_of(ops::create::plan(ns, &ctx, &request).ok()?))
             }

@@ -87,6 +87,7 @@ impl Tree {
             replication: LOCATIONS as u32,
             block_size: 128 << 20,
             storage_policy: None,
+            erasure_coding: None,
         };
         let Planned::Edit(edit) = ops::create::plan(&self.namespace, &self.context(), &request)? else {
             anyhow::bail!("{path} was there already");

@@ -24,8 +24,8 @@ pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -
     }
 }
 
-pub fn send<M: Message, E: Into<RpcError>>(reply: Replier, answer: Result<M, E>) {
-    reply.result(answer.map_err(Into::into));
+pub fn send<M: Message>(reply: Replier, answer: FsResult<M>) {
+    reply.result(answer.map_err(RpcError::from));
 }
 
 /// What a read looks at.
@@ -43,17 +43,6 @@ pub fn read<M: Message + Send + 'static>(
     reply: Replier,
     sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<M>,
-) {
-    read_or(core, call, reply, sight, look);
-}
-
-/// The same for a read that refuses in words of its own.
-pub fn read_or<M: Message + Send + 'static, E: Into<RpcError> + Send + 'static>(
-    core: &Arc<Core>,
-    call: &Call,
-    reply: Replier,
-    sight: Sight<'_>,
-    look: impl FnOnce(&Tree, &Context<'_>) -> Result<M, E>,
 ) {
     let (answer, wait_for) = {
         let tree = core.tree();

@@ -1,5 +1,5 @@
-//! Erasure coding, for which there is no data path yet: HDFS's own policies are known and all disabled, no
-//! directory has one, and no codec is there to enable them with.
+//! Erasure coding, for which there is no data path yet: HDFS's own policies are known and all disabled, and no
+//! codec is there to enable them with. A directory can only be told to replicate, which all do.
 
 use super::{
     calls::{self, Sight},
@@ -7,9 +7,12 @@ use super::{
 };
 use crate::core::Core;
 use base::{FsError, FsResult};
-use namespace::{FileKind, reads};
-use proto::{exception::NO_EC_POLICY_SET, hdfs as p};
-use rpc::{Call, Replier, RpcError};
+use namespace::{
+    ops::set_erasure_coding::{self, REPLICATION},
+    reads,
+};
+use proto::hdfs as p;
+use rpc::{Call, Replier};
 use std::sync::Arc;
 
 /// One of the policies that HDFS is born with.
@@ -35,11 +38,7 @@ const POLICIES: &[Policy] = &[
 /// What HDFS takes where a call names none (`dfs.namenode.ec.system.default.policy`).
 const DEFAULT: &str = "RS-6-3-1024k";
 
-/// Whole blocks, as everywhere here: the one policy that every cluster has.
-const REPLICATION: &str = "replication";
-
 const READ: u8 = 4;
-const WRITE: u8 = 2;
 
 impl Policy {
     fn find(name: &str) -> Option<&'static Self> {
@@ -94,47 +93,33 @@ pub fn set_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetErasureCodingPolicyRequestProto>(&call, reply) else {
         return;
     };
-    let src = &request.src;
-    if let Err(error) = refuse_in_safe_mode(core, || format!("Cannot set erasure coding policy on {src}")) {
-        return reply.fs_error(&error);
-    }
-    let name = request.ec_policy_name.as_deref().unwrap_or(DEFAULT);
-    if !name.eq_ignore_ascii_case(REPLICATION) {
-        return reply.fs_error(&FsError::InvalidArgument(format!(
-            "Policy '{name}' does not match any enabled erasure coding policies: []. An erasure coding policy \
-             can be enabled by enableErasureCodingPolicy API."
-        )));
-    }
-    calls::read(core, &call, reply, Sight::Paths(&[src]), |tree, context| {
-        reads::check_access::check(&tree.namespace, context, src, WRITE)?;
-        match reads::get_file_info::get(&tree.namespace, context, src)? {
-            Some(status) if status.kind == FileKind::Directory => {
-                Ok(p::SetErasureCodingPolicyResponseProto {})
-            }
-            _ => Err(FsError::Io(format!("Attempt to set an erasure coding policy for a file {src}"))),
-        }
-    });
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot set erasure coding policy on {src}"),
+        move |namespace, context, _| {
+            let name = request.ec_policy_name.as_deref().unwrap_or(DEFAULT);
+            set_erasure_coding::plan(namespace, context, &request.src, name)
+        },
+        |_, _| p::SetErasureCodingPolicyResponseProto {},
+    );
 }
 
 pub fn unset_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UnsetErasureCodingPolicyRequestProto>(&call, reply) else {
         return;
     };
-    let src = &request.src;
-    if let Err(error) = refuse_in_safe_mode(core, || format!("Cannot unset erasure coding policy on {src}")) {
-        return reply.fs_error(&error);
-    }
-    calls::read_or(core, &call, reply, Sight::Paths(&[src]), |tree, context| {
-        reads::check_access::check(&tree.namespace, context, src, WRITE)?;
-        let refused: RpcError = match reads::get_file_info::get(&tree.namespace, context, src)? {
-            Some(status) if status.kind == FileKind::Directory => RpcError::application(
-                NO_EC_POLICY_SET,
-                format!("No erasure coding policy explicitly set on {src}"),
-            ),
-            _ => FsError::Io(format!("Cannot unset an erasure coding policy on a file {src}")).into(),
-        };
-        Err::<p::UnsetErasureCodingPolicyResponseProto, _>(refused)
-    });
+    let src = request.src.clone();
+    calls::write(
+        core,
+        call,
+        reply,
+        move || format!("Cannot unset erasure coding policy on {src}"),
+        move |namespace, context, _| set_erasure_coding::plan_removal(namespace, context, &request.src),
+        |_, _| p::UnsetErasureCodingPolicyResponseProto {},
+    );
 }
 
 fn may_change(core: &Core, call: &Call, what: impl FnOnce() -> String) -> FsResult<()> {

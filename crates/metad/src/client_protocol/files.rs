@@ -35,11 +35,6 @@ pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateRequestProto>(&call, reply) else { return };
-    if request.ec_policy_name.as_deref().is_some_and(|name| !name.is_empty()) {
-        return reply.fs_error(&FsError::Unsupported(
-            "Erasure-coded files are not built yet in this version of Clover.".into(),
-        ));
-    }
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
     core.renewals.lock().renew(&request.client_name, core.moment());
     calls::turn(core, call, reply, move |turn, call| {
@@ -114,6 +109,7 @@ fn try_create(
             replication: request.replication,
             block_size: request.block_size,
             storage_policy: request.storage_policy.as_deref(),
+            erasure_coding: request.ec_policy_name.as_deref(),
         };
         ops::create::plan(namespace, context, &request)
     })

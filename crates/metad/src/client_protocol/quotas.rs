@@ -115,8 +115,7 @@ fn summary_proto(summary: &ContentSummary) -> p::ContentSummaryProto {
         snapshot_file_count: Some(snapshot.file_count),
         snapshot_directory_count: Some(snapshot.directory_count),
         snapshot_space_consumed: Some(snapshot.space_consumed),
-        // A directory has none of its own, and a file is not erasure-coded.
-        erasure_coding_policy: Some(if summary.is_file { "Replicated" } else { "" }.into()),
+        erasure_coding_policy: Some(summary.erasure_coding.into()),
     }
 }
 

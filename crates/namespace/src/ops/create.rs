@@ -15,7 +15,7 @@ use crate::{
     entry_limits, lease,
     ops::{
         mkdirs::{self, NewDirectory},
-        set_storage_policy,
+        set_erasure_coding, set_storage_policy,
     },
     path::Path,
     reserved,
@@ -42,6 +42,8 @@ pub struct Request<'a> {
     pub block_size: u64,
     /// The name of the file's own storage policy; `None` or empty for its directory's.
     pub storage_policy: Option<&'a str>,
+    /// The name of an erasure coding policy; `None` or empty for none.
+    pub erasure_coding: Option<&'a str>,
 }
 
 /// Hadoop's `CreateFlagProto`.
@@ -103,6 +105,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         entry_limits::check_text(what, text)?;
     }
     reserved::check_creatable(req.path)?;
+    let erasure_coding = req.erasure_coding.filter(|name| !name.is_empty());
+    if erasure_coding.is_some() && req.flags & flag::SHOULD_REPLICATE != 0 {
+        return Err(FsError::InvalidArgument(
+            "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not allowed!"
+                .into(),
+        ));
+    }
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
     access.check_ancestor(ns, &resolved, WRITE)?;
@@ -126,6 +135,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         }
     }
     check_block_size(ctx, req.block_size)?;
+    erasure_coding.map_or(Ok(()), set_erasure_coding::check_enabled)?;
     check_replication(ctx, req.path, req.replication, Some(req.client_machine))?;
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));

@@ -130,7 +130,7 @@ pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrN
     check_change(ns, &access, &resolved, name.space)?;
     let target = target(&resolved)?;
     let existing = ns.tree.xattrs_of(target);
-    if existing.is_some() && name.is_unreadable_by_superuser() {
+    if ns.has_any_xattr(target) && name.is_unreadable_by_superuser() {
         return Err(FsError::AccessDenied(format!("The xattr '{name}' can not be deleted.")));
     }
     if existing.is_none_or(|xattrs| xattrs.get(name).is_none()) {

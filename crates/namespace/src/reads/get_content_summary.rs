@@ -22,8 +22,8 @@ pub struct ContentSummary {
     pub type_consumed: [u64; TYPES],
     /// Those of the path itself.
     pub limits: Amounts,
-    /// The path names a file.
-    pub is_file: bool,
+    /// How HDFS names the erasure coding policy of the path; empty for none.
+    pub erasure_coding: &'static str,
     /// What of the above only snapshots still have.
     pub snapshot: SnapshotPart,
 }
@@ -96,7 +96,7 @@ impl Walk {
             space_consumed: 0,
             type_consumed: [0; TYPES],
             limits: limits_of(ns, target),
-            is_file: ns.tree.inode(target).is_file(),
+            erasure_coding: ns.erasure_coding_of(target),
             snapshot: SnapshotPart::default(),
         };
         let mut walk = Walk { summary, stack: Vec::new(), counts_blocks: false };

@@ -189,6 +189,7 @@ impl World {
             replication: 3,
             block_size: 1 << 20,
             storage_policy: None,
+            erasure_coding: None,
         }
     }
 

@@ -79,6 +79,7 @@ impl Request {
                     replication: 3,
                     block_size: 1 << 20,
                     storage_policy: None,
+                    erasure_coding: None,
                 };
                 ops::create::plan(ns, &ctx, &request)
             }
