@@ -3,7 +3,6 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
-import java.util.stream.Stream;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -66,31 +65,34 @@ final class Files {
             return "busy";
           }
           FSDataOutputStream out = s.fs().create(s.path(a[1]), Boolean.parseBoolean(a[2]), 4096, (short) 2, 1024);
-          s.side().streams.put(a[0], out);
-          write(out, Integer.parseInt(a[3]), a[0]);
-          return "";
+          s.side().streams.put(a[0], new Stream(s, out));
+          s.side().written.put(a[0], s.path(a[1]));
+          return flushed(out, Integer.parseInt(a[3]), a[0]);
         }));
-    all.add(new Operation("writeStream", "open", 3, c -> new String[] {c.pick(SLOTS), c.length(), c.pick("", "hflush", "hsync", "length")}, (s, a) -> {
-      FSDataOutputStream out = s.side().streams.get(a[0]);
-      if (out == null) {
+    all.add(new Operation("writeStream", "open", 3, c -> new String[] {c.pick(SLOTS), c.length(), c.pick("hflush", "hflush", "hsync", "length")}, (s, a) -> {
+      Stream held = s.side().streams.get(a[0]);
+      if (held == null) {
         return "none";
       }
-      write(out, Integer.parseInt(a[1]), a[0]);
-      switch (a[2]) {
-        case "hflush" -> out.hflush();
-        case "hsync" -> out.hsync();
-        case "length" -> ((HdfsDataOutputStream) out).hsync(EnumSet.of(SyncFlag.UPDATE_LENGTH));
-        default -> { }
-      }
-      return out.getPos();
+      return held.unlessLost(s, out -> {
+        write(out, Integer.parseInt(a[1]), a[0]);
+        switch (a[2]) {
+          case "hsync" -> out.hsync();
+          case "length" -> ((HdfsDataOutputStream) out).hsync(EnumSet.of(SyncFlag.UPDATE_LENGTH));
+          default -> out.hflush();
+        }
+        return out.getPos();
+      });
     }));
     all.add(new Operation("closeStream", "open", 3, c -> new String[] {c.pick(SLOTS)}, (s, a) -> {
-      FSDataOutputStream out = s.side().streams.remove(a[0]);
-      if (out == null) {
+      Stream held = s.side().streams.remove(a[0]);
+      if (held == null) {
         return "none";
       }
-      out.close();
-      return "";
+      return held.unlessLost(s, out -> {
+        out.close();
+        return "";
+      });
     }));
     all.add(new Operation("isFileClosed", "open", 1, c -> new String[] {c.file()}, (s, a) -> s.fs().isFileClosed(s.path(a[0]))));
     all.add(new Operation("listOpenFiles", "openfiles", 1, c -> new String[] {c.pick("/", c.existing())}, (s, a) -> {
@@ -103,15 +105,11 @@ final class Files {
       Collections.sort(found);
       return found;
     }));
-    all.add(new Operation("recoverLease", "leases", 1, c -> new String[] {c.file()}, (s, a) -> {
-      Path path = s.path(a[0]);
-      for (int patience = 0; patience < 200; patience++) {
-        if (s.fs().recoverLease(path)) {
-          return "closed";
-        }
-        Thread.sleep(50);
-      }
-      return "still open";
+    all.add(new Operation("recoverLease", "leases", 1, c -> new String[] {c.file()}, (s, a) -> recover(s, s.path(a[0]))));
+    // From a writer that goes on as if nothing had happened.
+    all.add(new Operation("recoverStream", "leases", 2, c -> new String[] {c.pick(SLOTS)}, (s, a) -> {
+      Path path = s.side().written.get(a[0]);
+      return path == null ? "none" : recover(s, path);
     }));
 
     all.add(new Operation("append", "append", 10, c -> new String[] {c.file(), c.pick("APPEND", "APPEND", "APPEND,NEW_BLOCK", "APPEND,SYNC_BLOCK"),
@@ -127,9 +125,9 @@ final class Files {
         return "busy";
       }
       FSDataOutputStream out = s.fs().append(s.path(a[1]));
-      s.side().streams.put(a[0], out);
-      write(out, Integer.parseInt(a[2]), a[0]);
-      return "";
+      s.side().streams.put(a[0], new Stream(s, out));
+      s.side().written.put(a[0], s.path(a[1]));
+      return flushed(out, Integer.parseInt(a[2]), a[0]);
     }));
     all.add(new Operation("truncate", "truncate", 6, c -> new String[] {c.file(), c.pick("0", "1", "100", "512", "1000", "1024", "1500", "2048", "9999", "-1")},
         (s, a) -> {
@@ -180,9 +178,26 @@ final class Files {
     return "";
   }
 
+  /** What stays in the client would take its blocks, and room in quotas, while others' calls are made. */
+  private static String flushed(FSDataOutputStream out, int length, String seed) throws Exception {
+    write(out, length, seed);
+    out.hflush();
+    return "";
+  }
+
+  private static String recover(Session s, Path path) throws Exception {
+    for (int patience = 0; patience < 200; patience++) {
+      if (s.fs().recoverLease(path)) {
+        return "closed";
+      }
+      Thread.sleep(50);
+    }
+    return "still open";
+  }
+
   private static EnumSet<CreateFlag> flags(String words) {
     EnumSet<CreateFlag> flags = EnumSet.noneOf(CreateFlag.class);
-    Stream.of(words.split(",")).forEach(word -> flags.add(CreateFlag.valueOf(word)));
+    List.of(words.split(",")).forEach(word -> flags.add(CreateFlag.valueOf(word)));
     return flags;
   }
 

@@ -21,7 +21,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  */
 public final class RandomOps {
   /** What is compared when nothing else is asked for. */
-  private static final String DEFAULT_OPS = "names,files,open,attributes,reads,raw,odd,append,truncate,concat,checksum,acl,xattr,reserved,zones,symlinks,quota,policy,openfiles";
+  private static final String DEFAULT_OPS = "names,files,open,attributes,reads,raw,odd,append,truncate,concat,checksum,acl,xattr,reserved,zones,symlinks,quota,policy,openfiles,typequota,leases,ec";
 
   private final Map<String, String> options = new LinkedHashMap<>();
   private final Map<String, Operation> operations = new LinkedHashMap<>();
@@ -95,9 +95,9 @@ public final class RandomOps {
     // Closing a file asks again after this; the default of 400 ms is most of a run otherwise.
     conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 5);
     File work = new File(option("work", "target/random-ops/hadoop"));
-    URI real = options.containsKey("hadoop") ? URI.create(options.get("hadoop")) : Mini.start(work, option("groups", ""));
-    hadoop = new Side("hadoop", real, conf, families);
-    clover = new Side("clover", URI.create(options.get("clover")), conf, families);
+    Mini mini = options.containsKey("hadoop") ? null : Mini.start(work, option("groups", ""));
+    hadoop = new Side("hadoop", mini == null ? URI.create(options.get("hadoop")) : mini.uri(), conf, families, mini);
+    clover = new Side("clover", URI.create(options.get("clover")), conf, families, null);
     return options.containsKey("replay") ? replay() : draw();
   }
 
@@ -106,7 +106,7 @@ public final class RandomOps {
     Round round = new Round(operations, hadoop, clover, number("compare", 1));
     for (Step step : steps) {
       Round.Difference difference = round.step(step, null);
-      System.out.println(step);
+      System.out.println(step + "  " + round.gave);
       if (difference != null) {
         tell(difference);
         return 1;

@@ -62,7 +62,7 @@ final class Reads {
     }));
     all.add(new Operation("checksum", "checksum", 1, c -> new String[] {c.file()}, (s, a) -> String.valueOf(s.fs().getFileChecksum(s.path(a[0])))));
     all.add(new Operation("contentSummary", "reads", 2, c -> new String[] {c.existing()}, (s, a) -> summary(s, s.fs().getContentSummary(s.path(a[0])))));
-    all.add(new Operation("quotaUsage", "quota", 1, c -> new String[] {c.existing()}, (s, a) -> usage(s.fs().getQuotaUsage(s.path(a[0])))));
+    all.add(new Operation("quotaUsage", "quota", 1, c -> new String[] {c.existing()}, (s, a) -> usage(s, s.fs().getQuotaUsage(s.path(a[0])))));
     all.add(new Operation("blockLocations", "reads", 1, c -> new String[] {c.file(), c.pick("0", "1", "1024", "4000", "-1"), c.pick("0", "1", "1024", "100000", "-1")}, (s, a) -> {
       List<String> found = new ArrayList<>();
       for (BlockLocation block : s.fs().getFileBlockLocations(s.path(a[0]), Long.parseLong(a[1]), Long.parseLong(a[2]))) {
@@ -111,21 +111,22 @@ final class Reads {
     if (!s.side().families().contains("quota")) {
       return counts + " space " + summary.getSpaceConsumed();
     }
-    return counts + " " + usage(summary)
+    return counts + " " + usage(s, summary)
         + " snapshot " + summary.getSnapshotLength() + " " + summary.getSnapshotFileCount() + " " + summary.getSnapshotDirectoryCount() + " "
         + summary.getSnapshotSpaceConsumed() + " ec " + summary.getErasureCodingPolicy();
   }
 
-  static String usage(org.apache.hadoop.fs.QuotaUsage usage) {
+  static String usage(Session s, org.apache.hadoop.fs.QuotaUsage usage) {
     StringBuilder text = new StringBuilder();
     if (!(usage instanceof org.apache.hadoop.fs.ContentSummary)) {
       text.append("inodes ").append(usage.getFileAndDirectoryCount()).append(' ');
     }
     text.append("quota ").append(usage.getQuota()).append(" space ").append(usage.getSpaceConsumed()).append(" of ").append(usage.getSpaceQuota());
-    // What is used of each medium is counted otherwise on purpose, where policies change.
     for (org.apache.hadoop.fs.StorageType type : org.apache.hadoop.fs.StorageType.getTypesSupportingQuota()) {
-      if (usage.getTypeQuota(type) != -1) {
-        text.append(' ').append(type).append(" of ").append(usage.getTypeQuota(type));
+      // What is used of each medium is what a recount finds, which a Hadoop elsewhere cannot be asked for.
+      long used = s.side().families().contains("typequota") ? usage.getTypeConsumed(type) : 0;
+      if (usage.getTypeQuota(type) != -1 || used != 0) {
+        text.append(' ').append(type).append(' ').append(used).append(" of ").append(usage.getTypeQuota(type));
       }
     }
     return text.toString();

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
@@ -22,14 +21,19 @@ final class Side {
   final URI uri;
   private final Configuration conf;
   private final Set<String> families;
+  /** What of this side runs in this JVM, or null. */
+  private final Mini mini;
   private final Map<String, DistributedFileSystem> users = new LinkedHashMap<>();
-  final Map<String, FSDataOutputStream> streams = new LinkedHashMap<>();
+  final Map<String, Stream> streams = new LinkedHashMap<>();
+  /** What each was opened as. */
+  final Map<String, Path> written = new LinkedHashMap<>();
   private final List<Long> begun = new ArrayList<>();
   /** Texts that mean the same on both sides but read differently, and what stands for them. */
   final Map<String, String> aliases = new LinkedHashMap<>();
 
-  Side(String name, URI uri, Configuration conf, Set<String> families) {
+  Side(String name, URI uri, Configuration conf, Set<String> families, Mini mini) {
     this.families = families;
+    this.mini = mini;
     this.name = name;
     this.uri = uri;
     this.conf = new Configuration(conf);
@@ -55,6 +59,11 @@ final class Side {
     return families;
   }
 
+  /** Directories of which a quota's usage is wrong on this side, but for what is used of media, which is right afterwards. */
+  Map<String, String> recount() throws Exception {
+    return mini == null ? Map.of() : mini.recount();
+  }
+
   DistributedFileSystem root() throws IOException {
     return as("root");
   }
@@ -63,6 +72,7 @@ final class Side {
     begun.clear();
     aliases.clear();
     streams.clear();
+    written.clear();
   }
 
   /** Two steps never share a millisecond, so that a time tells its step. */
@@ -80,6 +90,12 @@ final class Side {
     if (ms < SET_BY_HAND) {
       return String.valueOf(ms);
     }
+    int step = step(ms);
+    return step == 0 ? "before" : "step" + step;
+  }
+
+  /** The number of the step that had begun at this time, from 1; 0: none had. */
+  private int step(long ms) {
     int low = 0;
     int high = begun.size();
     while (low < high) {
@@ -90,7 +106,13 @@ final class Side {
         high = middle;
       }
     }
-    return low == 0 ? "before" : "step" + low;
+    return low;
+  }
+
+  /** The time on this side that means what one means on the other. */
+  long sameTime(long ms, Side other) {
+    int step = other.step(ms);
+    return ms < SET_BY_HAND ? ms : step == 0 ? 1 : begun.get(step - 1);
   }
 
   /** `@inode:/a` is /a by its number, `@inode:/a@/b` something below it; everything else is itself. */

@@ -65,7 +65,7 @@ final class Tree {
         files.add(name);
       }
       if (session.side().families().contains("quota")) {
-        line(name + " usage", () -> Reads.usage(fs.getQuotaUsage(path)));
+        line(name + " usage", () -> Reads.usage(session, fs.getQuotaUsage(path)));
       }
     }
     if (!status.isDirectory()) {

@@ -1,10 +1,10 @@
 import java.io.IOException;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
+import org.apache.hadoop.hdfs.protocol.NoECPolicySetException;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
 
 /** Brings a side back to where rounds begin: an empty root with nothing special about it. */
@@ -14,9 +14,9 @@ final class Wipe {
   private Wipe() {}
 
   static void run(Side side) throws IOException {
-    for (FSDataOutputStream stream : side.streams.values()) {
+    for (Stream stream : side.streams.values()) {
       try {
-        stream.close();
+        stream.out.close();
       } catch (IOException | RuntimeException gone) {
         // Its file was deleted, or its server has another opinion.
       }
@@ -49,6 +49,13 @@ final class Wipe {
       fs.setQuota(ROOT, Long.MAX_VALUE - 1, HdfsConstants.QUOTA_RESET);
       for (var type : org.apache.hadoop.fs.StorageType.getTypesSupportingQuota()) {
         fs.setQuotaByStorageType(ROOT, type, HdfsConstants.QUOTA_RESET);
+      }
+    }
+    if (side.families().contains("ec")) {
+      try {
+        fs.unsetErasureCodingPolicy(ROOT);
+      } catch (NoECPolicySetException none) {
+        // As it should be.
       }
     }
     if (side.families().contains("policy")) {
