@@ -39,7 +39,7 @@ fn date(ms: u64, format: &str) -> String {
     }
 }
 
-/// The number itself, or `1.5 K` where people read it.
+/// The number itself, or `1.5 K` where people read it. Like Hadoop's, rounded half up.
 pub fn size(bytes: u64, is_human: bool) -> String {
     if !is_human || bytes < 1024 {
         return bytes.to_string();
@@ -50,10 +50,14 @@ pub fn size(bytes: u64, is_human: bool) -> String {
     if bytes.is_multiple_of(unit(power)) {
         return format!("{} {}", bytes / unit(power), letters[power - 1]);
     }
-    let mut text = format!("{:.1}", bytes as f64 / unit(power) as f64);
+    let decimal = |power: usize| {
+        let tenths = (u128::from(bytes) * 10 + u128::from(unit(power) / 2)) / u128::from(unit(power));
+        format!("{}.{}", tenths / 10, tenths % 10)
+    };
+    let mut text = decimal(power);
     if text.starts_with("1024") && power < letters.len() {
         power += 1;
-        text = format!("{:.1}", bytes as f64 / unit(power) as f64);
+        text = decimal(power);
     }
     format!("{text} {}", letters[power - 1])
 }
@@ -118,6 +122,7 @@ mod tests {
             (1023, "1023"),
             (1024, "1 K"),
             (1536, "1.5 K"),
+            (1280, "1.3 K"),
             (1 << 20, "1 M"),
             ((1 << 20) - 1, "1.0 M"),
             (128 << 20, "128 M"),

@@ -150,7 +150,8 @@ impl Exceeded {
     }
 }
 
-/// Hadoop's `long2String` with the unit B and two decimals: `1 KB`, `1.50 MB`. Not for negative numbers.
+/// Hadoop's `long2String` with the unit B and two decimals, of which the last is rounded half up: `1 KB`, `1.50 MB`.
+/// Not for negative numbers.
 fn in_binary_units(bytes: i64) -> String {
     const UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
     let mut unit = (bytes.max(1).ilog2() / 10) as usize;
@@ -158,10 +159,14 @@ fn in_binary_units(bytes: i64) -> String {
     if bytes % size == 0 {
         return format!("{} {}", bytes / size, UNITS[unit]);
     }
-    let mut text = format!("{:.2}", bytes as f64 / size as f64);
+    let decimal = |size: i64| {
+        let hundredths = (i128::from(bytes) * 100 + i128::from(size / 2)) / i128::from(size);
+        format!("{}.{:02}", hundredths / 100, hundredths % 100)
+    };
+    let mut text = decimal(size);
     if text.starts_with("1024") {
         unit += 1;
-        text = format!("{:.2}", bytes as f64 / (1i64 << (10 * unit)) as f64);
+        text = decimal(size << 10);
     }
     format!("{text} {}", UNITS[unit])
 }
@@ -177,6 +182,8 @@ mod tests {
             (1023, "1023 B"),
             (1024, "1 KB"),
             (1536, "1.50 KB"),
+            (26_752, "26.13 KB"),
+            (26_751, "26.12 KB"),
             (402_653_184, "384 MB"),
             ((1 << 20) - 1, "1.00 MB"),
             (i64::MAX, "8.00 EB"),
