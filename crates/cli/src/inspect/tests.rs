@@ -62,9 +62,9 @@ fn only_file(directory: &Path) -> PathBuf {
 }
 
 fn segment_of(store: &Path) -> PathBuf {
-    let names = std::fs::read_dir(store.join("log")).unwrap().map(|file| file.unwrap().path());
+    let mut names = std::fs::read_dir(store.join("log")).unwrap().map(|file| file.unwrap().path());
     let is_segment = |path: &PathBuf| path.file_name().unwrap() != "spare";
-    names.filter(is_segment).next().unwrap()
+    names.find(is_segment).unwrap()
 }
 
 fn args(json: bool) -> Args {
