@@ -194,8 +194,22 @@ impl Namespace {
         let mut records = snapshots.records_of(inode);
         let latest = snapshots.records_of(inode).next_back().map_or(BEFORE_ALL, |(key, _)| key);
         records.any(|(_, past)| past.blocks.is_none() && past.size > offset)
+            // A record with a list of its own may share its first blocks with the file as it is.
+            || self.block_at(file, offset).is_some_and(|block| self.is_listed_in_past(inode, block))
             // Snapshots since then see the file as it is.
             || (self.tree.length_of(file) > offset && self.latest_seeing(file, latest, AFTER_ALL).is_some())
+    }
+
+    /// The block of the file that begins behind so many bytes.
+    fn block_at(&self, file: u32, offset: u64) -> Option<Block> {
+        let mut begins = 0;
+        for stored in self.tree.blocks_of(file) {
+            if begins >= offset {
+                return (begins == offset).then_some(stored.block);
+            }
+            begins += stored.block.length;
+        }
+        None
     }
 
     /// Blocks of a file are about to go away, those behind its first `kept` bytes: records that have some of them,
