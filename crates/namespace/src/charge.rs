@@ -8,9 +8,10 @@
 
 mod ledger;
 mod moving;
+mod past;
 
 use crate::{
-    Namespace,
+    Namespace, SnapshotId,
     edit::{Body, codec::record_fields},
     ops,
     quota::Amounts,
@@ -29,25 +30,31 @@ pub struct Charge {
 
 record_fields! { Charge { directory, amounts } }
 
-/// Charges, what snapshots keep of what leaves its directory, and the quota that would be exceeded.
+/// Charges, what snapshots keep of what is moved out of its directory, and the quota that would be exceeded.
 pub(crate) type Found = (Vec<Charge>, Vec<(InodeId, Amounts)>, Option<FsError>);
 
 /// The charges of an edit on the state that it was planned on, and the quota that they would exceed, if any.
 pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
+    let mut ledger = Ledger::new(ns);
     if ns.tree.quotas.is_empty() {
-        return Found::default();
+        // What a snapshot has of it counts should there ever be a quota.
+        if let Body::Rename(edit) = body {
+            moving::keep_moved(ns, &mut ledger, edit);
+        }
+        return ledger.finish();
     }
-    let mut ledger = Ledger::new(&ns.tree);
     match body {
         Body::Mkdirs(edit) => add_inodes(&mut ledger, ns.expect(edit.parent), edit.directories.len()),
         Body::Create(edit) => create(ns, &mut ledger, edit),
         Body::AddBlock(edit) => {
             let file = ns.expect(edit.inode);
             commit_last(ns, &mut ledger, file, edit.committed);
-            let allocated = open_block(ns, file);
+            let attributes = ns.tree.attributes_of(file);
+            let room =
+                |replication| replicated(attributes.block_size as i64, replication, ns.tree.policy_of(file));
             let parent = ns.tree.inode(file).parent;
-            ledger.verify(parent, allocated, None);
-            ledger.charge(parent, allocated);
+            ledger.verify(parent, room(attributes.replication), None);
+            ledger.charge(parent, room(ns.held_replication(file, true, &[])));
         }
         Body::AbandonBlock(edit) => drop_last(ns, &mut ledger, ns.expect(edit.inode)),
         Body::Complete(edit) => {
@@ -73,28 +80,20 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
                 ledger.charge(parent, in_file(ns, file, more));
             }
         }
-        Body::Truncate(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, edit.cut.is_some()),
-        // The block that is copied is the snapshots' from here on, and the copy counts as a full one until it is done.
-        Body::TruncateCopy(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, true),
+        Body::Truncate(edit) => {
+            let cut = if edit.cut.is_some() { CutBlock::InPlace } else { CutBlock::None };
+            truncate(ns, &mut ledger, edit.inode, edit.kept, cut);
+        }
+        Body::TruncateCopy(edit) => truncate(ns, &mut ledger, edit.inode, edit.kept, CutBlock::Copied),
         Body::Concat(edit) => concat(ns, &mut ledger, edit),
         Body::Rename(edit) => moving::rename(ns, &mut ledger, edit),
         Body::Delete(edit) => delete(ns, &mut ledger, ns.expect(edit.inode)),
-        Body::SetReplication(edit) => {
-            let file = ns.expect(edit.inode);
-            let (bytes, policy) = (ns.tree.file_bytes(file), ns.tree.policy_of(file));
-            let mut difference = replicated(bytes, edit.replication, policy);
-            difference -= replicated(bytes, ns.tree.attributes_of(file).replication, policy);
-            let parent = ns.tree.inode(file).parent;
-            if difference.bytes > 0 {
-                ledger.verify(parent, difference, None);
-            }
-            ledger.charge(parent, difference);
-        }
+        Body::SetReplication(edit) => set_replication(ns, &mut ledger, edit),
         // HDFS lets anybody set a policy, whatever the quotas by storage type say.
         Body::SetStoragePolicy(edit) => moving::set_policy(ns, &mut ledger, edit),
         // What is taken apart was uncharged when it was unlinked; a quota that is set brings its usage with it.
         Body::Cleanup(_) | Body::SetQuota(_) => {}
-        Body::Sweep(edit) => sweep(ns, &mut ledger, edit),
+        Body::Sweep(edit) => past::sweep(ns, &mut ledger, edit),
         Body::SetSnapshottable(_)
         | Body::CreateSnapshot(_)
         | Body::RenameSnapshot(_)
@@ -128,55 +127,63 @@ fn create(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::create::CreateEdi
     add_inodes(ledger, parent, edit.missing.len() + 1);
 }
 
-/// What an unlinked file or subtree no longer counts for: all but what a snapshot has of it. That counts on until
-/// the entry which the snapshot sees it by is swept away.
+/// What an unlinked file or subtree no longer counts for. What a snapshot sees counts on, as it is, until it is swept
+/// away.
 fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
     let parent = ns.tree.inode(target).parent;
-    if ledger.is_charged(parent) {
-        let mut difference = keep(ns, ledger, target);
-        difference -= ns.tree.subtree_amounts(target, ns.tree.policy_of(target), false);
-        ledger.charge(parent, difference);
+    if !ledger.is_charged(parent) {
+        return;
     }
-}
-
-/// What counts on, as the last snapshot has it that sees it, when something leaves its directory.
-fn keep(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) -> Amounts {
-    let cover = ns.cover(ns.tree.inode(target).parent);
-    let Some(cover) = cover.filter(|cover| ns.birth_of(target) < *cover) else { return Amounts::default() };
-    let amounts = ns.amounts_at(target, cover);
-    ledger.keep(ns.tree.inode(target).id(), amounts);
-    amounts
-}
-
-/// What was deleted or moved out no longer counts. Directories that are only kept are charged no more.
-fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::sweep::SweepEdit) {
-    for entry in &edit.entries {
-        let charged = ns.tree.snapshots.entries.get(&entry.key()).and_then(|entry| entry.charged.as_ref());
-        let directory = ns.expect(entry.directory);
-        if let Some(charged) = charged.filter(|_| ns.tree.is_attached(directory)) {
-            ledger.charge(directory, -**charged);
+    let policy = ns.tree.policy_of(target);
+    let mut difference = Amounts::default();
+    if seen_by(ns, target).is_some() {
+        if ns.tree.snapshots.records.is_empty() {
+            return;
         }
+        difference = ns.subtree_amounts(target, policy, false, true);
     }
+    difference -= ns.subtree_amounts(target, policy, true, false);
+    ledger.charge(parent, difference);
 }
 
-/// Bytes with the replication and under the policy of a file.
+/// Bytes with the replication and under the policy of a file; a snapshot may want more replicas.
 fn in_file(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
-    replicated(bytes, ns.tree.attributes_of(file).replication, ns.tree.policy_of(file))
+    replicated(bytes, ns.held_replication(file, true, &[]), ns.tree.policy_of(file))
 }
 
 /// What HDFS asks room for before it lets a file be written on, cut or joined: where no policy is set, on the
 /// media of the default one, although what it counts in the end is on none.
 fn wanted(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
-    wanted_with(ns, file, bytes, ns.tree.attributes_of(file).replication)
+    wanted_with(ns, file, bytes, ns.held_replication(file, true, &[]))
 }
 
 fn wanted_with(ns: &Namespace, file: u32, bytes: i64, replication: u16) -> Amounts {
     replicated(bytes, replication, StoragePolicy::in_force(ns.tree.policy_of(file)).id)
 }
 
-/// A block of full size at the end of a file.
-fn open_block(ns: &Namespace, file: u32) -> Amounts {
-    in_file(ns, file, ns.tree.attributes_of(file).block_size as i64)
+/// The last snapshot that sees the current entry of an inode.
+fn seen_by(ns: &Namespace, target: u32) -> Option<SnapshotId> {
+    let cover = ns.cover(ns.tree.inode(target).parent);
+    cover.filter(|cover| ns.birth_of(target) < *cover)
+}
+
+/// HDFS asks for room by what was wanted most before, and for what is wanted now.
+fn set_replication(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::set_replication::SetReplicationEdit) {
+    let file = ns.expect(edit.inode);
+    let (bytes, policy) = (ns.held_bytes(file, &[]), ns.tree.policy_of(file));
+    let before = ns.held_replication(file, true, &[]);
+    // A snapshot that sees the file as it is goes on wanting what that wants.
+    let after = edit.replication.max(match ns.cover(file) {
+        Some(cover) if ns.tree.snapshots.record_at(edit.inode, cover).is_none() => before,
+        _ => ns.replication_in_past(file),
+    });
+    let mut difference = replicated(bytes, after, policy);
+    difference -= replicated(bytes, before, policy);
+    let parent = ns.tree.inode(file).parent;
+    if difference.bytes > 0 {
+        ledger.verify(parent, difference, None);
+    }
+    ledger.charge(parent, difference);
 }
 
 /// The last block of a file becomes this one.
@@ -185,10 +192,21 @@ fn change_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, after: Option
     if last == NONE {
         return;
     }
+    let stored = ns.tree.blocks.stored(last);
+    if after.is_none() && is_kept(ns, file, ns.tree.length_of(file) - stored.block.length, stored) {
+        return;
+    }
     let block_size = ns.tree.attributes_of(file).block_size;
-    let bytes = |stored: Stored| block_bytes(stored, block_size);
-    let difference = after.map_or(0, bytes) - bytes(ns.tree.blocks.stored(last));
-    ledger.charge(ns.tree.inode(file).parent, in_file(ns, file, difference));
+    let bytes = after.map_or(0, |after| block_bytes(after, block_size)) - block_bytes(stored, block_size);
+    // It may be a file that only snapshots have.
+    let replication = ns.held_replication(file, ns.tree.is_attached(file), &[]);
+    ledger.charge(ns.counted_in(file), replicated(bytes, replication, ns.policy_in_force(file)));
+}
+
+/// Whether a block that a file loses stays for a snapshot.
+fn is_kept(ns: &Namespace, file: u32, offset: u64, stored: Stored) -> bool {
+    let id = ns.tree.inode(file).id();
+    ns.is_block_in_past(file, offset) || ns.is_listed_in_past(id, stored.block)
 }
 
 /// The last block's length is final: what was reserved beyond it is given back.
@@ -212,37 +230,51 @@ fn rest_of_last(ns: &Namespace, file: u32) -> i64 {
     }
 }
 
-/// The blocks behind the last one that stays are gone; that one, if it is cut, counts as a full one until it is.
-fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, inode: InodeId, kept: u64, is_cut: bool) {
+/// The blocks behind the last one that stays are gone, unless a snapshot has them; that one, if it is cut, counts as a
+/// full one until it is. A copy of it counts beside the one that the snapshot keeps.
+fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, inode: InodeId, kept: u64, cut: CutBlock) {
     let file = ns.expect(inode);
     let block_size = ns.tree.attributes_of(file).block_size;
-    let mut difference = 0;
+    let (mut difference, mut offset) = (0, 0);
     for (at, stored) in (1..).zip(ns.tree.blocks_of(file)) {
         let before = block_bytes(stored, block_size);
-        if at > kept {
+        if at > kept && !is_kept(ns, file, offset, stored) {
             difference -= before;
-        } else if at == kept && is_cut {
-            difference += block_size as i64 - before;
+        } else if at == kept {
+            difference += match cut {
+                CutBlock::None => 0,
+                CutBlock::InPlace => block_size as i64 - before,
+                CutBlock::Copied => block_size as i64,
+            };
         }
+        offset += stored.block.length;
     }
     let parent = ns.tree.inode(file).parent;
     ledger.verify(parent, wanted(ns, file, difference), None);
     ledger.charge(parent, in_file(ns, file, difference));
 }
 
+/// What becomes of the block in which a file is to end.
+#[derive(Clone, Copy)]
+enum CutBlock {
+    None,
+    InPlace,
+    Copied,
+}
+
 /// The sources' blocks take over the replication and the policy of the target. As in HDFS there must be room for
 /// the former only, on the media of the policies that they come from.
 fn concat(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::concat::ConcatEdit) {
     let target = ns.expect(edit.target);
-    let replication = ns.tree.attributes_of(target).replication;
+    let replication = ns.held_replication(target, true, &[]);
     let (mut difference, mut needed) = (Amounts::default(), Amounts::default());
     for source in &edit.sources {
         let source = ns.expect(*source);
         let bytes = ns.tree.file_bytes(source);
         difference += in_file(ns, target, bytes);
-        difference -= ns.tree.file_amounts(source, ns.tree.policy_of(source));
+        difference -= ns.file_amounts(source, ns.tree.policy_of(source), true);
         needed += wanted_with(ns, source, bytes, replication);
-        needed -= wanted(ns, source, bytes);
+        needed -= wanted_with(ns, source, bytes, ns.tree.attributes_of(source).replication);
         needed -= Amounts::ONE_INODE;
     }
     let parent = ns.tree.inode(target).parent;

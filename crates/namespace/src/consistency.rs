@@ -119,7 +119,7 @@ impl Namespace {
             let handle = handle.ok_or_else(|| format!("inode {id} has a quota and does not know of it"))?;
             // What was unlinked is charged to nobody any more.
             if tree.is_attached(handle) {
-                let counted = tree.subtree_amounts(handle, tree.policy_of(handle), true);
+                let counted = self.subtree_amounts(handle, tree.policy_of(handle), true, true);
                 hold(counted == quota.used, || {
                     format!("directory {id} holds {counted:?}, charged are {:?}", quota.used)
                 })?;

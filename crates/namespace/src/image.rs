@@ -35,6 +35,7 @@ enum Section {
     Quotas = 6,
     Snapshots = 7,
     Past = 8,
+    Limits = 9,
     End = 255,
 }
 
@@ -48,6 +49,7 @@ impl Section {
             Section::Quotas => "quotas",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
+            Section::Limits => "limits in the past",
             Section::Xattrs => "extended attributes",
             Section::End => "end",
         }

@@ -45,15 +45,16 @@ pub(crate) fn check(ns: &Namespace, found: &Found<'_>, holder: &str) -> FsResult
     if ns.truncations.contains(&inode.id()) {
         return Err(FsError::Io(format!("{} is being truncated.", describe(ns, found, holder))));
     }
+    // In HDFS nothing closes it any more.
+    if !ns.tree.is_attached(handle) {
+        return Err(FsError::NotFound(format!("File is deleted: {}", describe(ns, found, holder))));
+    }
     let Some((owner, _)) = ns.tree.writer_of(handle) else {
         return Err(FsError::LeaseExpired(format!(
             "File is not open for writing: {}",
             describe(ns, found, holder)
         )));
     };
-    if !ns.tree.is_attached(handle) {
-        return Err(FsError::NotFound(format!("File is deleted: {}", describe(ns, found, holder))));
-    }
     if owner != holder {
         return Err(FsError::LeaseExpired(format!(
             "Client (={holder}) is not the lease owner (={owner}: {}",

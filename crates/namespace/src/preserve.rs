@@ -80,8 +80,7 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::FinishRecovery(edit) => add(edit.inode),
         // A snapshot shows nothing of stamps that are to come and of who holds a lease.
         Body::NewStamp(_) | Body::StartRecovery(_) => {}
-        // A quota is of the directory as it is.
-        Body::SetQuota(_) => {}
+        Body::SetQuota(edit) => add(edit.directory),
         // Only what no snapshot sees.
         Body::Cleanup(_) | Body::Sweep(_) => {}
         // A snapshot keeps the time of its root itself.

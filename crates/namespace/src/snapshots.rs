@@ -15,9 +15,11 @@
 //! An inode lives while an entry names it, current or past. One that only past entries name hangs nowhere: it is
 //! *kept*, with the subtree that it had. Nothing is copied when a subtree is moved or deleted.
 //!
-//! [`cover`] answers which snapshots see an inode, [`keep`] is how changes preserve, [`view`] how the past is read.
+//! [`cover`] answers which snapshots see an inode, [`keep`] is how changes preserve, [`view`] how the past is read,
+//! [`count`] how much of it counts against quotas.
 //! A tree without snapshots pays for empty tables.
 
+pub(crate) mod count;
 pub(crate) mod cover;
 pub(crate) mod diff;
 pub(crate) mod keep;
@@ -121,6 +123,8 @@ pub(crate) struct PastInode {
     /// The blocks of a file, if it no longer begins with them.
     pub blocks: Option<Arc<[Stored]>>,
     pub xattrs: Option<Arc<Xattrs>>,
+    /// The limits of a directory that had a quota.
+    pub limits: Option<Arc<Amounts>>,
 }
 
 pub(crate) type RecordKey = (InodeId, SnapshotId);
@@ -134,7 +138,7 @@ pub(crate) struct PastEntry {
     pub inode: InodeId,
     /// Snapshots up to this one do not see it.
     pub born: SnapshotId,
-    /// What it counts for in the directory's quotas.
+    /// What was moved away counts for so much in the directory's quotas; what was deleted counts as it is, and has `None`.
     pub charged: Option<Arc<Amounts>>,
 }
 
@@ -254,16 +258,6 @@ impl Snapshots {
         let first = key.cloned().unwrap_or((directory, Arc::from(&b""[..]), BEFORE_ALL));
         let end: EntryKey = (InodeId(directory.0 + 1), Arc::from(&b""[..]), BEFORE_ALL);
         self.entries.range((Bound::Excluded(first), Bound::Excluded(end)))
-    }
-
-    /// What the entries that a directory had count for in its quotas.
-    pub fn charged_in(&self, directory: InodeId) -> Amounts {
-        let mut sum = Amounts::default();
-        if !self.entries.is_empty() {
-            let charged = self.entries_of(directory).filter_map(|(_, entry)| entry.charged.as_ref());
-            charged.for_each(|charged| sum += **charged);
-        }
-        sum
     }
 
     pub fn has_entries(&self, directory: InodeId) -> bool {
@@ -432,6 +426,9 @@ pub(crate) fn record_digest(attributes: &AttributeArena, key: RecordKey, past: &
     }
     if let Some(xattrs) = &past.xattrs {
         xattrs.digest(&mut digester);
+    }
+    if let Some(limits) = &past.limits {
+        limits.numbers().for_each(|number| digester.number(number as u64));
     }
     digester.finish()
 }

@@ -1,4 +1,4 @@
-//! How much a file or a subtree counts against quotas.
+//! How much a file counts against quotas; [`crate::snapshots::count`] has whole subtrees, and what snapshots keep.
 
 use crate::{quota::Amounts, store::block_list::Stored, tree::Tree};
 use base::{POLICY_UNSPECIFIED, StoragePolicy};
@@ -53,40 +53,5 @@ impl Tree {
     pub fn file_bytes(&self, file: u32) -> i64 {
         let block_size = self.attributes.get(self.inode(file).attributes).block_size;
         self.blocks_of(file).map(|stored| block_bytes(stored, block_size)).sum()
-    }
-
-    /// A file under a policy.
-    pub fn file_amounts(&self, file: u32, policy: u8) -> Amounts {
-        let replication = self.attributes.get(self.inode(file).attributes).replication;
-        Amounts { inodes: 1, ..replicated(self.file_bytes(file), replication, policy) }
-    }
-
-    /// A whole subtree whose top has this policy in force. What directories with a quota know of themselves is
-    /// taken from there, unless it shall be counted anew: it rests on the policies as they are.
-    pub fn subtree_amounts(&self, top: u32, policy: u8, anew: bool) -> Amounts {
-        let mut sum = Amounts::default();
-        let mut stack = vec![(top, policy)];
-        while let Some((handle, policy)) = stack.pop() {
-            let inode = self.inode(handle);
-            if inode.is_file() {
-                sum += self.file_amounts(handle, policy);
-                continue;
-            }
-            if let Some(quota) = self.quotas.get(&inode.id()).filter(|_| !anew && inode.has_quota()) {
-                sum += quota.used;
-                continue;
-            }
-            sum += Amounts::ONE_INODE;
-            sum += self.snapshots.charged_in(inode.id());
-            for child in self.children_of(handle, 0) {
-                let policy = self.policy_below(child, policy);
-                if self.inode(child).is_file() {
-                    sum += self.file_amounts(child, policy);
-                } else {
-                    stack.push((child, policy));
-                }
-            }
-        }
-        sum
     }
 }

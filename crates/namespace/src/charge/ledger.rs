@@ -2,23 +2,23 @@
 
 use super::{Charge, Found};
 use crate::{
+    Namespace,
     quota::{Amounts, Quota},
     store::NONE,
-    tree::Tree,
 };
 use base::{FsError, InodeId, StorageType};
 use std::collections::BTreeMap;
 
 pub(super) struct Ledger<'ns> {
-    tree: &'ns Tree,
+    ns: &'ns Namespace,
     charges: BTreeMap<InodeId, Amounts>,
     kept: Vec<(InodeId, Amounts)>,
     refusal: Option<FsError>,
 }
 
 impl<'ns> Ledger<'ns> {
-    pub fn new(tree: &'ns Tree) -> Self {
-        Self { tree, charges: BTreeMap::new(), kept: Vec::new(), refusal: None }
+    pub fn new(ns: &'ns Namespace) -> Self {
+        Self { ns, charges: BTreeMap::new(), kept: Vec::new(), refusal: None }
     }
 
     /// In the order of the directories' ids, without those for which all comes to nothing.
@@ -28,15 +28,16 @@ impl<'ns> Ledger<'ns> {
         (charges, self.kept, self.refusal)
     }
 
-    /// A directory and those above it, from the innermost, as far as they have a quota.
+    /// A directory and those above it, from the innermost, as far as they have a quota. What was deleted and is kept
+    /// for a snapshot counts where it was.
     fn quotas_above(&self, directory: u32) -> impl Iterator<Item = (u32, InodeId, &'ns Quota)> + use<'ns> {
-        let tree = self.tree;
+        let ns = self.ns;
         let up = std::iter::successors((directory != NONE).then_some(directory), |at| {
-            Some(tree.inode(*at).parent).filter(|parent| *parent != NONE)
+            Some(ns.counted_in(*at)).filter(|parent| *parent != NONE)
         });
         up.filter_map(|at| {
-            let inode = tree.inode(at);
-            let quota = tree.quotas.get(&inode.id()).filter(|_| inode.has_quota())?;
+            let inode = ns.tree.inode(at);
+            let quota = ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota())?;
             Some((at, inode.id(), quota))
         })
     }
@@ -46,11 +47,9 @@ impl<'ns> Ledger<'ns> {
         self.quotas_above(directory).next().is_some()
     }
 
-    /// Of what leaves its directory so much counts on there.
+    /// What is moved away, and a snapshot keeps, counts on where it was for so much.
     pub fn keep(&mut self, inode: InodeId, amounts: Amounts) {
-        if !amounts.is_zero() {
-            self.kept.push((inode, amounts));
-        }
+        self.kept.push((inode, amounts));
     }
 
     /// Adds to a directory and all above it.
@@ -65,8 +64,8 @@ impl<'ns> Ledger<'ns> {
 
     /// Adds to one directory, if it has a quota.
     pub fn charge_only(&mut self, directory: u32, amounts: Amounts) {
-        if self.tree.inode(directory).has_quota() {
-            *self.charges.entry(self.tree.inode(directory).id()).or_default() += amounts;
+        if self.ns.tree.inode(directory).has_quota() {
+            *self.charges.entry(self.ns.tree.inode(directory).id()).or_default() += amounts;
         }
     }
 
@@ -81,7 +80,7 @@ impl<'ns> Ledger<'ns> {
             let mut used = quota.used;
             used += self.charges.get(&id).copied().unwrap_or_default();
             if let Some(exceeded) = exceeded(&quota.limits, &used, &more) {
-                self.refusal = Some(exceeded.error(&self.tree.path_of(at)));
+                self.refusal = Some(exceeded.error(&self.ns.tree.path_of(at)));
                 return;
             }
         }
@@ -94,7 +93,7 @@ impl<'ns> Ledger<'ns> {
             if up == at {
                 return true;
             }
-            up = self.tree.inode(up).parent;
+            up = self.ns.tree.inode(up).parent;
         }
         false
     }

@@ -1,15 +1,20 @@
 //! What moves with its bytes: a rename takes them from one directory's usage to another's, and a storage
 //! policy from one medium's to another's.
 
-use super::{delete, keep, ledger::Ledger};
+use super::{delete, ledger::Ledger, seen_by};
 use crate::{
     Namespace,
     ops::{rename::RenameEdit, set_storage_policy::SetStoragePolicyEdit},
     quota::Amounts,
+    snapshots::count::Past,
     store::{NONE, children},
     tree::Tree,
 };
 use base::POLICY_UNSPECIFIED;
+
+/// A larger subtree that is moved out of where no quota is set is not counted for one that may come. About a
+/// millisecond's worth, by eye.
+const COUNTED_MAX: usize = 10_000;
 
 /// HDFS's `verifyQuotaForRename`: room is needed below the closest common ancestor only, under the policy that
 /// holds at the destination.
@@ -20,26 +25,36 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     let before = tree.policy_of(moved);
     let after = tree.policy_below(moved, tree.policy_of(destination));
     let replaced = edit.replaced.map(|replaced| ns.expect(replaced));
-    let is_charged = ledger.is_charged(source) || ledger.is_charged(destination);
-    if !is_charged {
+    let kept = keep_moved(ns, ledger, edit);
+    if !ledger.is_charged(source) && !ledger.is_charged(destination) {
         return;
     }
-    let kept = if ledger.is_charged(source) { keep(ns, ledger, moved) } else { Amounts::default() };
     ledger.charge(source, kept);
     if source == destination {
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
-    let leaving = tree.subtree_amounts(moved, before, false);
+    let leaving = ns.subtree_amounts(moved, before, true, false);
     let mut arriving = leaving;
-    arriving += change_policy(tree, ledger, moved, before, after);
+    arriving += change_policy(ns, ledger, moved, before, after);
     let mut needed = arriving;
     if let Some(replaced) = replaced {
-        needed -= tree.subtree_amounts(replaced, tree.policy_of(replaced), false);
+        needed -= ns.subtree_amounts(replaced, tree.policy_of(replaced), true, false);
     }
     ledger.verify(destination, needed, Some(common_ancestor(tree, source, destination)));
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     ledger.charge(source, -leaving);
     ledger.charge(destination, arriving);
+}
+
+/// What counts on where something is moved away from, as the last snapshot has it that sees it there. It is noted even
+/// where no quota is set yet.
+pub(super) fn keep_moved(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit) -> Amounts {
+    let moved = ns.expect(edit.inode);
+    let Some(seen_by) = seen_by(ns, moved) else { return Amounts::default() };
+    let limit = if ledger.is_charged(ns.tree.inode(moved).parent) { usize::MAX } else { COUNTED_MAX };
+    let amounts = ns.amounts_at(moved, seen_by, limit);
+    ledger.keep(edit.inode, amounts);
+    amounts
 }
 
 /// Everything below that has no policy of its own is counted on other media.
@@ -51,7 +66,7 @@ pub(super) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SetStor
         POLICY_UNSPECIFIED if parent != NONE => tree.policy_of(parent),
         policy => policy,
     };
-    let difference = change_policy(tree, ledger, target, tree.policy_of(target), after);
+    let difference = change_policy(ns, ledger, target, tree.policy_of(target), after);
     ledger.charge(parent, difference);
 }
 
@@ -64,10 +79,11 @@ struct Level<'ns> {
 
 /// The difference that another policy in force at `top` makes; the directories in it, `top` included, are
 /// charged with their part.
-fn change_policy(tree: &Tree, ledger: &mut Ledger<'_>, top: u32, before: u8, after: u8) -> Amounts {
+fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, after: u8) -> Amounts {
+    let tree = &ns.tree;
     let of_file = |file: u32| {
-        let mut difference = tree.file_amounts(file, after);
-        difference -= tree.file_amounts(file, before);
+        let mut difference = ns.file_amounts(file, after, true);
+        difference -= ns.file_amounts(file, before, true);
         difference
     };
     if before == after {
@@ -79,7 +95,7 @@ fn change_policy(tree: &Tree, ledger: &mut Ledger<'_>, top: u32, before: u8, aft
     let enter = |directory: u32| Level {
         directory,
         children: tree.children_of(directory, 0),
-        difference: Amounts::default(),
+        difference: of_deleted(ns, directory, before, after),
     };
     let mut stack = vec![enter(top)];
     let mut found = Amounts::default();
@@ -97,6 +113,19 @@ fn change_policy(tree: &Tree, ledger: &mut Ledger<'_>, top: u32, before: u8, aft
         }
     }
     found
+}
+
+/// That of what was deleted from a directory and is kept for a snapshot.
+fn of_deleted(ns: &Namespace, directory: u32, before: u8, after: u8) -> Amounts {
+    let mut difference = Amounts::default();
+    ns.for_each_past(ns.tree.inode(directory).id(), |past| match past {
+        Past::Deleted(child) if ns.tree.own_policy(child) == POLICY_UNSPECIFIED => {
+            difference += ns.subtree_amounts(child, after, false, true);
+            difference -= ns.subtree_amounts(child, before, false, true);
+        }
+        Past::Deleted(_) | Past::Moved(_) => {}
+    });
+    difference
 }
 
 fn common_ancestor(tree: &Tree, one: u32, other: u32) -> u32 {

@@ -197,6 +197,7 @@ impl Image<'_> {
                 byte if byte == Section::Quotas as u8 => self.quotas()?,
                 byte if byte == Section::Snapshots as u8 => self.snapshots()?,
                 byte if byte == Section::Past as u8 => self.past()?,
+                byte if byte == Section::Limits as u8 => self.past_limits()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
@@ -231,7 +232,7 @@ impl Image<'_> {
         Ok(())
     }
 
-    fn amounts(&mut self) -> Result<Amounts> {
+    pub(super) fn amounts(&mut self) -> Result<Amounts> {
         let mut amounts =
             Amounts { inodes: self.signed()? as i64, bytes: self.signed()? as i64, ..Amounts::default() };
         for amount in &mut amounts.by_type {

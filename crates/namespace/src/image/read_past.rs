@@ -1,4 +1,4 @@
-//! Sections 7 and 8 read back. Whatever they name must be there.
+//! Sections 7 to 9 read back. Whatever they name must be there.
 
 use super::{
     Section,
@@ -18,6 +18,9 @@ use crate::{
 };
 use base::{InodeId, Timestamp};
 use std::sync::Arc;
+
+/// No directory is that deep: paths have at most 1,000 names, and few deleted ones lie below each other.
+const DEPTH_MAX: usize = 100_000;
 
 impl Image<'_> {
     fn snapshot(&mut self) -> Result<SnapshotId> {
@@ -138,10 +141,19 @@ impl Image<'_> {
         }
         let kept: Vec<(InodeId, u32)> =
             self.ns.tree.snapshots.kept.iter().map(|(id, handle)| (*id, *handle)).collect();
-        match kept.into_iter().find(|(_, handle)| !self.ns.tree.inode(*handle).has(NAMED)) {
-            Some((id, _)) => Err(self.malformed(format!("inode {id} is kept, and nothing names it"))),
-            None => Ok(()),
+        for (id, handle) in kept {
+            if !self.ns.tree.inode(handle).has(NAMED) {
+                return Err(self.malformed(format!("inode {id} is kept, and nothing names it")));
+            }
+            // What counts where it was deleted from must not be its own ancestor.
+            let up = std::iter::successors(Some(handle), |at| {
+                Some(self.ns.counted_in(*at)).filter(|above| *above != NONE)
+            });
+            if up.take(DEPTH_MAX).count() == DEPTH_MAX {
+                return Err(self.malformed(format!("inode {id} was deleted from what is below it")));
+            }
         }
+        Ok(())
     }
 
     fn record(&mut self) -> Result<()> {
@@ -167,9 +179,28 @@ impl Image<'_> {
         if (is_directory && blocks.is_some()) || self.ns.tree.snapshots.records.contains_key(&(inode, key)) {
             return Err(self.malformed(format!("the record of inode {inode} for {key:?} is wrong, or twice")));
         }
-        let past = PastInode { attributes, modified, accessed, size, blocks, xattrs };
+        let past = PastInode { attributes, modified, accessed, size, blocks, xattrs, limits: None };
         let tree = &mut self.ns.tree;
         tree.snapshots.add_record(&tree.attributes, (inode, key), past);
+        Ok(())
+    }
+
+    pub(super) fn past_limits(&mut self) -> Result<()> {
+        self.section = Section::Limits;
+        for _ in 0..self.number()? {
+            let (inode, handle) = self.known("limits")?;
+            let key = (inode, self.snapshot()?);
+            let limits = Some(Arc::new(self.amounts()?));
+            let tree = &mut self.ns.tree;
+            let record = tree.snapshots.remove_record(&tree.attributes, key);
+            let Some(past) = record.filter(|past| past.limits.is_none() && tree.inode(handle).is_directory())
+            else {
+                return Err(
+                    self.malformed(format!("inode {inode} has no record for {key:?}, or limits twice"))
+                );
+            };
+            tree.snapshots.add_record(&tree.attributes, key, PastInode { limits, ..(*past).clone() });
+        }
         Ok(())
     }
 
@@ -179,12 +210,7 @@ impl Image<'_> {
             1 => {}
             other => return Err(self.malformed(format!("{other} is neither false nor true"))),
         }
-        let mut next = || self.signed().map(|number| number as i64);
-        let mut charged = Amounts { inodes: next()?, bytes: next()?, ..Amounts::default() };
-        for number in &mut charged.by_type {
-            *number = next()?;
-        }
-        Ok(Some(Arc::new(charged)))
+        Ok(Some(Arc::new(self.amounts()?)))
     }
 
     fn entry(&mut self) -> Result<()> {

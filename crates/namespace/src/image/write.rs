@@ -72,6 +72,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.quotas()?;
     image.snapshots();
     image.past()?;
+    image.past_limits()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Sections 7 and 8: the snapshots, and what they see that is no more. A tree that never had any has neither.
+//! Sections 7 to 9: the snapshots, and what they see that is no more. A tree that never had any has none of them.
 
 use super::{Section, write::Image};
 use crate::{edit::codec::Field, ops::sweep::Place};
@@ -77,6 +77,25 @@ impl Image<'_> {
         for (inode, born) in snapshots.births.iter() {
             self.out().number(inode.0);
             self.out().number(u64::from(born.0));
+            self.flush_full()?;
+        }
+        Ok(())
+    }
+    /// Of the records of directories that had a quota.
+    pub(super) fn past_limits(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        let records = &tree.snapshots.records;
+        let limited = || records.iter().filter_map(|(key, past)| Some((*key, past.limits.as_deref()?)));
+        let count = limited().count();
+        if count == 0 {
+            return Ok(());
+        }
+        self.out().byte(Section::Limits as u8);
+        self.out().number(count as u64);
+        for ((inode, key), limits) in limited() {
+            self.out().number(inode.0);
+            self.out().number(u64::from(key.0));
+            limits.numbers().for_each(|number| self.signed(number));
             self.flush_full()?;
         }
         Ok(())

@@ -62,7 +62,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     }
     let used = || match known {
         Some(quota) => quota.used,
-        None => ns.tree.subtree_amounts(directory, ns.tree.policy_of(directory), false),
+        None => ns.subtree_amounts(directory, ns.tree.policy_of(directory), true, false),
     };
     let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
     let quota = is_limited.then(|| Quota { limits, used: used() });

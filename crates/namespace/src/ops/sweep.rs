@@ -173,7 +173,7 @@ fn search(ns: &Namespace, top: InodeId, edit: &mut SweepEdit) {
     while let Some(handle) = stack.pop() {
         let inode = ns.tree.inode(handle);
         if inode.is_file() {
-            if ns.has_surplus_block(handle) {
+            if ns.is_to_be_trimmed(handle) {
                 edit.trimmed.push(inode.id());
             }
         } else {

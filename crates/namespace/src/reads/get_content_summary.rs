@@ -6,10 +6,9 @@ use crate::{
     quota::{Amounts, TYPES},
     resolve::{Purpose, resolve},
     snapshots::EntryKey,
-    store::NONE,
     usage::replicated,
 };
-use base::{FsError, FsResult, InodeId};
+use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentSummary {
@@ -67,11 +66,9 @@ enum Place {
     Past(Option<EntryKey>),
 }
 
-/// HDFS's `getQuotaCounts`: the limits of one inode.
-pub(crate) fn limits_of(ns: &Namespace, handle: u32) -> Amounts {
-    let inode = ns.tree.inode(handle);
-    let known = ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota());
-    known.map_or(Amounts::default_limits(inode.id() == InodeId::ROOT), |quota| quota.limits)
+/// HDFS's `getQuotaCounts`: the limits of one inode, as they are; but the top of a snapshot has those of then.
+fn limits_of(ns: &Namespace, handle: u32, at: Option<SnapshotId>) -> Amounts {
+    ns.limits_at(handle, at.filter(|_| ns.is_top_of(handle, at)))
 }
 
 impl Walk {
@@ -95,7 +92,7 @@ impl Walk {
             directory_count: 0,
             space_consumed: 0,
             type_consumed: [0; TYPES],
-            limits: limits_of(ns, target),
+            limits: limits_of(ns, target, at),
             erasure_coding: ns.erasure_coding_of(target),
             snapshot: SnapshotPart::default(),
         };
@@ -135,17 +132,21 @@ impl Walk {
     fn add_file(&mut self, ns: &Namespace, file: u32, at: Option<SnapshotId>, is_past: bool) {
         let length = ns.length_at(file, at);
         let replication = ns.attributes_at(file, at).replication;
-        let bytes = match at {
-            Some(_) => length,
-            None => ns.tree.file_bytes(file) as u64,
+        let space = match at {
+            Some(_) => length * u64::from(replication),
+            // With what only snapshots have of it, and as often as they want it.
+            None => ns.file_amounts(file, POLICY_UNSPECIFIED, !is_past).bytes as u64,
         };
-        let space = bytes * u64::from(replication);
         self.summary.file_count += 1;
         self.summary.length += length;
         self.summary.space_consumed += space;
-        let on_media = if self.counts_blocks { bytes } else { length };
-        let by_type = replicated(on_media as i64, replication, ns.tree.policy_of(file)).by_type;
-        for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(by_type) {
+        let policy = ns.policy_in_force(file);
+        let on_media = if self.counts_blocks && at.is_none() {
+            replicated(ns.held_bytes(file, &[]), ns.held_replication(file, !is_past, &[]), policy)
+        } else {
+            replicated(length as i64, replication, policy)
+        };
+        for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(on_media.by_type) {
             *sum += bytes as u64;
         }
         if is_past {
@@ -220,8 +221,8 @@ fn next(ns: &Namespace, directory: u32, level: &mut Level, left: &mut usize, wal
             continue;
         }
         let Some(child) = ns.handle(entry.inode) else { continue };
-        // What lives elsewhere is counted there as it is.
-        let at = (ns.tree.inode(child).parent != NONE).then_some(key.2);
+        // What was moved away is counted where it is as it is.
+        let at = ns.counted_through(key, entry).is_none().then_some(key.2);
         if ns.tree.inode(child).is_directory() {
             return Next::Directory(child, at, true);
         }

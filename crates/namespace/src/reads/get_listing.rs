@@ -7,7 +7,7 @@ use crate::{
     resolve::{Purpose, resolve},
     snapshots::view::DOT_SNAPSHOT,
 };
-use base::{FsError, FsResult};
+use base::{FsError, FsResult, POLICY_UNSPECIFIED};
 
 /// Children of a directory in a snapshot are counted, not known.
 const REMAINING_COUNTED_MAX: usize = 10_000;
@@ -63,8 +63,10 @@ pub fn get<'ns>(
     let mut entries = Vec::with_capacity(count.min(ctx.limits.listing_max));
     let mut budget = ctx.limits.listing_max as u64;
     let mut children = ns.children_at(target, start_after, snapshot);
+    // What is elsewhere now is told with the policy that holds in the directory that is listed.
+    let policy = ns.policy_at(target, snapshot);
     for (name, child) in children.by_ref().take(ctx.limits.listing_max) {
-        let status = ns.status_at(child, name, snapshot);
+        let status = ns.status_in(child, name, snapshot, ns.tree.policy_below(child, policy));
         entries.push(status);
         if need_location && !status.is_directory() {
             let blocks = ns.tree.blocks_of(child).count() as u64;
@@ -92,7 +94,7 @@ fn snapshots_of<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, root: u32, start_aft
     let Some(taken) = ns.tree.snapshots.roots.get(&ns.tree.inode(root).id()) else { return listing };
     let mut taken = taken.after_name(after);
     for taken in taken.by_ref().take(ctx.limits.listing_max) {
-        listing.entries.push(ns.status_at(root, taken.name.as_bytes(), Some(taken.id)));
+        listing.entries.push(ns.status_in(root, taken.name.as_bytes(), Some(taken.id), POLICY_UNSPECIFIED));
     }
     listing.remaining = taken.count() as u32;
     listing

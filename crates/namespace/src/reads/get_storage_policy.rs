@@ -15,5 +15,5 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<&'static S
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
     };
-    Ok(StoragePolicy::in_force(ns.tree.policy_of(target)))
+    Ok(StoragePolicy::in_force(ns.policy_at(target, resolved.snapshot)))
 }

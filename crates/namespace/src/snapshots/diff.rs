@@ -175,6 +175,7 @@ impl Diff<'_> {
         let ns = self.ns;
         ns.attributes_handle_at(handle, Some(self.earlier)) != ns.attributes_handle_at(handle, self.later)
             || ns.xattrs_at(handle, Some(self.earlier)) != ns.xattrs_at(handle, self.later)
+            || ns.limits_at(handle, Some(self.earlier)) != ns.limits_at(handle, self.later)
     }
 
     /// Adds an entry, or stops before the one with this index.

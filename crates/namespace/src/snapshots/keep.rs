@@ -11,6 +11,7 @@ use crate::{
         block_list::Stored,
         inode::{BORN, NAMED, SNAPSHOTTABLE},
     },
+    usage::block_bytes,
 };
 use base::{Block, InodeId};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ impl Namespace {
         } else {
             self.final_length_of(handle)
         };
+        let quota = self.tree.quotas.get(&inode).filter(|_| record.has_quota());
         let past = PastInode {
             attributes: record.attributes,
             modified: record.modified(),
@@ -35,6 +37,7 @@ impl Namespace {
             size,
             blocks: None,
             xattrs: self.tree.xattrs_of(handle).cloned(),
+            limits: quota.map(|quota| Arc::new(quota.limits)),
         };
         self.acquire_attributes_again(past.attributes);
         let tree = &mut self.tree;
@@ -129,11 +132,11 @@ impl Namespace {
     pub(crate) fn keep_top(&mut self, handle: u32) {
         self.hang_nowhere(handle);
         let inode = self.tree.inode(handle);
-        let (id, is_file) = (inode.id(), inode.is_file());
+        let (id, is_file, is_open) = (inode.id(), inode.is_file(), inode.is_open());
         let snapshots = &mut self.tree.snapshots;
         snapshots.kept.insert(id, handle);
         // A file that never changed has nothing that the snapshots do not see.
-        if !is_file || snapshots.records_of(id).next().is_some() {
+        if !is_file || is_open || snapshots.records_of(id).next().is_some() {
             snapshots.unsearched.push_back(id);
         }
         self.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, false);
@@ -177,7 +180,12 @@ impl Namespace {
 
     /// Whether a record of the file has the block in a list of its own.
     pub(crate) fn is_listed_in_past(&self, file: InodeId, block: Block) -> bool {
-        let records = self.tree.snapshots.records_of(file);
+        self.is_listed_in(file, block, &[])
+    }
+
+    /// The same without the records that are `gone`.
+    fn is_listed_in(&self, file: InodeId, block: Block, gone: &[SnapshotId]) -> bool {
+        let records = self.tree.snapshots.records_of(file).filter(|(key, _)| !gone.contains(key));
         records
             .filter_map(|(_, past)| past.blocks.as_ref())
             .any(|blocks| blocks.iter().any(|stored| stored.block.id == block.id))
@@ -245,32 +253,81 @@ impl Namespace {
         }
     }
 
-    /// Cuts off what no snapshot sees of a file that is in no directory.
+    /// Cuts off what no snapshot sees of a file that is in no directory, and closes it if nothing is left that its
+    /// writer may not have finished.
     pub(crate) fn trim(&mut self, file: u32, changes: &mut Vec<BlockChange>) {
         while self.has_surplus_block(file) {
             self.remove_last_block(file, changes);
         }
+        if self.is_finished(file) {
+            self.close_file(file);
+            let last = self.tree.last_block(file);
+            if last != NONE {
+                changes.push(BlockChange::Completed { block: self.tree.blocks.stored(last).block });
+            }
+        }
     }
 
-    /// Whether the last block of a kept file lies behind all that its records have, and no snapshot sees the
-    /// file as it is now.
-    pub(crate) fn has_surplus_block(&self, file: u32) -> bool {
-        let inode = self.tree.inode(file);
+    /// Whether [`Self::trim`] finds something to do.
+    pub(crate) fn is_to_be_trimmed(&self, file: u32) -> bool {
+        self.has_surplus_block(file) || self.is_finished(file)
+    }
+
+    /// Whether an open file could be closed as it is.
+    fn is_finished(&self, file: u32) -> bool {
         let last = self.tree.last_block(file);
-        if inode.is_directory() || last == NONE || inode.is_open() {
+        let is_truncated = || self.truncations.contains(&self.tree.inode(file).id());
+        self.tree.inode(file).is_open()
+            && (last == NONE || self.tree.blocks.stored(last).committed)
+            && !is_truncated()
+    }
+
+    /// How many bytes of a kept file's blocks some snapshot sees once these records are gone; `None`: the file stays
+    /// as it is.
+    fn needed_length(&self, file: u32, gone: &[SnapshotId]) -> Option<u64> {
+        let inode = self.tree.inode(file);
+        let is_open = inode.is_open();
+        if inode.is_directory() || (is_open && self.truncations.contains(&inode.id())) {
+            return None;
+        }
+        let records = self.tree.snapshots.records_of(inode.id()).filter(|(key, _)| !gone.contains(key));
+        let (mut needed, mut latest) = (0, None);
+        for (key, past) in records {
+            if past.blocks.is_none() {
+                needed = needed.max(past.size);
+            }
+            latest = Some(key);
+        }
+        let is_seen = latest.is_none_or(|latest| self.latest_seeing(file, latest, AFTER_ALL).is_some());
+        if !is_seen {
+            return Some(needed);
+        }
+        // What its writer has not given a length yet, nobody sees.
+        is_open.then(|| needed.max(self.tree.length_of(file)))
+    }
+
+    /// Whether the last block of a kept file lies behind all that snapshots see of it.
+    pub(crate) fn has_surplus_block(&self, file: u32) -> bool {
+        if self.tree.inode(file).is_directory() || self.tree.last_block(file) == NONE {
             return false;
         }
-        let id = inode.id();
-        let records = self.tree.snapshots.records_of(id);
-        let needed = records.filter(|(_, past)| past.blocks.is_none()).map(|(_, past)| past.size).max();
+        let last = self.tree.last_block(file);
         let offset = self.tree.length_of(file) - self.tree.blocks.stored(last).block.length;
-        let latest = self.tree.snapshots.records_of(id).next_back().map(|(key, _)| key);
-        match latest {
-            Some(latest) => {
-                needed.unwrap_or(0) <= offset && self.latest_seeing(file, latest, AFTER_ALL).is_none()
+        self.needed_length(file, &[]).is_some_and(|needed| needed <= offset)
+    }
+
+    /// What the blocks count that [`Self::trim`] removes once these records are gone.
+    pub(crate) fn surplus_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
+        let Some(needed) = self.needed_length(file, gone) else { return 0 };
+        let (id, block_size) = (self.tree.inode(file).id(), self.tree.attributes_of(file).block_size);
+        let (mut offset, mut bytes) = (0, 0);
+        for stored in self.tree.blocks_of(file) {
+            if offset >= needed && !self.is_listed_in(id, stored.block, gone) {
+                bytes += block_bytes(stored, block_size);
             }
-            None => false,
+            offset += stored.block.length;
         }
+        bytes
     }
 
     /// How many replicas the blocks of a file need: the most that it or a snapshot wants.
@@ -279,9 +336,7 @@ impl Namespace {
         if self.tree.snapshots.records.is_empty() {
             return current;
         }
-        let records = self.tree.snapshots.records_of(self.tree.inode(file).id());
-        let past = records.map(|(_, past)| self.tree.attributes.get(past.attributes).replication);
-        past.max().unwrap_or(0).max(current)
+        self.replication_in_past(file).max(current)
     }
 
     /// Forgets all about an inode that is removed. No entries are left in it if it is a directory.

@@ -9,6 +9,7 @@ use crate::{
     usage::replicated,
     xattr::Xattrs,
 };
+use base::{InodeId, POLICY_UNSPECIFIED};
 use std::{iter::Peekable, sync::Arc};
 
 /// The name under which the snapshots of a directory are found.
@@ -76,7 +77,7 @@ impl Namespace {
         let past: PastChildren<'ns> = match at {
             Some(snapshot) if has_past => {
                 let first: EntryKey = (id, Arc::from(after), AFTER_ALL);
-                let end: EntryKey = (base::InodeId(id.0 + 1), Arc::from(&b""[..]), SnapshotId(0));
+                let end: EntryKey = (InodeId(id.0 + 1), Arc::from(&b""[..]), SnapshotId(0));
                 let entries = self.tree.snapshots.entries.range(first..end);
                 let seen = entries.filter(move |(key, entry)| entry.born < snapshot && snapshot <= key.2);
                 Box::new(seen.filter_map(|(key, entry)| Some((&*key.1, self.handle(entry.inode)?))))
@@ -86,11 +87,17 @@ impl Namespace {
         Children { ns: self, at, current: current.peekable(), past: past.peekable() }
     }
 
-    /// What a snapshot has of a file or subtree, as it counts against quotas.
-    pub(crate) fn amounts_at(&self, top: u32, at: SnapshotId) -> Amounts {
+    /// What a snapshot has of a file or subtree, as it counts against quotas; nothing if that is more than so many
+    /// inodes.
+    pub(crate) fn amounts_at(&self, top: u32, at: SnapshotId, limit: usize) -> Amounts {
         let mut sum = Amounts::default();
         let mut stack = vec![(top, self.tree.policy_of(top))];
+        let mut counted = 0;
         while let Some((handle, policy)) = stack.pop() {
+            counted += 1;
+            if counted > limit {
+                return Amounts::default();
+            }
             sum += Amounts::ONE_INODE;
             if self.tree.inode(handle).is_file() {
                 let replication = self.attributes_at(handle, Some(at)).replication;
@@ -101,6 +108,37 @@ impl Namespace {
             stack.extend(children.map(|child| (child, self.tree.policy_below(child, policy))));
         }
         sum
+    }
+
+    /// The limits of a directory.
+    pub(crate) fn limits_at(&self, directory: u32, at: Option<SnapshotId>) -> Amounts {
+        let inode = self.tree.inode(directory);
+        let limits = match self.record(directory, at) {
+            Some(past) => past.limits.as_deref().copied(),
+            None => {
+                let quota = self.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota());
+                quota.map(|quota| quota.limits)
+            }
+        };
+        limits.unwrap_or(Amounts::default_limits(inode.id() == InodeId::ROOT))
+    }
+
+    /// Whether a snapshot was made of this very directory.
+    pub(crate) fn is_top_of(&self, handle: u32, at: Option<SnapshotId>) -> bool {
+        let root = self.tree.snapshots.roots.get(&self.tree.inode(handle).id());
+        at.is_some_and(|at| root.is_some_and(|root| root.get(at).is_some()))
+    }
+
+    /// The storage policy that HDFS tells of something in a snapshot: that which holds now, but that the top of the
+    /// snapshot keeps its own.
+    pub(crate) fn policy_at(&self, handle: u32, at: Option<SnapshotId>) -> u8 {
+        if self.is_top_of(handle, at) {
+            let own = self.attributes_at(handle, at).storage_policy;
+            if own != POLICY_UNSPECIFIED {
+                return own;
+            }
+        }
+        self.policy_in_force(handle)
     }
 
     pub(crate) fn length_at(&self, file: u32, at: Option<SnapshotId>) -> u64 {
@@ -144,7 +182,21 @@ impl Namespace {
         name: &'ns [u8],
         at: Option<SnapshotId>,
     ) -> FileStatus<'ns> {
-        let mut status = FileStatus { name, ..self.tree.status(handle) };
+        if at.is_none() {
+            return FileStatus { name, ..self.tree.status(handle) };
+        }
+        self.status_in(handle, name, at, self.policy_at(handle, at))
+    }
+
+    /// The same where the storage policy to be told is known.
+    pub(crate) fn status_in<'ns>(
+        &'ns self,
+        handle: u32,
+        name: &'ns [u8],
+        at: Option<SnapshotId>,
+        storage_policy: u8,
+    ) -> FileStatus<'ns> {
+        let mut status = FileStatus { name, ..self.tree.status_under(handle, storage_policy) };
         if at.is_none() {
             return status;
         }
@@ -160,7 +212,6 @@ impl Namespace {
             status.group = attributes.group;
             status.replication = attributes.replication;
             status.block_size = attributes.block_size;
-            status.storage_policy = attributes.storage_policy;
             status.has_acl = attributes.acl.is_some();
             status.modified = past.modified;
             status.accessed = past.accessed;

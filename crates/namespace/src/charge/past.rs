@@ -1,0 +1,108 @@
+//! What a sweep gives back: what no snapshot sees any more no longer counts.
+
+use super::ledger::Ledger;
+use crate::{
+    Namespace, SnapshotId,
+    ops::sweep::SweepEdit,
+    quota::Amounts,
+    snapshots::EntryKey,
+    store::{NONE, inode::NAMED},
+    usage::replicated,
+};
+use base::InodeId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the edit takes away. Of two things of which one is below the other, the upper one takes both.
+struct Gone<'ns> {
+    ns: &'ns Namespace,
+    entries: BTreeSet<EntryKey>,
+    unlinked: BTreeSet<InodeId>,
+}
+
+pub(super) fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SweepEdit) {
+    let gone = Gone {
+        ns,
+        entries: edit.entries.iter().map(|entry| entry.key()).collect(),
+        unlinked: edit.unlinked.iter().copied().collect(),
+    };
+    for key in &gone.entries {
+        let Some(entry) = ns.tree.snapshots.entries.get(key) else { continue };
+        let directory = ns.expect(key.0);
+        if !ledger.is_charged(directory) || !gone.counts_on(directory) {
+            continue;
+        }
+        match (ns.counted_through(key, entry), &entry.charged) {
+            (Some(child), _) => {
+                let policy = ns.policy_in_force(child);
+                ledger.charge(directory, -ns.subtree_amounts(child, policy, false, true));
+            }
+            (None, Some(charged)) => ledger.charge(directory, -**charged),
+            (None, None) => {}
+        }
+    }
+    for inode in &gone.unlinked {
+        let child = ns.expect(*inode);
+        let directory = ns.tree.inode(child).parent;
+        if ledger.is_charged(directory) && gone.counts_on(directory) {
+            ledger.charge(directory, -ns.subtree_amounts(child, ns.policy_in_force(child), false, true));
+        }
+    }
+    for (inode, change) in files(edit) {
+        let Some(file) = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file()) else { continue };
+        let directory = ns.counted_in(file);
+        if ledger.is_charged(directory) && gone.counts_on(file) {
+            ledger.charge(directory, difference(ns, file, &change));
+        }
+    }
+}
+
+impl Gone<'_> {
+    /// Whether nothing at or above an inode is taken away.
+    fn counts_on(&self, handle: u32) -> bool {
+        let ns = self.ns;
+        let mut at = handle;
+        while at != NONE {
+            let inode = ns.tree.inode(at);
+            if self.unlinked.contains(&inode.id()) {
+                return false;
+            }
+            let is_loose = inode.parent == NONE && inode.has(NAMED);
+            if is_loose && ns.deleted_from(inode.id()).is_some_and(|key| self.entries.contains(key)) {
+                return false;
+            }
+            at = ns.counted_in(at);
+        }
+        true
+    }
+}
+
+/// What becomes of one file.
+#[derive(Default)]
+struct Change {
+    records: Vec<SnapshotId>,
+    is_trimmed: bool,
+}
+
+fn files(edit: &SweepEdit) -> BTreeMap<InodeId, Change> {
+    let mut files: BTreeMap<InodeId, Change> = BTreeMap::new();
+    for (inode, key) in &edit.records {
+        files.entry(*inode).or_default().records.push(*key);
+    }
+    for inode in &edit.trimmed {
+        files.entry(*inode).or_default().is_trimmed = true;
+    }
+    files
+}
+
+fn difference(ns: &Namespace, file: u32, change: &Change) -> Amounts {
+    let policy = ns.policy_in_force(file);
+    let is_attached = ns.tree.is_attached(file);
+    let count = |gone: &[SnapshotId], trimmed: i64| {
+        let bytes = ns.held_bytes(file, gone) - trimmed;
+        replicated(bytes, ns.held_replication(file, is_attached, gone), policy)
+    };
+    let trimmed = if change.is_trimmed { ns.surplus_bytes(file, &change.records) } else { 0 };
+    let mut difference = count(&change.records, trimmed);
+    difference -= count(&[], 0);
+    difference
+}

@@ -1,0 +1,165 @@
+//! What counts against quotas where snapshots keep something: HDFS's `computeQuotaUsage`.
+//!
+//! A file counts for all blocks that it or a snapshot of it has, as often as any of them wants. What was deleted counts
+//! on like that in the directory that it was deleted from, as long as a snapshot sees it there. What was moved away
+//! counts there for what the last snapshot has that saw it there, which stands in its past entry, and where it is
+//! like anything else.
+
+use super::{AFTER_ALL, EntryKey, PastEntry};
+use crate::{
+    Namespace, SnapshotId,
+    quota::Amounts,
+    store::{NONE, inode::NAMED},
+    usage::{block_bytes, replicated},
+};
+use base::{InodeId, POLICY_UNSPECIFIED};
+use std::collections::BTreeSet;
+
+impl Namespace {
+    /// The past entry through which an inode that hangs nowhere still counts: the one that it was deleted from.
+    pub(crate) fn deleted_from(&self, inode: InodeId) -> Option<&EntryKey> {
+        let snapshots = &self.tree.snapshots;
+        let is_deletion =
+            |key: &&EntryKey| snapshots.entries.get(*key).is_some_and(|entry| entry.charged.is_none());
+        let names = snapshots.named.get(&inode)?;
+        names.iter().filter(is_deletion).max_by_key(|key| key.2)
+    }
+
+    /// What counts in a directory through an entry that it had: what was deleted from it.
+    pub(crate) fn counted_through(&self, key: &EntryKey, entry: &PastEntry) -> Option<u32> {
+        let handle = self.handle(entry.inode)?;
+        let is_loose = self.tree.inode(handle).parent == NONE;
+        let is_counted = entry.charged.is_none() && is_loose && self.deleted_from(entry.inode) == Some(key);
+        is_counted.then_some(handle)
+    }
+
+    /// The directory in which an inode counts; `NONE` for the root, and for what counts nowhere any more.
+    pub(crate) fn counted_in(&self, handle: u32) -> u32 {
+        let inode = self.tree.inode(handle);
+        if inode.parent != NONE || !inode.has(NAMED) {
+            return inode.parent;
+        }
+        self.deleted_from(inode.id()).and_then(|key| self.handle(key.0)).unwrap_or(NONE)
+    }
+
+    /// The storage policy in force for an inode where it counts.
+    pub(crate) fn policy_in_force(&self, handle: u32) -> u8 {
+        let mut at = handle;
+        while self.tree.policies > 0 && at != NONE {
+            match self.tree.own_policy(at) {
+                POLICY_UNSPECIFIED => at = self.counted_in(at),
+                policy => return policy,
+            }
+        }
+        POLICY_UNSPECIFIED
+    }
+
+    /// The most replicas that the records of a file want; 0 if it has none.
+    pub(crate) fn replication_in_past(&self, file: u32) -> u16 {
+        let records = self.tree.snapshots.records_of(self.tree.inode(file).id());
+        records.map(|(_, past)| self.tree.attributes.get(past.attributes).replication).max().unwrap_or(0)
+    }
+
+    /// How often each block of a file counts; `gone`: without these records. What is in the tree no more wants nothing
+    /// itself unless a snapshot sees it as it is.
+    pub(crate) fn held_replication(&self, file: u32, is_attached: bool, gone: &[SnapshotId]) -> u16 {
+        let current = self.tree.attributes_of(file).replication;
+        if self.tree.snapshots.records.is_empty() {
+            return current;
+        }
+        let (mut most, mut latest) = (0, None);
+        for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
+            if !gone.contains(&key) {
+                most = most.max(self.tree.attributes.get(past.attributes).replication);
+                latest = Some(key);
+            }
+        }
+        match latest {
+            Some(latest) if !is_attached && self.latest_seeing(file, latest, AFTER_ALL).is_none() => most,
+            _ => most.max(current),
+        }
+    }
+
+    /// Bytes of all blocks that a file and its records have, without those of the records that are `gone`.
+    pub(crate) fn held_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
+        let mut bytes = self.tree.file_bytes(file);
+        if self.tree.snapshots.records.is_empty() {
+            return bytes;
+        }
+        let block_size = self.tree.attributes_of(file).block_size;
+        let mut counted = BTreeSet::new();
+        for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
+            let Some(blocks) = past.blocks.as_ref().filter(|_| !gone.contains(&key)) else { continue };
+            if counted.is_empty() {
+                counted.extend(self.tree.blocks_of(file).map(|stored| stored.block.id));
+            }
+            for stored in blocks.iter().filter(|stored| counted.insert(stored.block.id)) {
+                bytes += block_bytes(*stored, block_size);
+            }
+        }
+        bytes
+    }
+
+    /// A file under a policy, where it counts as it is.
+    pub(crate) fn file_amounts(&self, file: u32, policy: u8, is_attached: bool) -> Amounts {
+        let replication = self.held_replication(file, is_attached, &[]);
+        Amounts { inodes: 1, ..replicated(self.held_bytes(file, &[]), replication, policy) }
+    }
+
+    /// A whole subtree whose top has this policy in force. What directories with a quota know of themselves is
+    /// taken from there, unless it shall be counted anew: it rests on the policies as they are.
+    pub(crate) fn subtree_amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
+        let tree = &self.tree;
+        let mut sum = Amounts::default();
+        let mut stack = vec![(top, policy, is_attached)];
+        while let Some((handle, policy, is_attached)) = stack.pop() {
+            let inode = tree.inode(handle);
+            if inode.is_file() {
+                sum += self.file_amounts(handle, policy, is_attached);
+                continue;
+            }
+            // What only snapshots have is not kept up to date in there.
+            let is_known = is_attached && !anew && inode.has_quota();
+            if let Some(quota) = tree.quotas.get(&inode.id()).filter(|_| is_known) {
+                sum += quota.used;
+                continue;
+            }
+            sum += Amounts::ONE_INODE;
+            self.for_each_past(inode.id(), |past| match past {
+                Past::Deleted(child) => stack.push((child, tree.policy_below(child, policy), false)),
+                Past::Moved(amounts) => sum += amounts,
+            });
+            for child in tree.children_of(handle, 0) {
+                let policy = tree.policy_below(child, policy);
+                if tree.inode(child).is_file() {
+                    sum += self.file_amounts(child, policy, is_attached);
+                } else {
+                    stack.push((child, policy, is_attached));
+                }
+            }
+        }
+        sum
+    }
+
+    /// What a directory had and still counts for.
+    pub(crate) fn for_each_past(&self, directory: InodeId, mut each: impl FnMut(Past)) {
+        if self.tree.snapshots.entries.is_empty() {
+            return;
+        }
+        for (key, entry) in self.tree.snapshots.entries_of(directory) {
+            match (self.counted_through(key, entry), &entry.charged) {
+                (Some(child), _) => each(Past::Deleted(child)),
+                (None, Some(amounts)) => each(Past::Moved(**amounts)),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+/// What counts in a directory and is not in it.
+pub(crate) enum Past {
+    /// Counts as it is.
+    Deleted(u32),
+    /// Counts for so much.
+    Moved(Amounts),
+}
