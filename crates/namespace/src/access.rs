@@ -138,38 +138,32 @@ impl<'a> Access<'a> {
         let Some(parent) = resolved.parent() else {
             return Ok(());
         };
-        if let Some(target) = resolved.target {
-            self.check_sticky(ns, parent, resolved.path.parent(), target, resolved.path.as_str())?;
+        if let Some(target) = resolved.target.filter(|target| self.is_sticky_violated(ns, parent, *target)) {
+            let paths = (resolved.path.parent(), resolved.path.as_str());
+            return Err(self.sticky_denial(ns, parent, target, paths));
         }
         self.check(ns, parent, resolved.path.parent(), WRITE)
     }
 
-    fn check_sticky(
-        &self,
-        ns: &Namespace,
-        parent: u32,
-        parent_path: &str,
-        child: u32,
-        child_path: &str,
-    ) -> FsResult<()> {
-        if !self.is_sticky_violated(ns, parent, child) {
-            return Ok(());
-        }
-        Err(FsError::AccessDenied(format!(
-            "Permission denied by sticky bit: user={}, path=\"{child_path}\":{}, parent=\"{parent_path}\":{}",
+    /// `paths`: of the directory and of the child.
+    fn sticky_denial(&self, ns: &Namespace, parent: u32, child: u32, paths: (&str, &str)) -> FsError {
+        FsError::AccessDenied(format!(
+            "Permission denied by sticky bit: user={}, path=\"{}\":{}, parent=\"{}\":{}",
             self.caller.user,
+            paths.1,
             self.inode_text(ns, child),
+            paths.0,
             self.inode_text(ns, parent)
-        )))
+        ))
     }
 
     fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
-        let directory = ns.tree.attributes_of(parent);
+        let directory = ns.attributes_at(parent, self.snapshot);
         self.enabled
             && !self.is_superuser
             && directory.mode & STICKY != 0
             && *directory.owner != *self.caller.user
-            && *ns.tree.attributes_of(child).owner != *self.caller.user
+            && *ns.attributes_at(child, self.snapshot).owner != *self.caller.user
     }
 
     pub fn check_target(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
@@ -202,8 +196,15 @@ impl<'a> Access<'a> {
                 }
                 let mut children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
                 if let Some(child) = children.find(|child| self.is_sticky_violated(ns, directory, *child)) {
-                    let (parent, path) = (ns.tree.path_of(directory), ns.tree.path_of(child));
-                    self.check_sticky(ns, directory, &parent, child, &path)?;
+                    let path = |handle| {
+                        let below = ns.path_below_at(handle, target, self.snapshot).unwrap_or_default();
+                        let top = resolved.path.as_str().trim_end_matches('/');
+                        format!("{top}/{}", String::from_utf8_lossy(&below))
+                    };
+                    let (parent, path) = (path(directory), path(child));
+                    let parent = if parent.len() > 1 { parent.trim_end_matches('/') } else { &parent };
+                    // In a snapshot, too, HDFS tells the rights of now.
+                    return Err(self.at(None).sticky_denial(ns, directory, child, (parent, &path)));
                 }
             }
             let children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);

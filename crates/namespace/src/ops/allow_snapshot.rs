@@ -88,10 +88,12 @@ pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>
     let below = ns.snapshottable_below(top);
     let has_snapshots =
         |root: &&InodeId| ns.tree.snapshots.roots.get(*root).is_some_and(|root| root.len() > 0);
-    let Some(root) = below.iter().find(has_snapshots).and_then(|root| ns.handle(*root)) else {
+    let paths = below.iter().filter(has_snapshots).filter_map(|root| ns.handle(*root));
+    // HDFS walks down in the order of names.
+    let first = paths.map(|root| ns.tree.path_of(root)).min_by(|one, two| one.split('/').cmp(two.split('/')));
+    let Some(path) = first else {
         return Ok(below);
     };
-    let path = ns.tree.path_of(root);
     Err(FsError::Snapshot(format!(
         "The directory {path} cannot be deleted since {path} is snapshottable and already has snapshots"
     )))
@@ -99,7 +101,8 @@ pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>
 
 /// HDFS's `validateNestSnapshot`, with the snapshottable directories in what is moved.
 pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, parent: u32) -> FsResult<()> {
-    if moved.is_empty() || ns.snapshottable_above(parent).is_none() {
+    // The root of HDFS counts as snapshottable before anybody allows it.
+    if moved.is_empty() || (parent != ns.tree.root && ns.snapshottable_above(parent).is_none()) {
         return Ok(());
     }
     Err(FsError::Snapshot(format!(

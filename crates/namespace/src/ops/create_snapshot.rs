@@ -39,7 +39,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Err(invalid(req.name));
     }
     check_name(ctx, req.path, req.name)?;
-    let (root, taken) = root_of(ns, resolved.target, req.path)?;
+    let (root, taken) = root_of(ns, resolved.target, resolved.path.as_str())?;
     if ns.tree.snapshots.last.0 + 1 >= SNAPSHOT_ID_LIMIT {
         return Err(FsError::Snapshot(format!(
             "Failed to create the snapshot. The FileSystem has run out of snapshot IDs and ID rollover is not \

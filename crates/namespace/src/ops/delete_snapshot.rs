@@ -33,7 +33,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if access.enabled {
         access.check_owner(ns, &resolved)?;
     }
-    let (root, taken) = create_snapshot::root_of(ns, resolved.target, req.path)?;
+    let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
     let Some(taken) = taken.and_then(|taken| taken.find(req.name)) else {
         return Err(FsError::Snapshot(format!(
             "Cannot delete snapshot {} from path {}: the snapshot does not exist.",

@@ -35,7 +35,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         access.check_owner(ns, &resolved)?;
     }
     create_snapshot::check_name(ctx, req.path, req.new)?;
-    let (root, taken) = create_snapshot::root_of(ns, resolved.target, req.path)?;
+    let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
     let Some(old) = taken.and_then(|taken| taken.find(req.old)) else {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} does not exist for directory {}",

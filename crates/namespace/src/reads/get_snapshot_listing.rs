@@ -4,10 +4,11 @@ use crate::{
     Context, FileStatus, Namespace, SnapshotId,
     access::{Access, READ},
     ops::create_snapshot::root_of,
-    resolve::{Purpose, resolve},
+    path::Path,
+    resolve::{Purpose, walk},
     snapshots::PER_DIRECTORY_MAX,
 };
-use base::FsResult;
+use base::{FsError, FsResult};
 
 /// Hadoop: `SnapshottableDirectoryStatus`.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +55,17 @@ pub struct SnapshotStatus<'ns> {
 /// The snapshots of a directory in the order of their names.
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Vec<SnapshotStatus<'ns>>> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    // HDFS looks for the path as it is, not for what it may stand for.
+    let resolved = walk(ns, &access, Path::parse(path)?);
+    resolved.check_not_blocked(Purpose::Create)?;
+    if access.enabled {
+        resolved.check_traverse(ns, &access)?;
+    }
     access.check_target(ns, &resolved, READ)?;
+    // The top of a snapshot has no snapshots.
+    if resolved.target.is_some_and(|target| ns.is_top_of(target, resolved.snapshot)) {
+        return Err(FsError::Snapshot(format!("Directory is not a snapshottable directory: {path}")));
+    }
     let (_, list) = root_of(ns, resolved.target, path)?;
     let (Some(list), Some(root)) = (list, resolved.target) else { return Ok(Vec::new()) };
     let parent = ns.tree.path_of(root);
