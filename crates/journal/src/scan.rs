@@ -129,10 +129,10 @@ impl Scan<'_> {
         if let Some(header) = Header::decode(rest) {
             return self.record(header, rest);
         }
-        // In a batch as well: a segment may have been sealed where a record of it ended with its block.
-        if self.position.is_multiple_of(BLOCK_BYTES) && Footer::begins(rest) {
+        if let Some(at) = self.footer_behind() {
+            self.position = at;
             self.in_batch = false;
-            return self.footer(rest);
+            return self.footer(&self.segment[at as usize..]);
         }
         let seen = &rest[..rest.len().min(HEADER_BYTES)];
         if !header_looks_torn(seen) {
@@ -141,20 +141,17 @@ impl Scan<'_> {
                 "a record header whose checksum is wrong".into(),
             ));
         }
-        if self.in_batch && seen.iter().all(|byte| *byte == 0) {
-            // A recovery sealed this segment in the middle of a batch that was cut off.
-            let block = self.position.next_multiple_of(BLOCK_BYTES);
-            if let Some(footer) = self.segment.get(block as usize..).filter(|rest| Footer::begins(rest)) {
-                let between = &self.segment[self.position as usize..block as usize];
-                if between.iter().all(|byte| *byte == 0) {
-                    self.position = block;
-                    self.in_batch = false;
-                    return self.footer(footer);
-                }
-            }
-        }
         let all_zero = seen.iter().all(|byte| *byte == 0);
         self.tail(all_zero && !self.in_batch)
+    }
+
+    /// Where a footer begins, if one is next. In a batch as well: a recovery or a cut may have sealed the segment behind
+    /// any record. Then there are zeros up to the block of the footer, perhaps fewer than a header has bytes.
+    fn footer_behind(&self) -> Option<u64> {
+        let block = self.position.next_multiple_of(BLOCK_BYTES);
+        let is_there = self.segment.get(block as usize..).is_some_and(Footer::begins);
+        let between = self.segment.get(self.position as usize..block as usize).filter(|_| is_there)?;
+        between.iter().all(|byte| *byte == 0).then_some(block)
     }
 
     fn record(&mut self, header: Header, rest: &[u8]) -> Result<Step, Damage> {

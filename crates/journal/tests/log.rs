@@ -180,6 +180,36 @@ fn a_log_is_cut_after_any_of_its_entries_and_goes_on_from_there() {
 }
 
 #[test]
+fn a_log_cut_off_just_before_a_block_opens_again() {
+    let env = Env::production();
+    // Entries that end so many bytes before a block: fewer than the header of a record has, and a few more.
+    for left in (0..=72).step_by(8) {
+        let directory = tempfile::tempdir().unwrap();
+        format(&env, directory.path());
+        let (journal, ..) = open(&env, directory.path());
+        let first = Entry::after(
+            journal.end(),
+            Epoch(1),
+            EntryKind::Operation,
+            Bytes::from(vec![1; 4096 - left - 65]),
+        );
+        let second =
+            Entry::after(first.point(), Epoch(1), EntryKind::Operation, Bytes::from_static(b"cut off"));
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<_, _>| sender.send(result.map(drop)).unwrap());
+        journal.append(vec![first.clone(), second], done).unwrap();
+        receiver.recv().unwrap().unwrap();
+        let _ = journal.cut(first.point()).unwrap();
+        let mut all = vec![first];
+        append(&journal, 2, 2, &mut all);
+        drop(journal);
+        let (journal, committed, recovered) = open(&env, directory.path());
+        assert_eq!([committed, recovered.tail].concat(), all, "{left} bytes before a block");
+        assert_eq!(read_all(&journal, 10_000), all);
+    }
+}
+
+#[test]
 fn what_has_committed_is_never_cut_off() {
     let directory = tempfile::tempdir().unwrap();
     let env = Env::production();

@@ -234,6 +234,26 @@ fn a_segment_sealed_in_the_middle_of_a_batch_reads_back() {
     assert_eq!(again, entries);
 }
 
+#[test]
+fn a_segment_sealed_a_few_bytes_before_a_block_reads_back() {
+    // A header has no room between the record and the footer: what is there must not be taken for half of one.
+    for left in (0..=crate::record::HEADER_BYTES + 8).step_by(8) {
+        let mut segment = sample();
+        let payload = vec![7; 4096 - left - crate::record::HEADER_BYTES - 1];
+        let batch = segment.batch(2, 6, &[&payload, b"cut off"]);
+        let kept = batch.start + crate::record::record_bytes(payload.len());
+        assert_eq!(kept % 4096, (4096 - left) % 4096);
+        segment.bytes[kept..].fill(0);
+        let (_, entries) = read(&segment.bytes).unwrap();
+        segment.last = entries.last().unwrap().point();
+        segment.count = 7;
+        segment.at = kept.next_multiple_of(4096);
+        segment.footer();
+        let (scanned, again) = read(&segment.bytes).unwrap_or_else(|damage| panic!("{left}: {damage:?}"));
+        assert_eq!((scanned.end, again), (End::Sealed { offset: segment.at as u64 }, entries), "{left}");
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
     #[test]
