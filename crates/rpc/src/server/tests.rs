@@ -23,7 +23,7 @@ use proto::{
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 use tokio::{
@@ -437,6 +437,7 @@ async fn a_client_that_reads_nothing_is_not_read_without_end() {
     let limits =
         Limits { reply_bytes_max: 2 << 20, write_deadline: Duration::from_millis(300), ..Limits::default() };
     let server = server(limits);
+    let began = Instant::now();
     let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
     let mut bytes = greeting();
     for call_id in 0..200 {
@@ -444,8 +445,12 @@ async fn a_client_that_reads_nothing_is_not_read_without_end() {
     }
     // 200 MiB of answers were asked for, and none is read: the server cuts the client off.
     let _ = stream.write_all(&bytes).await;
-    tokio::time::sleep(Duration::from_millis(1000)).await;
-    assert_eq!(server.connection_count(), 0);
+    let has_come = || server.shared.next_connection.load(Ordering::Relaxed) > 0;
+    while !has_come() || server.connection_count() > 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is still connected");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(began.elapsed() >= Duration::from_millis(300), "it had time to read");
 }
 
 #[tokio::test(flavor = "multi_thread")]
