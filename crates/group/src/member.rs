@@ -70,7 +70,7 @@ pub struct Member {
     candidacy: Candidacy,
     /// Whoever leads.
     leading: Option<Box<Leading>>,
-    /// When to send the pending change again or to read the view again.
+    /// When to send the pending change again, or to read the view again and then, perhaps, to claim.
     retry_at: Option<Moment>,
     takeovers: Vec<Takeover>,
 }

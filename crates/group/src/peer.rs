@@ -25,6 +25,12 @@ pub(crate) struct Peer {
     pub missed: Option<(LogPoint, Moment)>,
     /// Sent and not acknowledged: the last sn and the bytes of each message.
     pub in_flight: VecDeque<(Sn, usize)>,
+    /// The last round before its connection broke or was made.
+    asked_since: u64,
+    /// It has answered a later round: whoever is heard now is the one that was heard before.
+    pub has_answered: bool,
+    /// The coordinator has just refused to let this life in.
+    pub let_in_after: Moment,
 }
 
 /// How the stream to a member goes on.
@@ -55,6 +61,9 @@ impl Peer {
             next: Next::Unknown,
             missed: None,
             in_flight: VecDeque::new(),
+            asked_since: 0,
+            has_answered: false,
+            let_in_after: Moment::default(),
         }
     }
 
@@ -79,6 +88,19 @@ impl Peer {
 
     pub fn in_flight_bytes(&self) -> usize {
         self.in_flight.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Its connection broke or was made: what it said before this, and what of it is still under way, does not tell
+    /// that its process is there.
+    pub fn doubt(&mut self, round: u64) {
+        self.asked_since = round;
+        self.has_answered = false;
+        self.restart_stream();
+    }
+
+    /// It has answered the beacon of this round.
+    pub fn answered(&mut self, round: u64) {
+        self.has_answered |= round > self.asked_since;
     }
 
     /// What was sent may be lost: the stream goes on once it has said where.

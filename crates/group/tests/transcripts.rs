@@ -48,6 +48,7 @@ impl Story {
                 let answer = match words[1] {
                     "bad-version" => Err(ChangeFailed::BadVersion),
                     "unknown" => Err(ChangeFailed::Unknown),
+                    "not-made" => Err(ChangeFailed::NotMade),
                     version => Ok(version.parse().expect("a version")),
                 };
                 self.step(Input::Changed(answer), "changed");

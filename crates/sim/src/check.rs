@@ -4,6 +4,7 @@
 pub mod acknowledged_calls_have_their_effect;
 pub mod acknowledged_edits_survive;
 pub mod answers_are_remembered;
+pub mod changes_have_causes;
 pub mod commits_agree;
 pub mod committed_never_cut;
 pub mod each_call_has_one_effect;

@@ -45,7 +45,8 @@ impl Member {
             return self.give_up_standing(now);
         }
         let Some(view) = self.view() else { return };
-        if self.pending.is_some() {
+        // Under way; or just refused, and asked for again in a moment.
+        if self.pending.is_some() || self.retry_at.is_some() {
             return;
         }
         let is_forced = self.candidacy.forced.is_some();

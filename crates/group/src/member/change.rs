@@ -70,7 +70,7 @@ impl Member {
                     // begins with a view that is known.
                     return self.step_down(now, "whether a change of the view was made is unknown", effects);
                 }
-                self.lost(now, pending);
+                self.not_made(now, pending, effects);
                 effects.outgoing.read_view = true;
             }
             Err(ChangeFailed::Unknown) => {
@@ -200,8 +200,19 @@ impl Member {
                 self.role = Role::Following;
             }
             Cause::InSync => {}
-            Cause::Reconfigure { .. } => {} // The order is still wanted and is tried again.
+            Cause::Reconfigure { .. } => {} // If the order is still wanted, it is tried again.
         }
+    }
+
+    /// The coordinator has refused it as it is. The view need not have changed, so that the same wish would come up again
+    /// at once, and again: it waits for a moment.
+    fn not_made(&mut self, now: Moment, pending: Pending, effects: &mut Effects) {
+        match pending.cause {
+            Cause::Claim => self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms)),
+            Cause::InSync => self.put_off(now, &pending.change.requires),
+            Cause::Reconfigure { ticket } => self.give_up_reconfiguring(ticket, effects),
+        }
+        self.lost(now, pending);
     }
 
     pub(super) fn with_view(&self, change: impl FnOnce(&mut GroupView)) -> GroupView {

@@ -322,7 +322,7 @@ impl Member {
             && let Some(peer) = leading.peers.get_mut(&member)
         {
             peer.is_gone = true;
-            peer.restart_stream();
+            peer.doubt(leading.round);
         }
     }
 }

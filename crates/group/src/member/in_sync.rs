@@ -2,7 +2,7 @@
 
 use super::{Cause, Member};
 use crate::{Effects, broken::Broken};
-use base::{MemberId, MemberStore, Moment, Sn};
+use base::{MemberId, MemberLife, MemberStore, Moment, Sn};
 
 /// A new list of members, wanted by an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ impl Member {
             return;
         }
         let leading = self.leading.as_ref().expect("tested above");
-        if leading.stage == super::lead::Stage::WaitingForGrants {
+        if leading.stage == super::lead::Stage::WaitingForGrants || now < leading.change_after {
             return;
         }
         let lost: Vec<_> = self.lost_members(now);
@@ -102,6 +102,8 @@ impl Member {
                 !is_in
                     && !is_leaving
                     && !peer.is_gone
+                    && peer.has_answered
+                    && peer.let_in_after <= now
                     && peer.life.is_some()
                     && peer.matched >= needed
                     && is_near
@@ -123,6 +125,30 @@ impl Member {
         });
         // No other life of it may have begun meanwhile.
         self.ask_for(now, Cause::InSync, next, vec![Self::life_of(store, boot)], effects);
+    }
+
+    /// The coordinator has refused a change of the in-sync set. Whoever was to be let in has begun another life, which
+    /// will be heard of; nothing else has changed, and to ask again at once would be to ask without end.
+    pub(super) fn put_off(&mut self, now: Moment, requires: &[MemberLife]) {
+        let again_at = now.plus_ms(self.settings.change_retry_ms);
+        let Some(leading) = &mut self.leading else { return };
+        for life in requires {
+            if let Some(peer) = leading.peers.get_mut(&life.store.member) {
+                peer.let_in_after = again_at;
+            }
+        }
+        if requires.is_empty() {
+            leading.change_after = again_at;
+        }
+    }
+
+    /// The coordinator will not have these members.
+    pub(super) fn give_up_reconfiguring(&mut self, ticket: u64, effects: &mut Effects) {
+        if let Some(leading) = &mut self.leading {
+            leading.wanted = None;
+        }
+        let text = "the coordinator has refused the change; the active's log says why".to_owned();
+        effects.outgoing.answers.push((ticket, Err(text)));
     }
 
     pub(super) fn reconfigure(

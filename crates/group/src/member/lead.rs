@@ -21,6 +21,8 @@ pub(super) struct Leading {
     pub beacon_at: Moment,
     /// When the in-sync set is looked at next; not with every entry.
     pub look_at: Moment,
+    /// The coordinator has just refused a change: none before.
+    pub change_after: Moment,
     /// What the others were told has committed.
     pub told: Sn,
     pub flush_at: Option<Moment>,
@@ -88,6 +90,7 @@ impl Member {
             rounds: VecDeque::new(),
             beacon_at: now,
             look_at: now,
+            change_after: now,
             told: Sn(0),
             flush_at: None,
             epoch_start: Sn(0),

@@ -41,6 +41,7 @@ impl Member {
             Message::Grant { epoch: of, round, is_granted, end, committed } if of == epoch => {
                 // Only a member that has promised this epoch answers its beacons.
                 peer.has_promised = true;
+                peer.answered(round);
                 let lease_ms = self.settings.lease_ms * Settings::LEASE_HELD_PERCENT / 100;
                 let sent = leading.rounds.iter().find(|(number, _)| *number == round).map(|(_, at)| *at);
                 if let Some(sent) = sent.filter(|_| is_granted) {
@@ -188,9 +189,10 @@ impl Member {
         self.candidacy.gone.remove(&member);
         let Some(leading) = &mut self.leading else { return };
         let (epoch, is_speaking) = (leading.epoch, leading.stage != super::lead::Stage::WaitingForGrants);
+        let round = leading.round;
         let Some(peer) = leading.peers.get_mut(&member) else { return };
         peer.is_gone = false;
-        peer.restart_stream();
+        peer.doubt(round);
         if is_speaking && !self.is_sealed() {
             // Its answer says where the stream goes on.
             effects.messages.push((member, Message::NewEpoch { epoch }));

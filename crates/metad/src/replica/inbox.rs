@@ -92,8 +92,7 @@ impl Shared {
 
     /// Deals with what waits, unless another thread is at it: that one looks again before it ends.
     pub fn pump(self: &Arc<Self>, patience: Patience) {
-        // A coordinator in this process answers at once: the pump further up this very stack looks again, and one
-        // inside the other would have no end while the view changes to and fro.
+        // A coordinator in this process answers at once: the pump further up this very stack looks again.
         let Some(_entered) = Entered::new(Arc::as_ptr(self) as usize) else { return };
         while !self.inbox.is_empty() {
             let Some(mut member) = self.member.try_lock() else { return };

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct Observer {
     pub truth: Truth,
+    pub changes: check::changes_have_causes::Changes,
     /// One line an event, with the time.
     pub transcript: Vec<String>,
     /// The digest of the namespace after each entry, whoever applied it.

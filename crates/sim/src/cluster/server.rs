@@ -47,6 +47,8 @@ pub struct Server {
     pub is_downloading: bool,
     /// How often the log was cut: a sync under way then says nothing about what was written since.
     pub cuts: u64,
+    /// What it was told of others' processes, connections and orders.
+    pub news: u64,
     /// Rises with each process: what was meant for an earlier one is void.
     pub life: u64,
     /// A process is there, though its member may still wait for the view.
@@ -81,6 +83,7 @@ impl Server {
             is_syncing: false,
             is_downloading: false,
             cuts: 0,
+            news: 0,
             life: 0,
             is_running: false,
             is_paused: false,

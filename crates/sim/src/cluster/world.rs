@@ -180,6 +180,8 @@ impl World {
                 let answer = self.keeper.change(&change);
                 if answer.is_ok() {
                     let view = &change.view;
+                    let (author, news) = (self.servers[seat].host.life(), self.servers[seat].news);
+                    self.observer.changes.made(self.now_ns, author, news, view)?;
                     let note = format!(
                         "coordinator: version {}, epoch {}, active {:?}, in sync {:?}, exiles {:?}",
                         self.keeper.version,
@@ -372,6 +374,9 @@ impl World {
                 _ => Ok(()),
             };
         }
+        let is_news =
+            matches!(what, Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_));
+        self.servers[seat].news += u64::from(is_news);
         match what {
             Arrival::Packet { from, message } => {
                 self.step(seat, Input::Message { from: from.store, boot: from.boot, message })
@@ -462,6 +467,8 @@ impl World {
         let life = self.servers[seat].life;
         if asks {
             for change in happened.changes {
+                let author = self.servers[seat].host.life();
+                self.observer.changes.asked(self.now_ns, author, &change)?;
                 self.ask_for_change(seat, life, change);
             }
         }

@@ -29,7 +29,8 @@ pub fn bounds_for(rule: Broken) -> Bounds {
             Bounds { starts_served: false, ..wide }
         }
         Broken::PromiseNotKept => Bounds { forgets_promises: true, ..wide },
-        Broken::UnknownTakenAsLost => Bounds { unknowns: 3, ..wide },
+        // A member has to come back into the in-sync set, for which it must answer a beacon.
+        Broken::UnknownTakenAsLost => Bounds { unknowns: 3, crashes: 1, beats: 12, resets: 0, ..wide },
         Broken::LoweredMinimumKeepsExiles => Bounds {
             orders: vec![Order::Reconfigure {
                 members: (1..=3).map(base::MemberId).collect(),

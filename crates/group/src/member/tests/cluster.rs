@@ -17,6 +17,13 @@ pub struct Cluster {
     pub wire: VecDeque<(MemberStore, u64, MemberId, Message)>,
     /// Pairs that cannot reach each other, in this direction.
     pub cut: BTreeSet<(u32, u32)>,
+    /// The boot that the coordinator has in a member's record, where it is not that of its process.
+    pub records: BTreeMap<u32, u64>,
+    /// The coordinator refuses every change.
+    pub refuses: bool,
+    /// Changes that were asked for, and those of them that were refused although nobody had changed the view.
+    pub asked: usize,
+    pub not_made: usize,
 }
 
 pub struct Node {
@@ -55,6 +62,10 @@ impl Cluster {
             version: 1,
             wire: VecDeque::new(),
             cut: BTreeSet::new(),
+            records: BTreeMap::new(),
+            refuses: false,
+            asked: 0,
+            not_made: 0,
         };
         for member in 1..=count {
             cluster.boot(member, Vec::new(), Epoch(0), 1);
@@ -131,13 +142,23 @@ impl Cluster {
         let mut effects = self.node(id).member.step(now, input);
         let (me, boot) = (store(id), self.node(id).boot);
         if let Some(change) = effects.take_change() {
-            let is_current = change.expected_version == self.version;
-            let answer = if is_current {
+            self.asked += 1;
+            assert!(self.asked < 300, "member {id} asks the coordinator without end");
+            let is_known = |life: &MemberLife| {
+                let boot = self.members.get(&life.store.member.0).map(|node| node.boot);
+                self.records.get(&life.store.member.0).copied().or(boot) == Some(life.boot)
+            };
+            let mut is_current = false;
+            let answer = if change.expected_version != self.version {
+                Err(crate::ChangeFailed::BadVersion)
+            } else if self.refuses || !change.requires.iter().all(is_known) {
+                self.not_made += 1;
+                Err(crate::ChangeFailed::NotMade)
+            } else {
+                is_current = true;
                 self.version += 1;
                 self.view = change.view;
                 Ok(self.version)
-            } else {
-                Err(crate::ChangeFailed::BadVersion)
             };
             self.deliver(id, effects, me, boot);
             self.step(id, Input::Changed(answer));

@@ -272,3 +272,67 @@ fn an_order_that_changes_nothing_is_answered() {
     assert!(matches!(&answers[..], [(5, Ok(text))] if text.contains("already")), "{answers:?}");
     assert_eq!(cluster.version, version);
 }
+
+#[test]
+fn a_member_that_is_back_in_a_moment_goes_out_and_in_once() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    let asked = cluster.asked;
+    // Its new life is in the coordinator's records before the active has heard of it.
+    cluster.kill(2);
+    cluster.restart(2);
+    cluster.pass(1_000);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2), store(3)]);
+    assert_eq!((cluster.asked - asked, cluster.not_made), (2, 0), "one change takes it out, one lets it in");
+}
+
+#[test]
+fn what_a_process_said_before_its_end_does_not_let_it_in_again() {
+    let mut cluster = serving(3);
+    cluster.pass(100);
+    let (asked, end) = (cluster.asked, cluster.members[&2].member.end());
+    cluster.kill(2);
+    // It was on its way when the process ended.
+    let committed = end;
+    let message = crate::Message::Grant { epoch: Epoch(1), round: 1, is_granted: true, end, committed };
+    cluster.step(1, Input::Message { from: store(2), boot: 1, message });
+    cluster.pass(200);
+    assert_eq!(cluster.view.in_sync, [store(1), store(3)]);
+    assert_eq!(cluster.asked - asked, 1);
+}
+
+#[test]
+fn a_change_that_the_coordinator_refuses_is_asked_for_now_and_then() {
+    let mut cluster = serving(3);
+    for pair in [(1, 3), (3, 1)] {
+        cluster.cut.insert(pair);
+    }
+    cluster.pass(400);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    // Another process has begun with the third one's store, which goes on all the same.
+    cluster.records.insert(3, 9);
+    cluster.cut.clear();
+    cluster.pass(1_000);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    assert!((3..=12).contains(&cluster.not_made), "{} times", cluster.not_made);
+    cluster.records.clear();
+    cluster.pass(200);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2), store(3)]);
+
+    // Nobody is let out either, and an order is answered.
+    cluster.refuses = true;
+    cluster.not_made = 0;
+    cluster.kill(3);
+    cluster.pass(1_000);
+    assert!((3..=12).contains(&cluster.not_made), "{} times", cluster.not_made);
+    cluster.refuses = false;
+    cluster.pass(200);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    cluster.refuses = true;
+    let order = Order::Reconfigure { members: vec![MemberId(1), MemberId(2)], in_sync_min: 2 };
+    cluster.step(1, Input::Operator { ticket: 4, order });
+    cluster.pass(300);
+    let answers = &cluster.members[&1].answers;
+    assert!(matches!(&answers[..], [(4, Err(text))] if text.contains("refused")), "{answers:?}");
+}
