@@ -9,52 +9,55 @@ use crate::core::Core;
 use base::{FsResult, Timestamp};
 use bytes::Bytes;
 use namespace::{
-    Reply,
+    Context, Namespace, Planned, Reply,
     ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
     reads::{
         get_snapshot_diff::{self, DiffCursor, DiffEntry},
         get_snapshot_listing,
     },
 };
+use prost::Message;
 use proto::{hdfs as p, snapshot_diff};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
 pub fn allow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AllowSnapshotRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
-        return reply.fs_error(&error);
-    }
-    let root = request.snapshot_root.clone();
-    calls::write(
-        core,
-        call,
-        reply,
-        move || format!("Cannot allow snapshot for {root}"),
-        move |namespace, context, _| {
-            let request = allow_snapshot::Request { path: &request.snapshot_root };
-            allow_snapshot::plan(namespace, context, &request)
-        },
-        |_, _| p::AllowSnapshotResponseProto {},
-    );
+    let answer = p::AllowSnapshotResponseProto {};
+    change_root(core, call, reply, request.snapshot_root, ("allow", allow_snapshot::plan), answer);
 }
 
 pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DisallowSnapshotRequestProto>(&call, reply) else { return };
+    let answer = p::DisallowSnapshotResponseProto {};
+    let change: RootChange = ("disallow", allow_snapshot::plan_disallow);
+    change_root(core, call, reply, request.snapshot_root, change, answer);
+}
+
+/// What is done to a directory, in Hadoop's word, and how it is planned.
+type RootChange =
+    (&'static str, fn(&Namespace, &Context<'_>, &allow_snapshot::Request<'_>) -> FsResult<Planned>);
+
+/// Makes a directory snapshottable or ends that, for superusers only.
+fn change_root<M: Message + 'static>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    path: String,
+    (verb, plan): RootChange,
+    answer: M,
+) {
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
     }
-    let root = request.snapshot_root.clone();
+    let root = path.clone();
     calls::write(
         core,
         call,
         reply,
-        move || format!("Cannot disallow snapshot for {root}"),
-        move |namespace, context, _| {
-            let request = allow_snapshot::Request { path: &request.snapshot_root };
-            allow_snapshot::plan_disallow(namespace, context, &request)
-        },
-        |_, _| p::DisallowSnapshotResponseProto {},
+        move || format!("Cannot {verb} snapshot for {root}"),
+        move |namespace, context, _| plan(namespace, context, &allow_snapshot::Request { path: &path }),
+        |_, _| answer,
     );
 }
 
