@@ -2,8 +2,8 @@
 
 mod common;
 
-use base::{CallId, Caller, FsError, FsResult, InodeId};
-use common::World;
+use base::{Block, CallId, Caller, FsError, FsResult, InodeId};
+use common::{HOLDER, World};
 use namespace::{
     Limits, Planned, Reply, RetryLookup, ops,
     ops::create::flag,
@@ -275,6 +275,26 @@ fn nothing_of_a_file_from_somewhere_on_is_the_block_that_is_there() -> FsResult<
     let found = get_block_locations::get(&world.ns, &world.context(None), "/f", 1, 0)?;
     assert_eq!(found.blocks.len(), 1);
     assert_eq!(get_block_locations::get(&world.ns, &world.context(None), "/f", 1 << 20, 0)?.blocks, []);
+    Ok(())
+}
+
+#[test]
+fn a_block_that_is_written_reaches_as_far_as_was_told() -> FsResult<()> {
+    let mut world = World::new(0);
+    let inode = world.create("/f", false)?;
+    let block = world.add_block("/f", inode, None);
+    let found = |world: &World, offset| {
+        let found = get_block_locations::get(&world.ns, &world.context(None), "/f", offset, 1);
+        found.map(|found| (found.blocks.len(), found.last.is_some()))
+    };
+    // Nothing was told: a client gets it wherever it looks.
+    assert_eq!([found(&world, 0), found(&world, 5_000)], [Ok((1, true)), Ok((1, true))]);
+    let request = ops::fsync::Request { path: "/f", holder: HOLDER, last_block_length: 1_023, inode };
+    world.run(|ns, ctx| ops::fsync::plan(ns, ctx, &request))?;
+    assert_eq!([found(&world, 1_022), found(&world, 1_023)], [Ok((1, true)), Ok((0, true))]);
+    // Of another block nothing was told.
+    world.add_block("/f", inode, Some(Block { length: 1 << 20, ..block }));
+    assert_eq!([found(&world, 1 << 20), found(&world, (1 << 20) - 1)], [Ok((0, true)), Ok((1, true))]);
     Ok(())
 }
 

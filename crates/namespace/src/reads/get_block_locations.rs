@@ -91,11 +91,11 @@ fn blocks_of(
         at += stored.block.length;
         if committed {
             answer.length = at;
-            if block.offset < end && at > offset {
-                answer.blocks.push(block);
-            }
-        } else if block.offset < end {
-            // How far a block that is being written reaches, only its replicas know.
+        }
+        // As in HDFS, of a block that is being written as much counts as was told, and a first one of which nothing was is
+        // everywhere. How far it reaches only its replicas know: clients ask them about the last one.
+        let is_in_range = block.offset < end && at > offset;
+        if is_in_range || at == 0 {
             answer.blocks.push(block);
         }
         answer.is_last_committed = committed;
