@@ -6,7 +6,7 @@ use crate::{
     edit::{Body, codec::record_fields},
     entry_limits,
     path::Path,
-    resolve::{Purpose, resolve},
+    resolve::{Purpose, Resolved, resolve},
     snapshots::{PER_DIRECTORY_MAX, Root, SNAPSHOT_ID_LIMIT, Taken, view::DOT_SNAPSHOT},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
@@ -29,11 +29,7 @@ record_fields! { CreateSnapshotEdit { root, id, name } }
 
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "createSnapshot", ctx.limits)?;
-    let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
-    if access.enabled {
-        access.check_owner(ns, &resolved)?;
-    }
+    let resolved = resolve_owned(ns, ctx, req.path)?;
     // HDFS: `isValidNameForComponent`.
     if matches!(req.name, "." | ".." | ".reserved" | DOT_SNAPSHOT) || req.name.contains([':', '/']) {
         return Err(invalid(req.name));
@@ -100,6 +96,20 @@ pub(crate) fn check_name(ctx: &Context<'_>, path: &str, name: &str) -> FsResult<
         return Err(invalid(name));
     }
     entry_limits::check_component(ctx, path, name)
+}
+
+/// Snapshots of a directory are its owner's business, where permissions are switched on.
+pub(crate) fn resolve_owned<'req>(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    path: &'req str,
+) -> FsResult<Resolved<'req>> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    if access.enabled {
+        access.check_owner(ns, &resolved)?;
+    }
+    Ok(resolved)
 }
 
 /// The snapshottable directory that a path names: HDFS's `getSnapshottableRoot`. It has no list only if it is

@@ -4,9 +4,7 @@
 use super::create_snapshot;
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
-    access::Access,
     edit::{Body, codec::record_fields},
-    resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 
@@ -28,11 +26,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if req.name.is_empty() {
         return Err(FsError::Io("The snapshot name is null or empty.".into()));
     }
-    let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
-    if access.enabled {
-        access.check_owner(ns, &resolved)?;
-    }
+    let resolved = create_snapshot::resolve_owned(ns, ctx, req.path)?;
     let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
     let Some(taken) = taken.and_then(|taken| taken.find(req.name)) else {
         return Err(FsError::Snapshot(format!(

@@ -3,9 +3,7 @@
 use super::create_snapshot;
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
-    access::Access,
     edit::{Body, codec::record_fields},
-    resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 
@@ -29,11 +27,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if req.new.is_empty() {
         return Err(FsError::Io("The new snapshot name is null or empty.".into()));
     }
-    let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
-    if access.enabled {
-        access.check_owner(ns, &resolved)?;
-    }
+    let resolved = create_snapshot::resolve_owned(ns, ctx, req.path)?;
     create_snapshot::check_name(ctx, req.path, req.new)?;
     let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
     let Some(old) = taken.and_then(|taken| taken.find(req.old)) else {
