@@ -27,24 +27,13 @@ impl BlockStore {
         length: u64,
         target: BlockId,
     ) -> StoreResult<Arc<str>> {
-        self.check_pool(&block.pool)?;
+        let record = self.under_recovery(block, recovery, length)?;
         let id = block.block.id;
-        let record = self.record(id)?;
         let (found, state) = (record.block(id), record.state());
-        if self.map.read().recovering.get(&id) != Some(&recovery) {
-            let what = format!("no recovery at stamp {recovery} has begun");
-            return Err(StoreError::State { block: found, state, what });
-        }
         let Record::Finalized(settled) = record else {
             let what = "only a finished replica can be copied".into();
             return Err(StoreError::State { block: found, state, what });
         };
-        if found.length != block.block.length || length > found.length {
-            return Err(StoreError::Range(format!(
-                "{found} has {} bytes here, the recovery speaks of {} and wants {length}",
-                found.length, block.block.length
-            )));
-        }
         let copy = Block { id: target, generation_stamp: recovery, length };
         let storage = self.copy(id, settled, &ExtendedBlock { pool: block.pool.clone(), block: copy })?;
         let mut map = self.map.write();

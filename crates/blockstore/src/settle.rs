@@ -72,20 +72,9 @@ impl BlockStore {
         recovery: GenerationStamp,
         length: u64,
     ) -> StoreResult<Arc<str>> {
-        self.check_pool(&block.pool)?;
+        let record = self.under_recovery(block, recovery, length)?;
         let id = block.block.id;
-        let record = self.record(id)?;
-        let (found, state) = (record.block(id), record.state());
-        if self.map.read().recovering.get(&id) != Some(&recovery) {
-            let what = format!("no recovery at stamp {recovery} has begun");
-            return Err(StoreError::State { block: found, state, what });
-        }
-        if found.length != block.block.length || length > found.length {
-            return Err(StoreError::Range(format!(
-                "{found} has {} bytes here, the recovery speaks of {} and wants {length}",
-                found.length, block.block.length
-            )));
-        }
+        let found = record.block(id);
         let volume = record.volume();
         match record {
             Record::Finalized(settled) if settled.length == length => {
@@ -113,6 +102,30 @@ impl BlockStore {
         }
         self.map.write().recovering.remove(&id);
         Ok(self.storage_id(volume).clone())
+    }
+
+    /// The replica that a recovery was begun on, if it is as it was then and long enough.
+    pub(crate) fn under_recovery(
+        &self,
+        block: &ExtendedBlock,
+        recovery: GenerationStamp,
+        length: u64,
+    ) -> StoreResult<Record> {
+        self.check_pool(&block.pool)?;
+        let id = block.block.id;
+        let record = self.record(id)?;
+        let (found, state) = (record.block(id), record.state());
+        if self.map.read().recovering.get(&id) != Some(&recovery) {
+            let what = format!("no recovery at stamp {recovery} has begun");
+            return Err(StoreError::State { block: found, state, what });
+        }
+        if found.length != block.block.length || length > found.length {
+            return Err(StoreError::Range(format!(
+                "{found} has {} bytes here, the recovery speaks of {} and wants {length}",
+                found.length, block.block.length
+            )));
+        }
+        Ok(record)
     }
 
     fn take_length(&self, active: &Arc<Active>, files: &mut Files, length: u64) -> StoreResult<()> {
