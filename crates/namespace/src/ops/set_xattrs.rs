@@ -74,6 +74,21 @@ pub(crate) fn check_permission(
     }
 }
 
+/// The file or directory whose attribute the caller may change.
+fn changeable(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    path: &str,
+    name: &XattrName,
+    value: Option<&[u8]>,
+) -> FsResult<u32> {
+    let access = Access::new(ctx);
+    check_permission(&access, path, name, value)?;
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
+    check_change(ns, &access, &resolved, name.space)?;
+    resolved.target.ok_or_else(|| FsError::NotFound(format!("cannot find {}", resolved.path.as_str())))
+}
+
 /// HDFS's `checkXAttrChangeAccess`.
 fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, space: Space) -> FsResult<()> {
     if !access.enabled || space != Space::User {
@@ -88,18 +103,10 @@ fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, sp
     access.check_target(ns, resolved, WRITE)
 }
 
-fn target(resolved: &Resolved<'_>) -> FsResult<u32> {
-    resolved.target.ok_or_else(|| FsError::NotFound(format!("cannot find {}", resolved.path.as_str())))
-}
-
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_enabled(ctx)?;
     check_size(ctx, req)?;
-    let access = Access::new(ctx);
-    check_permission(&access, req.path, req.name, req.value)?;
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
-    check_change(ns, &access, &resolved, req.name.space)?;
-    let target = target(&resolved)?;
+    let target = changeable(ns, ctx, req.path, req.name, req.value)?;
     let existing = ns.tree.xattrs_of(target);
     check_flags(req, existing.is_some_and(|xattrs| xattrs.get(req.name).is_some()))?;
     let set = Xattr { name: req.name.clone(), value: req.value.unwrap_or_default().into() };
@@ -124,11 +131,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 /// `removeXAttr`.
 pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrName) -> FsResult<Planned> {
     check_enabled(ctx)?;
-    let access = Access::new(ctx);
-    check_permission(&access, path, name, None)?;
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
-    check_change(ns, &access, &resolved, name.space)?;
-    let target = target(&resolved)?;
+    let target = changeable(ns, ctx, path, name, None)?;
     let existing = ns.tree.xattrs_of(target);
     if ns.has_any_xattr(target) && name.is_unreadable_by_superuser() {
         return Err(FsError::AccessDenied(format!("The xattr '{name}' can not be deleted.")));
