@@ -139,43 +139,14 @@ fn summary(story: &Story, seed: u64, outcome: &Outcome) -> String {
 }
 
 fn model(states: usize, walks: u64) -> anyhow::Result<()> {
-    let plain = Bounds { states, ..Bounds::default() };
-    let profiles = [
-        ("a crash", plain.clone()),
-        ("lost answers", Bounds { crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() }),
-        ("slow disks and late news", Bounds { slow_disk: true, late_views: true, ..plain.clone() }),
-        ("a first start", Bounds { starts_served: false, wakes: 3, operations: 0, ..plain.clone() }),
-        ("two crashes", Bounds { crashes: 2, wakes: 3, ..plain.clone() }),
-    ];
-    for (what, bounds) in profiles {
+    for (what, bounds) in Bounds::profiles(states) {
         let report = exhaust(&bounds);
-        println!(
-            "{what}: {} states, {} steps, depth {}{}",
-            report.states,
-            report.steps,
-            report.depth,
-            if report.is_complete { ", complete" } else { "" }
-        );
+        println!("{what}: {report}");
         if let Some(found) = report.found {
             bail!("{}", tell(&found, &bounds).join("\n"));
         }
     }
-    let wide = Bounds {
-        operations: 3,
-        crashes: 3,
-        wakes: 8,
-        beats: 6,
-        resets: 2,
-        disorders: 2,
-        unknowns: 2,
-        alarms: 2,
-        slow_disk: true,
-        late_views: true,
-        epochs: 8,
-        log: 14,
-        depth: 250,
-        ..Bounds::default()
-    };
+    let wide = Bounds::wide();
     for (what, bounds) in [("three members", wide.clone()), ("four members", Bounds { members: 4, ..wide })] {
         let report = wander_many(0, walks, &bounds);
         println!("{what}: {walks} random stories, {} steps", report.steps);

@@ -11,13 +11,7 @@ fn number(name: &str, otherwise: usize) -> usize {
 }
 
 fn holds(what: &str, bounds: &Bounds, report: Report) {
-    println!(
-        "{what}: {} states, {} steps, depth {}{}",
-        report.states,
-        report.steps,
-        report.depth,
-        if report.is_complete { ", complete" } else { "" }
-    );
+    println!("{what}: {report}");
     if let Some(found) = report.found {
         panic!("{what}:\n{}", tell(&found, bounds).join("\n"));
     }
@@ -27,16 +21,7 @@ fn holds(what: &str, bounds: &Bounds, report: Report) {
 #[test]
 fn the_rules_hold_in_every_order_of_events() {
     let states = number("CLOVER_MODEL_STATES", 6_000);
-    let plain = Bounds { states, ..Bounds::default() };
-    let unknown = Bounds { states, crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };
-    let slow = Bounds { states, slow_disk: true, late_views: true, ..plain.clone() };
-    let first = Bounds { states, starts_served: false, wakes: 3, operations: 0, ..plain.clone() };
-    for (what, bounds) in [
-        ("a crash", plain),
-        ("lost answers", unknown),
-        ("slow disks and late news", slow),
-        ("a first start", first),
-    ] {
+    for (what, bounds) in Bounds::profiles(states) {
         holds(what, &bounds, exhaust(&bounds));
     }
 }
@@ -45,22 +30,7 @@ fn the_rules_hold_in_every_order_of_events() {
 #[test]
 fn the_rules_hold_in_long_stories() {
     let walks = number("CLOVER_MODEL_WALKS", 120) as u64;
-    let wide = Bounds {
-        operations: 3,
-        crashes: 3,
-        wakes: 8,
-        beats: 6,
-        resets: 2,
-        disorders: 2,
-        unknowns: 2,
-        alarms: 2,
-        slow_disk: true,
-        late_views: true,
-        epochs: 8,
-        log: 14,
-        depth: 250,
-        ..Bounds::default()
-    };
+    let wide = Bounds::wide();
     let four = Bounds { members: 4, ..wide.clone() };
     let alone = Bounds { in_sync_min: 1, ..wide.clone() };
     let lowered = Bounds { orders: bounds_for(Broken::LoweredMinimumKeepsExiles).orders, ..wide.clone() };

@@ -71,6 +71,42 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    /// Far more of everything than can be seen in every order: for random stories.
+    pub fn wide() -> Self {
+        Self {
+            operations: 3,
+            crashes: 3,
+            wakes: 8,
+            beats: 6,
+            resets: 2,
+            disorders: 2,
+            unknowns: 2,
+            alarms: 2,
+            slow_disk: true,
+            late_views: true,
+            epochs: 8,
+            log: 14,
+            depth: 250,
+            ..Self::default()
+        }
+    }
+
+    /// What is gone through in every order, up to so many different worlds each, and what it is about.
+    pub fn profiles(states: usize) -> [(&'static str, Self); 5] {
+        let plain = Self { states, ..Self::default() };
+        let unknown = Self { crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };
+        let slow = Self { slow_disk: true, late_views: true, ..plain.clone() };
+        let first = Self { starts_served: false, wakes: 3, operations: 0, ..plain.clone() };
+        let twice = Self { crashes: 2, wakes: 3, ..plain.clone() };
+        [
+            ("a crash", plain),
+            ("lost answers", unknown),
+            ("slow disks and late news", slow),
+            ("a first start", first),
+            ("two crashes", twice),
+        ]
+    }
+
     /// Times are small against the jump of a clock ([`super::WAKE_MS`]).
     pub fn small_settings() -> Settings {
         Settings {

@@ -2,7 +2,10 @@
 
 use super::{Bounds, Event, World};
 use crate::{Dice, truth::Broken};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 /// How a rule came to be broken.
 #[derive(Clone, Debug)]
@@ -23,6 +26,13 @@ pub struct Report {
     /// Every world within the bounds was seen.
     pub is_complete: bool,
     pub found: Option<Counterexample>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let complete = if self.is_complete { ", complete" } else { "" };
+        write!(f, "{} states, {} steps, depth {}{complete}", self.states, self.steps, self.depth)
+    }
 }
 
 /// An own assertion of the machine is a broken rule as well.
