@@ -1,7 +1,7 @@
 //! The keys of a data server, and the plain structs that they become.
 
 use super::{
-    key::{HadoopUnit::*, Key, Kind::*},
+    key::{self, HadoopUnit::*, Key, Kind::*},
     loopback,
     settings::Settings,
 };
@@ -25,8 +25,7 @@ pub const KEYS: &[Key] = &[
         help: "Where /health and /metrics of a data server are." },
     Key { name: "hostname", hadoop: Some(("dfs.datanode.hostname", Same)), kind: Text, default: "",
         help: "The name that clients are given; empty for the transfer address." },
-    Key { name: "heartbeat_interval_ms", hadoop: Some(("dfs.heartbeat.interval", Seconds)), kind: Milliseconds { min: 10, max: 3_600_000 }, default: "3s",
-        help: "How often data servers say that they live." },
+    key::HEARTBEAT_INTERVAL_MS,
     Key { name: "block_report_interval_ms", hadoop: Some(("dfs.blockreport.intervalMsec", Same)), kind: Milliseconds { min: 1_000, max: ANY }, default: "6h",
         help: "How often a data server reports all its replicas anew." },
     Key { name: "sync_on_close", hadoop: Some(("dfs.datanode.synconclose", Same)), kind: Bool, default: "false",
@@ -39,8 +38,7 @@ pub const KEYS: &[Key] = &[
         help: "Connections served at once on the transfer port." },
     Key { name: "transfer_timeout_ms", hadoop: None, kind: Milliseconds { min: 100, max: ANY }, default: "1m",
         help: "A transfer connection without progress ends after this." },
-    Key { name: "insecure_simple_auth", hadoop: None, kind: Bool, default: "false",
-        help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only." },
+    key::INSECURE_SIMPLE_AUTH,
 ];
 
 /// What a data server is started with.

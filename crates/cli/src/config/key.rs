@@ -14,6 +14,24 @@ pub struct Key {
     pub help: &'static str,
 }
 
+/// Both roles have it: a data server beats by it, a metadata server counts silence by it.
+pub const HEARTBEAT_INTERVAL_MS: Key = Key {
+    name: "heartbeat_interval_ms",
+    hadoop: Some(("dfs.heartbeat.interval", HadoopUnit::Seconds)),
+    kind: Kind::Milliseconds { min: 10, max: 3_600_000 },
+    default: "3s",
+    help: "How often data servers say that they live.",
+};
+
+/// Both roles have it, for [`super::loopback`].
+pub const INSECURE_SIMPLE_AUTH: Key = Key {
+    name: "insecure_simple_auth",
+    hadoop: None,
+    kind: Kind::Bool,
+    default: "false",
+    help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only.",
+};
+
 /// What a bare number means under Hadoop's name, where that differs from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HadoopUnit {

@@ -2,7 +2,7 @@
 
 use super::{
     group,
-    key::{HadoopUnit::*, Key, Kind::*},
+    key::{self, HadoopUnit::*, Key, Kind::*},
     loopback,
     settings::Settings,
 };
@@ -21,8 +21,7 @@ pub const KEYS: &[Key] = &[
         help: "Where clients and data servers call." },
     Key { name: "http_address", hadoop: Some(("dfs.namenode.http-address", Same)), kind: Address, default: "127.0.0.1:9870",
         help: "Where /health and /metrics are; empty for nowhere." },
-    Key { name: "insecure_simple_auth", hadoop: None, kind: Bool, default: "false",
-        help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only." },
+    key::INSECURE_SIMPLE_AUTH,
     Key { name: "superuser", hadoop: None, kind: Text, default: "",
         help: "The user above all permissions; empty for the one who runs the server." },
     Key { name: "supergroup", hadoop: Some(("dfs.permissions.superusergroup", Same)), kind: Text, default: "supergroup",
@@ -83,8 +82,7 @@ pub const KEYS: &[Key] = &[
         help: "How long safe mode goes on after that." },
     Key { name: "safe_mode_min_data_servers", hadoop: Some(("dfs.namenode.safemode.min.datanodes", Same)), kind: Integer { min: 0, max: 100_000 }, default: "0",
         help: "Data servers that must be there as well." },
-    Key { name: "heartbeat_interval_ms", hadoop: Some(("dfs.heartbeat.interval", Seconds)), kind: Milliseconds { min: 10, max: 3_600_000 }, default: "3s",
-        help: "How often data servers say that they live." },
+    key::HEARTBEAT_INTERVAL_MS,
     Key { name: "heartbeat_recheck_ms", hadoop: Some(("dfs.namenode.heartbeat.recheck-interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "5m",
         help: "A data server is dead after two of these and ten heartbeats of silence." },
     Key { name: "stale_after_ms", hadoop: Some(("dfs.namenode.stale.datanode.interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "30s",
