@@ -137,8 +137,7 @@ impl Copy {
         if target.exists() && (target.is_dir() || !self.options.force) {
             return shell.fail(&Failure::exists(&target.shown));
         }
-        self.transfer.progress.expect(status.length);
-        let progress = self.transfer.progress.clone();
+        let progress = self.transfer.expect(status.length);
         let (options, preserve) = (self.options.clone(), self.preserve);
         let copy = async move {
             let bytes = read_remote(source.fs.clone(), source.path.clone());

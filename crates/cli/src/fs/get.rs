@@ -107,8 +107,7 @@ impl Get {
         if target.symlink_metadata().is_ok() && (target.is_dir() || !self.args.options.force) {
             return shell.fail(&Failure::exists(&target.display().to_string()));
         }
-        self.transfer.progress.expect(status.length);
-        let progress = self.transfer.progress.clone();
+        let progress = self.transfer.expect(status.length);
         let (options, preserve) = (self.args.options.clone(), self.args.preserve);
         let copy = async move {
             download(&source.fs, &source.path, &target, &options, &progress).await?;

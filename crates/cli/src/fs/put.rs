@@ -141,8 +141,7 @@ impl Put {
         if target.exists() && (target.is_dir() || !self.args.options.force) {
             return shell.fail(&Failure::exists(&target.shown));
         }
-        self.transfer.progress.expect(metadata.len());
-        let progress = self.transfer.progress.clone();
+        let progress = self.transfer.expect(metadata.len());
         let (options, preserve, is_move) = (self.args.options.clone(), self.args.preserve, self.is_move);
         let copy = async move {
             let file = File::open(&source).map_err(|error| Failure::local(&source, error))?;

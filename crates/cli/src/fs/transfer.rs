@@ -59,6 +59,12 @@ impl Transfer {
         Self { running: JoinSet::new(), threads: usize::from(options.threads), progress: Progress::new() }
     }
 
+    /// A file of so many bytes is to be copied; where to tell how far that is.
+    pub fn expect(&self, bytes: u64) -> Progress {
+        self.progress.bar.inc_length(bytes);
+        self.progress.clone()
+    }
+
     /// Starts a copy, after waiting for one of the others when there are enough.
     pub async fn start(&mut self, shell: &mut Shell, copy: impl Future<Output = Outcome> + Send + 'static) {
         while self.running.len() >= self.threads {
@@ -101,11 +107,6 @@ impl Progress {
             bar.set_style(style);
         }
         Self { bar }
-    }
-
-    /// A file of so many bytes is to be copied.
-    pub fn expect(&self, bytes: u64) {
-        self.bar.inc_length(bytes);
     }
 
     pub fn begin(&self, name: &str) {
