@@ -1,16 +1,17 @@
 //! A data server, spoken by hand: what it is told, what it is refused, and what its lies lead to.
 
 mod lone;
+mod spoken;
 
 use bytes::Bytes;
 use env::Env;
 use metad::{MetaConfig, MetaServer};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, Client, ClientOptions};
+use spoken::STORAGE;
 use std::path::Path;
 
 const USER: &str = "alice";
-const STORAGE: &str = "DS-1";
 const HOLDER: &str = "DFSClient_test_1";
 
 struct Cluster {
@@ -44,38 +45,19 @@ impl Cluster {
             |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
         let files = connect(proto::protocol::CLIENT_NAMENODE);
         let data = connect(proto::protocol::DATANODE);
-        let version: p::VersionResponseProto =
-            data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
-        Self { _directory: directory, server, files, data, info: version.info }
+        let info = spoken::version(&data).await;
+        Self { _directory: directory, server, files, data, info }
     }
 
     fn registration(&self, uuid: &str) -> d::DatanodeRegistrationProto {
-        d::DatanodeRegistrationProto {
-            datanode_id: p::DatanodeIdProto {
-                ip_addr: "0.0.0.0".into(),
-                host_name: "worker".into(),
-                datanode_uuid: uuid.into(),
-                xfer_port: 9866,
-                info_port: 9864,
-                ipc_port: 9867,
-                info_secure_port: None,
-            },
-            storage_info: p::StorageInfoProto {
-                layout_version: -57i32 as u32,
-                ..self.info.storage_info.clone()
-            },
-            keys: p::ExportedBlockKeysProto::default(),
-            software_version: "3.5.0".into(),
-        }
+        spoken::registration(&self.info, uuid)
     }
 
     async fn register(
         &self,
         registration: d::DatanodeRegistrationProto,
     ) -> Result<d::DatanodeRegistrationProto, CallError> {
-        let request = d::RegisterDatanodeRequestProto { registration };
-        let response: d::RegisterDatanodeResponseProto = self.data.call("registerDatanode", &request).await?;
-        Ok(response.registration)
+        spoken::register(&self.data, registration).await
     }
 
     async fn registered(&self) -> d::DatanodeRegistrationProto {
@@ -93,21 +75,7 @@ impl Cluster {
         &self,
         registration: &d::DatanodeRegistrationProto,
     ) -> Result<d::HeartbeatResponseProto, CallError> {
-        #[allow(deprecated)]
-        let storage = p::StorageReportProto {
-            storage_uuid: STORAGE.into(),
-            capacity: Some(100 << 30),
-            remaining: Some(90 << 30),
-            storage: Some(storage()),
-            ..p::StorageReportProto::default()
-        };
-        let request = d::HeartbeatRequestProto {
-            registration: registration.clone(),
-            reports: vec![storage],
-            request_full_block_report_lease: Some(true),
-            ..d::HeartbeatRequestProto::default()
-        };
-        self.data.call("sendHeartbeat", &request).await
+        spoken::heartbeat(&self.data, registration, STORAGE).await
     }
 
     async fn full_report(
@@ -127,23 +95,8 @@ impl Cluster {
     }
 
     async fn received(&self, registration: &d::DatanodeRegistrationProto, block: p::BlockProto) {
-        #[allow(deprecated)]
-        let storage = d::StorageReceivedDeletedBlocksProto {
-            storage_uuid: STORAGE.into(),
-            storage: Some(storage()),
-            blocks: vec![d::ReceivedDeletedBlockInfoProto {
-                block,
-                status: d::received_deleted_block_info_proto::BlockStatus::Received as i32,
-                delete_hint: None,
-            }],
-        };
-        let request = d::BlockReceivedAndDeletedRequestProto {
-            registration: registration.clone(),
-            block_pool_id: self.pool(),
-            blocks: vec![storage],
-        };
-        let _: d::BlockReceivedAndDeletedResponseProto =
-            self.data.call("blockReceivedAndDeleted", &request).await.unwrap();
+        let status = d::received_deleted_block_info_proto::BlockStatus::Received as i32;
+        spoken::tell(&self.data, registration, (&self.pool(), STORAGE), block, status).await;
     }
 
     /// A closed file of one block, whose only replica is reported.
@@ -205,10 +158,6 @@ fn config(directory: &Path) -> MetaConfig {
     MetaConfig { complete_wait_ms: 10_000, ..lone::config(directory) }
 }
 
-fn storage() -> p::DatanodeStorageProto {
-    p::DatanodeStorageProto { storage_uuid: STORAGE.into(), state: Some(0), storage_type: Some(1) }
-}
-
 fn put_varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -227,7 +176,7 @@ fn report(rows: &[[i64; 4]]) -> d::StorageBlockReportProto {
         }
     }
     d::StorageBlockReportProto {
-        storage: storage(),
+        storage: spoken::storage(STORAGE),
         blocks: Vec::new(),
         number_of_blocks: Some(rows.len() as u64),
         blocks_buffers: vec![Bytes::from(bytes)],

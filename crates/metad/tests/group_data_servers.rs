@@ -3,15 +3,16 @@
 
 #[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
+mod spoken;
 
 use base::{CallId, ClientId};
 use cluster::Cluster;
 use proto::hdfs::{self as p, datanode as d, nnha_status_heartbeat_proto::State};
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
+use spoken::STORAGE;
 
 const USER: &str = "alice";
 const HOLDER: &str = "DFSClient_group_1";
-const STORAGE: &str = "DS-1";
 const SN_BITS: u32 = 40;
 
 fn data(cluster: &Cluster, member: u32) -> Client {
@@ -32,49 +33,15 @@ fn numbered(call: i32) -> CallIdentity {
     CallIdentity { call_id: CallId(call), retry_count: 0 }
 }
 
-fn storage() -> p::DatanodeStorageProto {
-    p::DatanodeStorageProto { storage_uuid: STORAGE.into(), state: Some(0), storage_type: Some(1) }
-}
-
 /// Registers the data server with a member; what that says of itself.
 async fn register(data: &Client) -> (d::DatanodeRegistrationProto, State, String) {
-    let version: p::VersionResponseProto =
-        data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
-    let state = version.info.state();
-    let registration = d::DatanodeRegistrationProto {
-        datanode_id: p::DatanodeIdProto {
-            ip_addr: "127.0.0.1".into(),
-            host_name: "worker".into(),
-            datanode_uuid: "uuid-1".into(),
-            xfer_port: 9866,
-            info_port: 9864,
-            ipc_port: 9867,
-            info_secure_port: None,
-        },
-        storage_info: p::StorageInfoProto { layout_version: -57i32 as u32, ..version.info.storage_info },
-        keys: p::ExportedBlockKeysProto::default(),
-        software_version: "3.5.0".into(),
-    };
-    let request = d::RegisterDatanodeRequestProto { registration: registration.clone() };
-    let _: d::RegisterDatanodeResponseProto = data.call("registerDatanode", &request).await.unwrap();
-    (registration, state, version.info.block_pool_id)
+    let info = spoken::version(data).await;
+    let registration = spoken::register(data, spoken::registration(&info, "uuid-1")).await.unwrap();
+    (registration, info.state(), info.block_pool_id)
 }
 
 async fn heartbeat(data: &Client, registration: &d::DatanodeRegistrationProto) -> d::HeartbeatResponseProto {
-    #[allow(deprecated)]
-    let report = p::StorageReportProto {
-        storage_uuid: STORAGE.into(),
-        capacity: Some(100 << 30),
-        remaining: Some(90 << 30),
-        storage: Some(storage()),
-        ..p::StorageReportProto::default()
-    };
-    let request = d::HeartbeatRequestProto {
-        registration: registration.clone(),
-        reports: vec![report],
-        ..d::HeartbeatRequestProto::default()
-    };
-    data.call("sendHeartbeat", &request).await.unwrap()
+    spoken::heartbeat(data, registration, STORAGE).await.unwrap()
 }
 
 async fn received(
@@ -83,23 +50,8 @@ async fn received(
     pool: &str,
     block: p::BlockProto,
 ) {
-    #[allow(deprecated)]
-    let storage = d::StorageReceivedDeletedBlocksProto {
-        storage_uuid: STORAGE.into(),
-        storage: Some(storage()),
-        blocks: vec![d::ReceivedDeletedBlockInfoProto {
-            block,
-            status: d::received_deleted_block_info_proto::BlockStatus::Received as i32,
-            delete_hint: None,
-        }],
-    };
-    let request = d::BlockReceivedAndDeletedRequestProto {
-        registration: registration.clone(),
-        block_pool_id: pool.to_owned(),
-        blocks: vec![storage],
-    };
-    let _: d::BlockReceivedAndDeletedResponseProto =
-        data.call("blockReceivedAndDeleted", &request).await.unwrap();
+    let status = d::received_deleted_block_info_proto::BlockStatus::Received as i32;
+    spoken::tell(data, registration, (pool, STORAGE), block, status).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -2,12 +2,14 @@
 //! be written on or cut. The data server is spoken by hand, the clock is set by hand.
 
 mod lone;
+mod spoken;
 
 use base::{Moment, Timestamp};
 use env::{Clock, Env, SystemClock};
 use metad::{MetaConfig, MetaServer};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, Client, ClientOptions};
+use spoken::STORAGE;
 use std::{
     sync::{
         Arc,
@@ -17,7 +19,6 @@ use std::{
 };
 
 const USER: &str = "alice";
-const STORAGE: &str = "DS-1";
 const WRITER: &str = "DFSClient_writer_1";
 const OTHER: &str = "DFSClient_other_1";
 const MINUTE_MS: u64 = 60_000;
@@ -69,30 +70,10 @@ impl Cluster {
             |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
         let files = connect(proto::protocol::CLIENT_NAMENODE);
         let data = connect(proto::protocol::DATANODE);
-        let version: p::VersionResponseProto =
-            data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
-        let registration = d::DatanodeRegistrationProto {
-            datanode_id: p::DatanodeIdProto {
-                ip_addr: "127.0.0.1".into(),
-                host_name: "worker".into(),
-                datanode_uuid: "uuid-1".into(),
-                xfer_port: 9866,
-                info_port: 9864,
-                ipc_port: 9867,
-                info_secure_port: None,
-            },
-            storage_info: p::StorageInfoProto {
-                layout_version: -57i32 as u32,
-                ..version.info.storage_info.clone()
-            },
-            keys: p::ExportedBlockKeysProto::default(),
-            software_version: "3.5.0".into(),
-        };
-        let pool = version.info.block_pool_id;
+        let info = spoken::version(&data).await;
+        let registration = spoken::register(&data, spoken::registration(&info, "uuid-1")).await.unwrap();
+        let pool = info.block_pool_id;
         let cluster = Self { _directory: directory, clock, server, files, data, pool, registration };
-        let request = d::RegisterDatanodeRequestProto { registration: cluster.registration.clone() };
-        let _: d::RegisterDatanodeResponseProto =
-            cluster.data.call("registerDatanode", &request).await.unwrap();
         assert!(cluster.heartbeat().await.is_empty());
         cluster
     }
@@ -103,24 +84,7 @@ impl Cluster {
 
     /// The recoveries that the data server is told of.
     async fn heartbeat(&self) -> Vec<p::RecoveringBlockProto> {
-        #[allow(deprecated)]
-        let storage = p::StorageReportProto {
-            storage_uuid: STORAGE.into(),
-            capacity: Some(100 << 30),
-            remaining: Some(90 << 30),
-            storage: Some(p::DatanodeStorageProto {
-                storage_uuid: STORAGE.into(),
-                state: Some(0),
-                storage_type: Some(1),
-            }),
-            ..p::StorageReportProto::default()
-        };
-        let request = d::HeartbeatRequestProto {
-            registration: self.registration.clone(),
-            reports: vec![storage],
-            ..d::HeartbeatRequestProto::default()
-        };
-        let response: d::HeartbeatResponseProto = self.data.call("sendHeartbeat", &request).await.unwrap();
+        let response = spoken::heartbeat(&self.data, &self.registration, STORAGE).await.unwrap();
         let commands = response.cmds.into_iter();
         let expected = d::datanode_command_proto::Type::BlockRecoveryCommand as i32;
         let recoveries = commands.inspect(|command| assert_eq!(command.cmd_type, expected));

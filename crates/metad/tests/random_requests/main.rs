@@ -11,6 +11,10 @@ mod generator;
 
 #[path = "../lone/mod.rs"]
 mod lone;
+#[allow(dead_code, reason = "each data server has a storage of its own")]
+#[path = "../spoken/mod.rs"]
+mod spoken;
+
 use data_servers::DataServers;
 use env::Env;
 use generator::{Dice, Generator};
