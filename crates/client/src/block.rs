@@ -9,10 +9,12 @@ pub mod error;
 pub mod options;
 mod pipe;
 pub mod reader;
+pub mod replacement;
 mod streamer;
 pub mod writer;
 
 pub use error::{BadReplica, ReadError, WriteError};
 pub use options::{BlockOptions, Checksums};
 pub use reader::BlockReader;
+pub use replacement::{Replacement, ReplacementPolicy};
 pub use writer::{BlockWriter, PipelineKeeper};

@@ -342,6 +342,7 @@ impl FileSystem {
                 .or(settings.bytes_per_checksum)
                 .unwrap_or(defaults.bytes_per_checksum),
             packet_bytes: settings.packet_bytes.unwrap_or(defaults.packet_bytes),
+            replacement: settings.replacement,
             ..self.read_options()
         })
     }

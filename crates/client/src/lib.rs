@@ -14,6 +14,7 @@ pub mod checksum;
 pub mod config;
 pub mod error;
 pub mod file_system;
+mod held_file;
 mod lease;
 pub mod listing;
 pub mod location;

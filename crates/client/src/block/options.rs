@@ -1,5 +1,6 @@
 //! How blocks are written and read.
 
+use super::Replacement;
 use std::{sync::Arc, time::Duration};
 
 /// The checksums that a writer makes.
@@ -27,6 +28,11 @@ pub struct BlockOptions {
     /// Connect to the host name of a data server instead of its address
     /// (`dfs.client.use.datanode.hostname`).
     pub by_host_name: bool,
+    /// Copies that the file is to have. A pipeline that has lost servers and is shorter may get others.
+    pub replication: u16,
+    pub replacement: Replacement,
+    /// Others may count on what is written: the file was flushed before, or its last block is written on.
+    pub is_promised: bool,
 }
 
 impl BlockOptions {
@@ -40,6 +46,9 @@ impl BlockOptions {
             connect_timeout: Duration::from_secs(20),
             io_timeout: Duration::from_secs(60),
             by_host_name: false,
+            replication: 0,
+            replacement: Replacement::default(),
+            is_promised: false,
         }
     }
 }

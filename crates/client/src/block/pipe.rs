@@ -9,8 +9,8 @@ use proto::{
     common::TokenProto,
     data_transfer::Opcode,
     hdfs::{
-        ChecksumProto, DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, OpWriteBlockProto,
-        op_write_block_proto::BlockConstructionStage,
+        ChecksumProto, DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, OpTransferBlockProto,
+        OpWriteBlockProto, StorageTypeProto, op_write_block_proto::BlockConstructionStage,
     },
 };
 use std::{ops::Range, time::Duration};
@@ -79,6 +79,14 @@ impl Pipe {
         &self.storage_ids
     }
 
+    pub fn storage_types(&self) -> &[i32] {
+        &self.storage_types
+    }
+
+    pub fn options(&self) -> &BlockOptions {
+        &self.options
+    }
+
     /// How long an answer may take that comes from the pipeline's end.
     pub fn patience(&self) -> Duration {
         self.options.io_timeout + TIMEOUT_EXTENSION * self.nodes.len() as u32
@@ -97,6 +105,52 @@ impl Pipe {
             self.storage_types.remove(node);
         }
         self.nodes.remove(node)
+    }
+
+    /// Which of these servers is new, if they are those of the pipeline and one more.
+    pub fn addition(&self, located: &LocatedBlockProto) -> Option<usize> {
+        if located.locs.len() != self.nodes.len() + 1 {
+            return None;
+        }
+        let is_here = |node: &DatanodeInfoProto| {
+            self.nodes.iter().any(|here| here.id.datanode_uuid == node.id.datanode_uuid)
+        };
+        located.locs.iter().position(|node| !is_here(node))
+    }
+
+    /// Goes on with these servers, in this order.
+    pub fn take(&mut self, located: LocatedBlockProto) {
+        self.nodes = located.locs;
+        self.storage_ids = located.storage_i_ds;
+        self.storage_types = located.storage_types;
+    }
+
+    /// Has one of the servers send its replica to another one, and waits until that one has it.
+    pub async fn transfer(
+        &self,
+        block: &ExtendedBlockProto,
+        source: usize,
+        located: &LocatedBlockProto,
+        target: usize,
+        sent: u64,
+    ) -> Result<(), String> {
+        // Longer for more bytes, as Hadoop's client waits.
+        let packets = sent / u64::from(self.options.packet_bytes.max(1));
+        let extensions = u32::try_from(2 + packets / 200).unwrap_or(u32::MAX);
+        let patience = self.options.io_timeout + TIMEOUT_EXTENSION.saturating_mul(extensions);
+        let kind = located.storage_types.get(target).copied().unwrap_or(StorageTypeProto::Disk as i32);
+        let message = OpTransferBlockProto {
+            header: header(block.clone(), &located.block_token, &self.options),
+            targets: vec![located.locs[target].clone()],
+            target_storage_types: vec![kind],
+            target_storage_ids: located.storage_i_ds.get(target).cloned().into_iter().collect(),
+        };
+        let transferred = async {
+            let opened =
+                Link::open(&self.nodes[source], Opcode::TransferBlock, &message, patience, &self.options);
+            opened.await?.response().await
+        };
+        transferred.await.map(drop).map_err(|error: LinkError| error.to_string())
     }
 
     /// Sets the pipeline up for `block`. `lengths` is what all servers must have and may have. Returns the
@@ -173,9 +227,7 @@ impl Pipe {
     /// As many as there are further servers: Hadoop's servers index them without looking.
     fn target_storage_types(&self) -> Vec<i32> {
         (1..self.nodes.len())
-            .map(|node| {
-                self.storage_types.get(node).copied().unwrap_or(proto::hdfs::StorageTypeProto::Disk as i32)
-            })
+            .map(|node| self.storage_types.get(node).copied().unwrap_or(StorageTypeProto::Disk as i32))
             .collect()
     }
 }

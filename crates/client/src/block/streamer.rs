@@ -4,6 +4,7 @@ use super::{
     PipelineKeeper, WriteError,
     connection::{Link, ack, describe},
     pipe::{Pipe, SetupError, Stage},
+    replacement,
 };
 use base::PacketHeader;
 use bytes::{Buf, Bytes, BytesMut};
@@ -16,14 +17,14 @@ use proto::{
 use rpc::streaming::StreamError;
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
-/// New pipelines for one block before it is given up.
+/// New pipelines in a row before a block is given up.
 const RECOVERIES_MAX: usize = 5;
 
 pub(super) enum Command {
@@ -43,15 +44,18 @@ pub(super) struct Shared {
     /// Under its present generation stamp.
     pub block: Mutex<ExtendedBlockProto>,
     pub acknowledged: AtomicU64,
+    /// Others may count on what is written.
+    pub is_promised: AtomicBool,
     /// Set before the streamer ends badly.
     pub failure: Mutex<Option<WriteError>>,
 }
 
 impl Shared {
-    pub fn new(block: ExtendedBlockProto, acknowledged: u64) -> Self {
+    pub fn new(block: ExtendedBlockProto, acknowledged: u64, is_promised: bool) -> Self {
         Self {
             block: Mutex::new(block),
             acknowledged: AtomicU64::new(acknowledged),
+            is_promised: AtomicBool::new(is_promised),
             failure: Mutex::new(None),
         }
     }
@@ -64,6 +68,7 @@ pub(super) struct Streamer {
     commands: mpsc::Receiver<Command>,
     shared: Arc<Shared>,
     keeper: Option<Arc<dyn PipelineKeeper>>,
+    /// Since something was acknowledged.
     recoveries: usize,
     /// When the pipeline last acknowledged something, or began to owe an acknowledgement.
     heard: Instant,
@@ -172,13 +177,16 @@ impl Streamer {
     fn on_ack(&mut self, acknowledgement: &PipelineAckProto) -> Result<(), Broken> {
         self.heard = Instant::now();
         let retired = self.window.on_ack(&ack(acknowledgement), self.pipe.nodes().len());
-        retired.map_err(|error| {
+        let retired = retired.map_err(|error| {
             let node = match &error {
                 WindowError::Failed { node, .. } => Some(*node),
                 _ => Some(0),
             };
             Broken { node, reason: error.to_string() }
         })?;
+        if retired.is_some() {
+            self.recoveries = 0;
+        }
         self.shared.acknowledged.store(self.window.acknowledged(), Ordering::Release);
         Ok(())
     }
@@ -235,8 +243,8 @@ impl Streamer {
         self.link.out.write(&bytes).await.map_err(Broken::first)
     }
 
-    /// Builds a new pipeline from the servers that are left, and sends it what was never acknowledged. True
-    /// when the block has ended with that.
+    /// Builds a new pipeline from the servers that are left, with another one where the options ask for it, and
+    /// sends it what was never acknowledged. True when the block has ended with that.
     async fn mend(&mut self, broken: Broken) -> Result<bool, WriteError> {
         let mut broken = broken;
         loop {
@@ -257,11 +265,17 @@ impl Streamer {
                 reason,
             };
             let Some(keeper) = self.keeper.clone() else { return Err(failed(broken.reason)) };
+            if let Some(node) = &bad_node {
+                keeper.lost(node);
+            }
             if self.pipe.nodes().is_empty() || self.recoveries > RECOVERIES_MAX {
                 return Err(failed(broken.reason));
             }
             let mut old = self.shared.block.lock().clone();
             old.num_bytes = Some(self.window.acknowledged());
+            let is_promised = self.shared.is_promised.load(Ordering::Acquire);
+            let sent = self.window.sent();
+            replacement::replace(&mut self.pipe, &*keeper, &old, is_promised, sent).await.map_err(failed)?;
             let stamp = keeper.new_stamp(&old).await.map_err(failed)?;
             match self.reopen(&old, stamp.b.generation_stamp, stamp.block_token).await {
                 Ok((link, mut renamed)) => {

@@ -4,6 +4,7 @@ use super::{
     BlockOptions, WriteError,
     connection::{Link, describe},
     pipe::{Pipe, SetupError, Stage},
+    replacement,
     streamer::{Command, Shared, Streamer},
 };
 use pipeline::{Packer, Window};
@@ -24,6 +25,19 @@ pub trait PipelineKeeper: Send + Sync {
     fn new_stamp<'a>(
         &'a self,
         block: &'a ExtendedBlockProto,
+    ) -> Pin<Box<dyn Future<Output = Result<LocatedBlockProto, String>> + Send + 'a>>;
+
+    /// A server has failed: it is not to be had again for this file.
+    fn lost(&self, node: &DatanodeInfoProto);
+
+    /// `getAdditionalDatanode`: the servers left and another one, which is neither one of `unreachable` nor one that
+    /// was [`lost`](Self::lost); without another one where there is none.
+    fn another_server<'a>(
+        &'a self,
+        block: &'a ExtendedBlockProto,
+        nodes: &'a [DatanodeInfoProto],
+        storage_ids: &'a [String],
+        unreachable: &'a [DatanodeInfoProto],
     ) -> Pin<Box<dyn Future<Output = Result<LocatedBlockProto, String>> + Send + 'a>>;
 
     /// `updatePipeline`: these servers hold the block under its new stamp.
@@ -72,7 +86,7 @@ impl BlockWriter {
     }
 
     /// Sets up the pipeline to go on with an existing block: `located` is what `append` answered. Servers that turn out
-    /// not to answer are left out, as long as one does.
+    /// not to answer are left out, as long as one does; others take their places where the options ask for it.
     pub async fn append(
         located: &LocatedBlockProto,
         options: &BlockOptions,
@@ -81,14 +95,16 @@ impl BlockWriter {
         let failed = |bad_node, reason| WriteError::Setup { block: describe(&located.b), bad_node, reason };
         let mut pipe = Pipe::new(located, options)?;
         let mut is_begun = false;
+        let length = located.b.num_bytes();
         loop {
+            let replaced = replacement::replace(&mut pipe, &*keeper, &located.b, options.is_promised, length);
+            replaced.await.map_err(|reason| failed(None, reason))?;
             let stamp = keeper.new_stamp(&located.b).await.map_err(|reason| failed(None, reason))?;
             let (stamp, token) = (stamp.b.generation_stamp, stamp.block_token);
             let stage = match std::mem::replace(&mut is_begun, true) {
                 false => Stage::Append { stamp, token },
                 true => Stage::AppendRecovery { stamp, token },
             };
-            let length = located.b.num_bytes();
             let SetupError { bad_node, reason } = match pipe.open(&located.b, &stage, length..length).await {
                 Ok((link, block)) => {
                     let updated = keeper.update(&located.b, &block, pipe.nodes(), pipe.storage_ids()).await;
@@ -98,6 +114,9 @@ impl BlockWriter {
                 Err(error) => error,
             };
             let bad_node = bad_node.map(|node| Box::new(pipe.remove(node)));
+            if let Some(node) = &bad_node {
+                keeper.lost(node);
+            }
             if bad_node.is_none() || pipe.nodes().is_empty() {
                 return Err(failed(bad_node, reason));
             }
@@ -119,7 +138,7 @@ impl BlockWriter {
     ) -> Result<Self, WriteError> {
         let length = block.num_bytes();
         let (commands, receiver) = mpsc::channel(WAITING_PACKETS);
-        let shared = Arc::new(Shared::new(block, length));
+        let shared = Arc::new(Shared::new(block, length, options.is_promised));
         let window = Window::new(options.window_packets as usize, length);
         let streamer = Streamer::new(pipe, link, window, receiver, shared.clone(), keeper);
         tokio::spawn(streamer.run());
@@ -159,10 +178,13 @@ impl BlockWriter {
         Ok(())
     }
 
+    /// From now on others may count on what is written.
     async fn settle(&self) -> Result<(), WriteError> {
         let (reply, settled) = oneshot::channel();
         self.command(Command::Settle(reply)).await?;
-        settled.await.map_err(|_| self.failure())
+        settled.await.map_err(|_| self.failure())?;
+        self.shared.is_promised.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Ends the block on all servers; returns it with its final length, as `addBlock` and `complete` want it.

@@ -1,7 +1,7 @@
 //! The settings of one client, parsed and checked.
 
 use super::{Config, ConfigError, quantity, user};
-use crate::block::Checksums;
+use crate::block::{Checksums, Replacement, ReplacementPolicy};
 use std::{ops::RangeInclusive, time::Duration};
 
 /// What the library works with. Where a value is `None`, the server's own default holds.
@@ -31,6 +31,8 @@ pub struct Settings {
     pub io_timeout: Duration,
     /// `dfs.client.use.datanode.hostname`.
     pub by_host_name: bool,
+    /// `dfs.client.block.write.replace-datanode-on-failure.*`.
+    pub replacement: Replacement,
     pub retries: Retries,
 }
 
@@ -76,6 +78,7 @@ impl Settings {
             rpc_timeout: read.rpc_timeout()?,
             io_timeout: read.time("dfs.client.socket-timeout", MILLISECOND)?.unwrap_or(60 * SECOND),
             by_host_name: read.flag("dfs.client.use.datanode.hostname", false)?,
+            replacement: read.replacement()?,
             retries: read.retries()?,
         })
     }
@@ -155,6 +158,27 @@ impl Read<'_> {
             Ok(mask) if mask <= 0o777 => Ok(mask),
             _ => Err(self.config.refuse(key, "is not an octal mask between 000 and 777")),
         }
+    }
+
+    fn replacement(&self) -> Result<Replacement, ConfigError> {
+        let key = |name: &str| format!("dfs.client.block.write.replace-datanode-on-failure.{name}");
+        let policy_key = key("policy");
+        let policy = self.config.get(&policy_key).map(|text| text.trim().to_ascii_uppercase());
+        let policy = match policy.as_deref() {
+            None | Some("DEFAULT") => ReplacementPolicy::Default,
+            Some("NEVER") => ReplacementPolicy::Never,
+            Some("ALWAYS") => ReplacementPolicy::Always,
+            Some(_) => return Err(self.config.refuse(&policy_key, "is none of DEFAULT, NEVER and ALWAYS")),
+        };
+        let is_enabled = self.flag(&key("enable"), true)?;
+        // In Hadoop a number below 0 means the same as 0.
+        let at_least_0 = |text: &str| text.trim().parse().ok().map(|number: i64| number.max(0) as u64);
+        let servers_min = self.parse(&key("min-replication"), 0..=512, "a number", at_least_0)?;
+        Ok(Replacement {
+            policy: if is_enabled { policy } else { ReplacementPolicy::Never },
+            is_best_effort: self.flag(&key("best-effort"), false)?,
+            servers_min: servers_min.unwrap_or(0) as u16,
+        })
     }
 
     fn retries(&self) -> Result<Retries, ConfigError> {

@@ -1,4 +1,5 @@
 use super::{hadoop_xml::Properties, *};
+use crate::block::{Replacement, ReplacementPolicy};
 use std::{path::PathBuf, time::Duration};
 
 fn read(text: &str) -> Result<Properties, String> {
@@ -156,12 +157,32 @@ fn settings_are_parsed_and_ranges_named() {
         ("dfs.client.use.datanode.hostname", "yes", "neither true nor false"),
         ("fs.permissions.umask-mode", "999", "is not an octal mask"),
         ("dfs.checksum.type", "MD5", "is none of"),
+        ("dfs.client.block.write.replace-datanode-on-failure.policy", "DISABLE", "is none of DEFAULT"),
+        ("dfs.client.block.write.replace-datanode-on-failure.min-replication", "few", "is not a number"),
     ] {
         let mut config = Config::new();
         config.set(key, value);
         let message = Settings::new(&config).unwrap_err().to_string();
         assert!(message.contains(key) && message.contains(value) && message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn lost_servers_are_replaced_as_hadoops_properties_say() {
+    let replacement = |settings: &[(&str, &str)]| {
+        let mut config = Config::new();
+        for (name, value) in settings {
+            config.set(&format!("dfs.client.block.write.replace-datanode-on-failure.{name}"), value);
+        }
+        Settings::new(&config).unwrap().replacement
+    };
+    assert_eq!(replacement(&[]), Replacement::default());
+    assert_eq!(replacement(&[("policy", "always")]).policy, ReplacementPolicy::Always);
+    assert_eq!(replacement(&[("policy", "Never"), ("enable", "true")]).policy, ReplacementPolicy::Never);
+    assert_eq!(replacement(&[("policy", "ALWAYS"), ("enable", "false")]).policy, ReplacementPolicy::Never);
+    assert!(replacement(&[("best-effort", "true")]).is_best_effort);
+    assert_eq!(replacement(&[("min-replication", "2")]).servers_min, 2);
+    assert_eq!(replacement(&[("min-replication", "-1")]).servers_min, 0);
 }
 
 #[test]

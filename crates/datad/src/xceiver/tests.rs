@@ -4,4 +4,5 @@
 mod cluster;
 mod hostile;
 mod recovery;
+mod replacement;
 mod round_trip;

@@ -160,10 +160,13 @@ pub async fn read_range(located: &LocatedBlockProto, offset: u64, length: u64) -
     Ok(bytes)
 }
 
-/// Hands out stamps and notes what it is told.
+/// Hands out stamps and further servers, and notes what it is told.
 #[derive(Default)]
 pub struct Keeper {
     stamps: AtomicU64,
+    /// Offered in this order, but for those that are lost or said to be unreachable.
+    pub spare: Mutex<Vec<DatanodeInfoProto>>,
+    pub lost: Mutex<Vec<DatanodeInfoProto>>,
     pub updates: Mutex<Vec<(ExtendedBlockProto, Vec<DatanodeInfoProto>)>>,
 }
 
@@ -175,6 +178,33 @@ impl PipelineKeeper for Keeper {
         let mut b = block.clone();
         b.generation_stamp = stamp;
         Box::pin(async move { Ok(LocatedBlockProto { b, ..Default::default() }) })
+    }
+
+    fn lost(&self, node: &DatanodeInfoProto) {
+        self.lost.lock().push(node.clone());
+    }
+
+    fn another_server<'a>(
+        &'a self,
+        block: &'a ExtendedBlockProto,
+        nodes: &'a [DatanodeInfoProto],
+        storage_ids: &'a [String],
+        unreachable: &'a [DatanodeInfoProto],
+    ) -> Answer<'a, LocatedBlockProto> {
+        let lost = self.lost.lock();
+        let is_useless = |node: &DatanodeInfoProto| {
+            [nodes, unreachable, lost.as_slice()].iter().any(|list| list.contains(node))
+        };
+        let spare = self.spare.lock().iter().find(|node| !is_useless(node)).cloned();
+        let count = nodes.len() + usize::from(spare.is_some());
+        let located = LocatedBlockProto {
+            b: block.clone(),
+            locs: nodes.iter().cloned().chain(spare).collect(),
+            storage_types: vec![StorageTypeProto::Disk as i32; count],
+            storage_i_ds: storage_ids.iter().cloned().chain(["DS-2".into()]).take(count).collect(),
+            ..Default::default()
+        };
+        Box::pin(async move { Ok(located) })
     }
 
     fn update<'a>(
