@@ -181,7 +181,8 @@ async fn recover(
     if finished.is_empty() {
         return Err(RecoveryError::NobodyFinished(last_error));
     }
-    commit(state, orderer, &outcome, &order, length, finished).await?;
+    // In Hadoop's form: even of a copy by the number of the old block.
+    commit(state, orderer, &block, &order, length, finished).await?;
     Ok(length)
 }
 

@@ -353,6 +353,12 @@ async fn a_truncated_block_is_cut_by_its_data_servers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_a_snapshot_shows_is_copied_by_its_data_servers() {
+    for names_the_copy in [false, true] {
+        a_copied_block_is_told_of(names_the_copy).await;
+    }
+}
+
+async fn a_copied_block_is_told_of(names_the_copy: bool) {
     let cluster = Cluster::start().await;
     cluster.finished("/file", 77).await;
     let allow = p::AllowSnapshotRequestProto { snapshot_root: "/".into() };
@@ -377,14 +383,25 @@ async fn a_block_that_a_snapshot_shows_is_copied_by_its_data_servers() {
     let second = cluster.ordered().await;
     assert!(second.new_gen_stamp > first.new_gen_stamp);
     assert_eq!((&second.block.b, second.truncate_block.as_ref().unwrap().block_id), (&old, copy.block_id));
-    let outcome = |order: &p::RecoveringBlockProto| {
+    // Hadoop's data servers name the block that they have copied; the number of the copy is understood as well.
+    let by_copy = |order: &p::RecoveringBlockProto| {
         let mut outcome = order.clone();
         outcome.block.b.block_id = copy.block_id;
         outcome
     };
-    refused(cluster.commit(&outcome(&first), Some(50)).await, "IOException");
-    cluster.commit(&outcome(&second), Some(50)).await.unwrap();
-    cluster.commit(&outcome(&second), Some(50)).await.unwrap();
+    for first in [&first, &by_copy(&first)] {
+        let message = refused(cluster.commit(first, Some(50)).await, "IOException");
+        assert!(message.contains("does not match current recovery id"), "{message}");
+    }
+    refused(cluster.commit(&second, Some(60)).await, "IOException");
+    let message = refused(cluster.commit(&second, None).await, "IOException");
+    assert!(message.contains("is copied and cannot be deleted"), "{message}");
+    assert!(cluster.located("/file").await.under_construction);
+    let (once, again) =
+        if names_the_copy { (by_copy(&second), second) } else { (second.clone(), by_copy(&second)) };
+    cluster.commit(&once, Some(50)).await.unwrap();
+    cluster.commit(&once, Some(50)).await.unwrap();
+    cluster.commit(&again, Some(50)).await.unwrap();
     let located = cluster.located("/file").await;
     assert_eq!((located.file_length, located.under_construction), (50, false));
     assert_eq!(

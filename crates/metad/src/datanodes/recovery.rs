@@ -94,11 +94,12 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         client_protocol::refuse_in_safe_mode(turn.core(), || {
             "Cannot commitBlockSynchronization while in safe mode".to_owned()
         })?;
-        if is_finished(turn, block.id) {
+        let outcome = outcome_of(turn, block.id);
+        if is_finished(turn, outcome) {
             return Ok(d::CommitBlockSynchronizationResponseProto {});
         }
         let finish = ops::commit_block_synchronization::Request {
-            block: block.id,
+            block: outcome,
             stamp: GenerationStamp(request.new_gen_stamp),
             length: request.new_length,
             close_file: request.close_file,
@@ -123,6 +124,17 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         }
         Ok(d::CommitBlockSynchronizationResponseProto {})
     });
+}
+
+/// The block that a recovery was to settle. Where a block is copied, Hadoop's data servers name the one that they
+/// have copied, and only the new one is unfinished.
+fn outcome_of(turn: &Turn<'_>, named: BlockId) -> BlockId {
+    let inode = turn.core().blocks.lock().inode_of(named);
+    let copied_to = inode.and_then(|inode| {
+        let source = turn.namespace().truncation_source_of(inode).filter(|source| source.id == named);
+        source.and(turn.namespace().truncation_of(inode)).map(|(copy, ..)| copy.id)
+    });
+    copied_to.unwrap_or(named)
 }
 
 /// A call that is repeated, or comes too late, finds its work done.
