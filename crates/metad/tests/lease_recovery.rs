@@ -2,6 +2,7 @@
 //! be written on or cut. The data server is spoken by hand, the clock is set by hand.
 
 mod lone;
+#[allow(dead_code, reason = "no replica is reported here")]
 mod spoken;
 
 use base::{Moment, Timestamp};
@@ -41,7 +42,7 @@ impl Clock for SetClock {
 }
 
 struct Cluster {
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
     clock: Arc<SetClock>,
     server: MetaServer,
     files: Client,
@@ -62,7 +63,10 @@ impl Cluster {
             &Default::default(),
         )
         .unwrap();
-        let clock = Arc::new(SetClock::default());
+        Self::start_in(directory, Arc::default()).await
+    }
+
+    async fn start_in(directory: tempfile::TempDir, clock: Arc<SetClock>) -> Self {
         let env = Env { clock: clock.clone(), ..Env::production() };
         let config = MetaConfig { complete_wait_ms: 0, ..lone::config(directory.path()) };
         let server = MetaServer::start(env, config).await.unwrap();
@@ -73,9 +77,17 @@ impl Cluster {
         let info = spoken::version(&data).await;
         let registration = spoken::register(&data, spoken::registration(&info, "uuid-1")).await.unwrap();
         let pool = info.block_pool_id;
-        let cluster = Self { _directory: directory, clock, server, files, data, pool, registration };
+        let cluster = Self { directory, clock, server, files, data, pool, registration };
         assert!(cluster.heartbeat().await.is_empty());
         cluster
+    }
+
+    /// The server ends and starts again, from the same journal and with the same clock.
+    async fn restart(self) -> Self {
+        let Self { directory, clock, server, files, data, .. } = self;
+        drop((files, data));
+        server.shutdown().await;
+        Self::start_in(directory, clock).await
     }
 
     fn pass(&self, ms: u64) {
@@ -120,13 +132,37 @@ impl Cluster {
     /// A file with a block that is being written.
     async fn open(&self, path: &str) -> p::ExtendedBlockProto {
         self.create(path, WRITER).await.unwrap();
+        self.add_block(path, WRITER, None).await.unwrap().block.b
+    }
+
+    async fn add_block(
+        &self,
+        path: &str,
+        holder: &str,
+        previous: Option<&p::ExtendedBlockProto>,
+    ) -> Result<p::AddBlockResponseProto, CallError> {
         let request = p::AddBlockRequestProto {
             src: path.into(),
-            client_name: WRITER.into(),
+            client_name: holder.into(),
+            previous: previous.cloned(),
             ..p::AddBlockRequestProto::default()
         };
-        let added: p::AddBlockResponseProto = self.files.call("addBlock", &request).await.unwrap();
-        added.block.b
+        self.files.call("addBlock", &request).await
+    }
+
+    /// What a writer asks for that mends its pipeline.
+    async fn new_stamp(
+        &self,
+        block: &p::ExtendedBlockProto,
+    ) -> Result<p::UpdateBlockForPipelineResponseProto, CallError> {
+        let request =
+            p::UpdateBlockForPipelineRequestProto { block: block.clone(), client_name: WRITER.into() };
+        self.files.call("updateBlockForPipeline", &request).await
+    }
+
+    async fn renew(&self, holder: &str) {
+        let request = p::RenewLeaseRequestProto { client_name: holder.into(), namespaces: Vec::new() };
+        let _: p::RenewLeaseResponseProto = self.files.call("renewLease", &request).await.unwrap();
     }
 
     async fn recover_lease(&self, path: &str) -> bool {
@@ -264,6 +300,96 @@ async fn the_files_of_a_writer_silent_for_very_long_are_closed_by_themselves() {
     cluster.commit(&order, Some(5)).await.unwrap();
     assert!(!cluster.located("/file").await.under_construction);
     cluster.stop().await;
+}
+
+/// HDFS: `LeaseManager`'s soft and hard limits count from the last renewal, not from the opening of the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_says_that_it_lives_keeps_its_file() {
+    let cluster = Cluster::start().await;
+    let block = cluster.open("/file").await;
+    for _ in 0..30 {
+        // Within its time.
+        cluster.pass(MINUTE_MS - 5_000);
+        refused(cluster.create("/file", OTHER).await, ".AlreadyBeingCreatedException");
+        cluster.renew(WRITER).await;
+        assert!(cluster.heartbeat().await.is_empty());
+    }
+    assert!(cluster.located("/file").await.under_construction);
+    // Half an hour later it is still the one to write.
+    cluster.new_stamp(&block).await.unwrap();
+    // Another client's renewals are nobody else's.
+    cluster.pass(MINUTE_MS);
+    cluster.renew(OTHER).await;
+    refused(cluster.create("/file", OTHER).await, ".RecoveryInProgressException");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_whose_file_was_taken_is_told_so() {
+    let cluster = Cluster::start().await;
+    let block = cluster.open("/file").await;
+    cluster.pass(MINUTE_MS + 1);
+    refused(cluster.append("/file", OTHER, 4).await, ".RecoveryInProgressException");
+    // From here on, and not only once the recovery has come to its end.
+    for is_closed in [false, true] {
+        if is_closed {
+            let order = cluster.ordered().await;
+            cluster.commit(&order, Some(5)).await.unwrap();
+        }
+        cluster.renew(WRITER).await;
+        refused(cluster.add_block("/file", WRITER, Some(&block)).await, ".LeaseExpiredException");
+        let complete = p::CompleteRequestProto {
+            src: "/file".into(),
+            client_name: WRITER.into(),
+            last: Some(block.clone()),
+            ..p::CompleteRequestProto::default()
+        };
+        let completed: Result<p::CompleteResponseProto, _> = cluster.files.call("complete", &complete).await;
+        refused(completed, ".LeaseExpiredException");
+        let fsync = p::FsyncRequestProto {
+            src: "/file".into(),
+            client: WRITER.into(),
+            last_block_length: Some(3),
+            ..p::FsyncRequestProto::default()
+        };
+        let synced: Result<p::FsyncResponseProto, _> = cluster.files.call("fsync", &fsync).await;
+        refused(synced, ".LeaseExpiredException");
+        let stamped = cluster.new_stamp(&block).await;
+        refused(stamped, if is_closed { "IOException" } else { ".LeaseExpiredException" });
+    }
+    assert_eq!(cluster.located("/file").await.file_length, 5);
+    cluster.append("/file", OTHER, 4).await.unwrap();
+    cluster.stop().await;
+}
+
+/// Who holds which file is journaled; when holders were last heard of is not, so each has all of its time again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_starts_anew_gives_every_writer_its_time_again() {
+    let cluster = Cluster::start().await;
+    cluster.create("/soft", WRITER).await.unwrap();
+    cluster.create("/hard", WRITER).await.unwrap();
+    cluster.pass(MINUTE_MS - 5_000);
+    let cluster = cluster.restart().await;
+    cluster.pass(MINUTE_MS - 5_000);
+    refused(cluster.create("/soft", OTHER).await, ".AlreadyBeingCreatedException");
+    cluster.pass(5_001);
+    refused(cluster.create("/soft", OTHER).await, ".FileAlreadyExistsException");
+    assert!(!cluster.located("/soft").await.under_construction, "it was taken and closed");
+
+    // The hard limit counts from there as well.
+    cluster.pass(15 * MINUTE_MS);
+    let cluster = cluster.restart().await;
+    cluster.pass(15 * MINUTE_MS);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert!(cluster.located("/hard").await.under_construction);
+    cluster.pass(5 * MINUTE_MS + 1);
+    for _ in 0..100 {
+        if !cluster.located("/hard").await.under_construction {
+            return cluster.stop().await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the file of a writer that was silent for longer than the hard limit stays open");
 }
 
 impl Cluster {
