@@ -3,56 +3,24 @@
 
 #[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
+#[allow(dead_code, reason = "each story uses its own part of it")]
+mod group_files;
 mod spoken;
 
-use base::{CallId, ClientId};
 use cluster::Cluster;
-use proto::hdfs::{self as p, datanode as d, nnha_status_heartbeat_proto::State};
-use rpc::{CallError, CallIdentity, Client, ClientOptions};
+use group_files::{
+    DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, finished, located,
+    numbered, recover_lease, refused, repeated, replica,
+};
+use proto::{
+    exception,
+    hdfs::{self as p, nnha_status_heartbeat_proto::State},
+};
+use rpc::CallError;
 use spoken::STORAGE;
 
-const USER: &str = "alice";
-const HOLDER: &str = "DFSClient_group_1";
 const SN_BITS: u32 = 40;
-
-fn data(cluster: &Cluster, member: u32) -> Client {
-    let address = cluster.server(member).rpc_address();
-    Client::connect(address, proto::protocol::DATANODE, USER, ClientOptions::default())
-}
-
-/// The same client at every member.
-fn files(cluster: &Cluster, member: u32) -> Client {
-    let options =
-        ClientOptions { client_id: Some(ClientId(*b"one and the same")), ..ClientOptions::default() };
-    let address = cluster.server(member).rpc_address();
-    Client::connect(address, proto::protocol::CLIENT_NAMENODE, USER, options)
-}
-
-/// A client numbers its calls over all members.
-fn numbered(call: i32) -> CallIdentity {
-    CallIdentity { call_id: CallId(call), retry_count: 0 }
-}
-
-/// Registers the data server with a member; what that says of itself.
-async fn register(data: &Client) -> (d::DatanodeRegistrationProto, State, String) {
-    let info = spoken::version(data).await;
-    let registration = spoken::register(data, spoken::registration(&info, "uuid-1")).await.unwrap();
-    (registration, info.state(), info.block_pool_id)
-}
-
-async fn heartbeat(data: &Client, registration: &d::DatanodeRegistrationProto) -> d::HeartbeatResponseProto {
-    spoken::heartbeat(data, registration, STORAGE).await.unwrap()
-}
-
-async fn received(
-    data: &Client,
-    registration: &d::DatanodeRegistrationProto,
-    pool: &str,
-    block: p::BlockProto,
-) {
-    let status = d::received_deleted_block_info_proto::BlockStatus::Received as i32;
-    spoken::tell(data, registration, (pool, STORAGE), block, status).await;
-}
+const OTHER: &str = "DFSClient_other_1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_being_written_outlives_the_active() {
@@ -61,144 +29,53 @@ async fn a_file_being_written_outlives_the_active() {
     cluster.wait_in_sync(active, 3).await;
 
     // Everybody is told; one claims to be active, by its epoch.
-    let mut registration = None;
-    let mut pool = String::new();
+    let server = DataServer::register(&cluster, 3).await;
     for member in 1..=3 {
-        let data = data(&cluster, member);
-        let (registered, state, its_pool) = register(&data).await;
-        let claim = heartbeat(&data, &registered).await.ha_status;
-        assert_eq!(state == State::Active, member == active);
+        let said = spoken::version(&data(&cluster, member)).await.state();
+        let claim = server.heartbeat(&cluster, member).await.ha_status;
+        assert_eq!(said == State::Active, member == active);
         assert_eq!(claim.state() == State::Active, member == active);
         if member == active {
             assert_eq!(claim.txid >> SN_BITS, cluster.server(active).replica().epoch().0);
         }
-        (registration, pool) = (Some(registered), its_pool);
     }
-    let registration = registration.unwrap();
 
     let writer = files(&cluster, active);
-    let create = p::CreateRequestProto {
-        src: "/open".into(),
-        masked: p::FsPermissionProto { perm: 0o644 },
-        client_name: HOLDER.into(),
-        create_flag: 1,
-        create_parent: true,
-        replication: 1,
-        block_size: 128 << 20,
-        ..p::CreateRequestProto::default()
-    };
+    let create = create_request("/open", HOLDER);
     let _: p::CreateResponseProto = writer.call_as(numbered(5), "create", &create).await.unwrap();
-    let add = p::AddBlockRequestProto {
-        src: "/open".into(),
-        client_name: HOLDER.into(),
-        ..p::AddBlockRequestProto::default()
-    };
-    let name = numbered(6);
-    let added: p::AddBlockResponseProto = writer.call_as(name, "addBlock", &add).await.unwrap();
+    let add = add_block_request("/open", HOLDER);
+    let added: p::AddBlockResponseProto = writer.call_as(numbered(6), "addBlock", &add).await.unwrap();
 
     // The answer is lost with the active, before any data server has heard of the block.
     cluster.kill(active).await;
     let next = cluster.wait_for_active(&[active]).await;
     let writer = files(&cluster, next);
-    let claim = heartbeat(&data(&cluster, next), &registration).await.ha_status;
+    let claim = server.heartbeat(&cluster, next).await.ha_status;
     assert_eq!(claim.state(), State::Active);
     assert_eq!(claim.txid >> SN_BITS, cluster.server(next).replica().epoch().0);
-    let name = CallIdentity { retry_count: 1, ..name };
-    let again: p::AddBlockResponseProto = writer.call_as(name, "addBlock", &add).await.unwrap();
+    let again: p::AddBlockResponseProto = writer.call_as(repeated(6), "addBlock", &add).await.unwrap();
     assert_eq!(again.block.b, added.block.b, "one call has one block");
     assert_eq!(again.block.storage_i_ds, [STORAGE], "and it can be written somewhere");
 
     // The data server tells all members; the file is closed, and read through the one that does not lead.
-    let last = p::ExtendedBlockProto { num_bytes: Some(77), ..again.block.b };
-    let block =
-        p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
     let standby = (1..=3).find(|member| ![active, next].contains(member)).unwrap();
-    for member in [next, standby] {
-        received(&data(&cluster, member), &registration, &pool, block).await;
-    }
-    let complete = p::CompleteRequestProto {
-        src: "/open".into(),
-        client_name: HOLDER.into(),
-        last: Some(last.clone()),
-        ..p::CompleteRequestProto::default()
-    };
+    server.received(&cluster, &[next, standby], replica(&again.block.b)).await;
+    let complete = complete_request("/open", HOLDER, &again.block.b);
     let closed: p::CompleteResponseProto = writer.call_as(numbered(7), "complete", &complete).await.unwrap();
     assert!(closed.result);
-    let locate = p::GetBlockLocationsRequestProto { src: "/open".into(), offset: 0, length: 1 << 30 };
-    let reader = files(&cluster, standby);
-    let located: p::GetBlockLocationsResponseProto =
-        reader.call_as(numbered(8), "getBlockLocations", &locate).await.unwrap();
-    assert_eq!(located.locations.unwrap().blocks[0].locs.len(), 1);
+    assert_eq!(located(&files(&cluster, standby), "/open").await.blocks[0].locs.len(), 1);
 
     // What ends a block's recovery is for the active alone.
-    let outcome = d::CommitBlockSynchronizationRequestProto {
-        block: last,
-        new_gen_stamp: block.gen_stamp + 1,
-        new_length: 77,
-        close_file: true,
-        ..d::CommitBlockSynchronizationRequestProto::default()
+    let order = p::RecoveringBlockProto {
+        new_gen_stamp: again.block.b.generation_stamp + 1,
+        block: again.block,
+        ..p::RecoveringBlockProto::default()
     };
-    let answer: Result<d::CommitBlockSynchronizationResponseProto, CallError> =
-        data(&cluster, standby).call("commitBlockSynchronization", &outcome).await;
-    assert_eq!(answer.unwrap_err().class(), Some(proto::exception::STANDBY));
+    refused(server.recovered(&cluster, standby, &order, 77).await, exception::STANDBY);
 
     for member in [next, standby] {
         cluster.stop(member).await;
     }
-}
-
-/// Registers the data server with all members.
-async fn register_everywhere(cluster: &Cluster) -> (d::DatanodeRegistrationProto, String) {
-    let mut known = None;
-    for member in 1..=3 {
-        let data = data(cluster, member);
-        let (registration, _, pool) = register(&data).await;
-        heartbeat(&data, &registration).await;
-        known = Some((registration, pool));
-    }
-    known.unwrap()
-}
-
-/// A file with one block of 77 bytes, in calls numbered from `call` on.
-async fn finished(
-    cluster: &Cluster,
-    (registration, pool): &(d::DatanodeRegistrationProto, String),
-    writer: &Client,
-    path: &str,
-    call: i32,
-) {
-    let create = p::CreateRequestProto {
-        src: path.into(),
-        masked: p::FsPermissionProto { perm: 0o644 },
-        client_name: HOLDER.into(),
-        create_flag: 1,
-        create_parent: true,
-        replication: 1,
-        block_size: 128 << 20,
-        ..p::CreateRequestProto::default()
-    };
-    let _: p::CreateResponseProto = writer.call_as(numbered(call), "create", &create).await.unwrap();
-    let add = p::AddBlockRequestProto {
-        src: path.into(),
-        client_name: HOLDER.into(),
-        ..p::AddBlockRequestProto::default()
-    };
-    let added: p::AddBlockResponseProto = writer.call_as(numbered(call + 1), "addBlock", &add).await.unwrap();
-    let last = p::ExtendedBlockProto { num_bytes: Some(77), ..added.block.b };
-    let block =
-        p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
-    for member in 1..=3 {
-        received(&data(cluster, member), registration, pool, block).await;
-    }
-    let complete = p::CompleteRequestProto {
-        src: path.into(),
-        client_name: HOLDER.into(),
-        last: Some(last),
-        ..p::CompleteRequestProto::default()
-    };
-    let closed: p::CompleteResponseProto =
-        writer.call_as(numbered(call + 2), "complete", &complete).await.unwrap();
-    assert!(closed.result);
 }
 
 /// The answers to append, truncate and concat are lost with the active; the calls are repeated at the next one.
@@ -207,10 +84,10 @@ async fn calls_that_write_on_have_one_effect_over_a_takeover() {
     let mut cluster = Cluster::start(3).await;
     let active = cluster.wait_for_active(&[]).await;
     cluster.wait_in_sync(active, 3).await;
-    let known = register_everywhere(&cluster).await;
+    let server = DataServer::register(&cluster, 3).await;
     let writer = files(&cluster, active);
     for (path, call) in [("/f", 10), ("/g", 20), ("/h", 30), ("/i", 40)] {
-        finished(&cluster, &known, &writer, path, call).await;
+        finished(&cluster, &server, &writer, path, call).await;
     }
     let append = p::AppendRequestProto { src: "/f".into(), client_name: HOLDER.into(), flag: Some(4) };
     let truncate = p::TruncateRequestProto { src: "/g".into(), new_length: 50, client_name: HOLDER.into() };
@@ -224,7 +101,6 @@ async fn calls_that_write_on_have_one_effect_over_a_takeover() {
     cluster.kill(active).await;
     let next = cluster.wait_for_active(&[active]).await;
     let writer = files(&cluster, next);
-    let repeated = |call| CallIdentity { retry_count: 1, ..numbered(call) };
     let again: p::AppendResponseProto = writer.call_as(repeated(50), "append", &append).await.unwrap();
     let (block, before) = (again.block.unwrap(), appended.block.unwrap());
     assert_eq!((&block.b, &block.storage_i_ds), (&before.b, &before.storage_i_ds));
@@ -233,15 +109,180 @@ async fn calls_that_write_on_have_one_effect_over_a_takeover() {
     assert!(!again.result);
     let _: p::ConcatResponseProto = writer.call_as(repeated(52), "concat", &concat).await.unwrap();
     // Asked anew they find what was done.
-    let refused: Result<p::AppendResponseProto, CallError> =
+    let anew: Result<p::AppendResponseProto, CallError> =
         writer.call_as(numbered(60), "append", &append).await;
-    assert_eq!(refused.unwrap_err().class(), Some(proto::exception::ALREADY_BEING_CREATED));
-    let refused: Result<p::ConcatResponseProto, CallError> =
+    refused(anew, exception::ALREADY_BEING_CREATED);
+    let anew: Result<p::ConcatResponseProto, CallError> =
         writer.call_as(numbered(61), "concat", &concat).await;
-    assert_eq!(refused.unwrap_err().class(), Some(proto::exception::FILE_NOT_FOUND));
-    let locate = p::GetBlockLocationsRequestProto { src: "/h".into(), offset: 0, length: 1 << 30 };
-    let located: p::GetBlockLocationsResponseProto =
-        writer.call_as(numbered(62), "getBlockLocations", &locate).await.unwrap();
-    assert_eq!(located.locations.unwrap().file_length, 154);
+    refused(anew, exception::FILE_NOT_FOUND);
+    assert_eq!(located(&writer, "/h").await.file_length, 154);
+    cluster.end().await;
+}
+
+/// A file of 77 bytes that is being cut to 50: inside its block, or into a copy of it where a snapshot shows the block.
+/// The data server has its order, and the active that gave it is gone.
+struct Cut {
+    cluster: Cluster,
+    server: DataServer,
+    next: u32,
+    old: p::ExtendedBlockProto,
+    order: p::RecoveringBlockProto,
+}
+
+impl Cut {
+    async fn begin(is_in_snapshot: bool) -> Self {
+        let mut cluster = Cluster::start(3).await;
+        let active = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(active, 3).await;
+        let server = DataServer::register(&cluster, 3).await;
+        let writer = files(&cluster, active);
+        finished(&cluster, &server, &writer, "/d/f", 10).await;
+        if is_in_snapshot {
+            let allow = p::AllowSnapshotRequestProto { snapshot_root: "/d".into() };
+            let _: p::AllowSnapshotResponseProto =
+                writer.call_as(numbered(20), "allowSnapshot", &allow).await.unwrap();
+            let create =
+                p::CreateSnapshotRequestProto { snapshot_root: "/d".into(), snapshot_name: Some("s".into()) };
+            let _: p::CreateSnapshotResponseProto =
+                writer.call_as(numbered(21), "createSnapshot", &create).await.unwrap();
+        }
+        let old = located(&writer, "/d/f").await.blocks[0].b.clone();
+        let truncate =
+            p::TruncateRequestProto { src: "/d/f".into(), new_length: 50, client_name: HOLDER.into() };
+        let truncated: p::TruncateResponseProto =
+            writer.call_as(numbered(30), "truncate", &truncate).await.unwrap();
+        assert!(!truncated.result);
+        let order = server.ordered(&cluster, active).await;
+        let outcome = order.truncate_block.as_ref().expect("it is told how long the block will be");
+        assert_eq!((outcome.num_bytes(), order.block.b.block_id), (50, old.block_id));
+        assert_eq!(outcome.block_id != old.block_id, is_in_snapshot);
+
+        cluster.kill(active).await;
+        let next = cluster.wait_for_active(&[active]).await;
+        assert!(located(&files(&cluster, next), "/d/f").await.under_construction);
+        Self { cluster, server, next, old, order }
+    }
+
+    /// The file is as it was to become, on every member that is left, and so is the snapshot.
+    async fn ends_as_wished(self, is_in_snapshot: bool) {
+        let Self { cluster, next, old, order, .. } = self;
+        let outcome = order.truncate_block.unwrap();
+        for member in (1..=3).filter(|member| *member == next || !cluster.is_gone(*member)) {
+            let client = files(&cluster, member);
+            let now = located(&client, "/d/f").await;
+            assert_eq!((now.file_length, now.under_construction), (50, false));
+            let block = &now.blocks[0];
+            assert_eq!((block.b.block_id, &block.storage_i_ds[0][..]), (outcome.block_id, STORAGE));
+            if is_in_snapshot {
+                let past = located(&client, "/d/.snapshot/s/f").await;
+                assert_eq!((past.file_length, &past.blocks[0].b), (77, &old));
+                assert_eq!(past.blocks[0].storage_i_ds, [STORAGE]);
+            }
+        }
+        cluster.wait_until_equal().await;
+        cluster.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_the_active_ordered_before_it_was_gone_is_told_to_the_next() {
+    for is_in_snapshot in [false, true] {
+        let cut = Cut::begin(is_in_snapshot).await;
+        let Cut { cluster, server, next, order, .. } = &cut;
+        server.recovered(cluster, *next, order, 50).await.unwrap();
+        server.recovered(cluster, *next, order, 50).await.expect("it is done");
+        told(&cut).await;
+        cut.ends_as_wished(is_in_snapshot).await;
+    }
+}
+
+/// The data server forgot its order, as one does that was killed as well: it is registered anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_lost_with_active_and_data_server_is_ordered_anew() {
+    for is_in_snapshot in [false, true] {
+        let mut cut = Cut::begin(is_in_snapshot).await;
+        let Cut { cluster, server, next, order, .. } = &cut;
+        let next_data = data(cluster, *next);
+        spoken::register(&next_data, server.registration.clone()).await.unwrap();
+        server.heartbeat(cluster, *next).await;
+        let anew = replica(&cut.old);
+        server.received(cluster, &[*next], anew).await;
+        // Somebody wants the file; the server itself would come back to it later.
+        assert!(!recover_lease(&files(cluster, *next), "/d/f", OTHER).await);
+        let again = server.ordered(cluster, *next).await;
+        assert!(again.new_gen_stamp > order.new_gen_stamp);
+        let outcomes = [&again, order].map(|order| order.truncate_block.as_ref().unwrap());
+        assert_eq!(outcomes[0].block_id, outcomes[1].block_id, "the copy has one number");
+        assert_eq!(outcomes[0].num_bytes(), 50);
+        let message = refused(server.recovered(cluster, *next, order, 50).await, exception::IO);
+        assert!(message.contains("does not match current recovery id"), "{message}");
+        server.recovered(cluster, *next, &again, 50).await.unwrap();
+        cut.order = again;
+        told(&cut).await;
+        cut.ends_as_wished(is_in_snapshot).await;
+    }
+}
+
+/// All members hear of the replica that came of it.
+async fn told(cut: &Cut) {
+    let outcome = cut.order.truncate_block.as_ref().unwrap();
+    let block =
+        p::BlockProto { block_id: outcome.block_id, gen_stamp: cut.order.new_gen_stamp, num_bytes: Some(50) };
+    let members: Vec<u32> = (1..=3).filter(|member| !cut.cluster.is_gone(*member)).collect();
+    cut.server.received(&cut.cluster, &members, block).await;
+}
+
+/// Who holds a file holds it over a takeover, and who takes it from a writer that is gone goes on after one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_has_one_holder_over_a_takeover() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let server = DataServer::register(&cluster, 3).await;
+    let writer = files(&cluster, active);
+    let mut added = Vec::new();
+    for (path, call) in [("/kept", 10), ("/taken", 20)] {
+        let create = create_request(path, HOLDER);
+        let _: p::CreateResponseProto = writer.call_as(numbered(call), "create", &create).await.unwrap();
+        let add = add_block_request(path, HOLDER);
+        let answer: p::AddBlockResponseProto =
+            writer.call_as(numbered(call + 1), "addBlock", &add).await.unwrap();
+        added.push(answer.block.b);
+    }
+    server.received(&cluster, &[1, 2, 3], replica(&added[0])).await;
+    assert!(!recover_lease(&writer, "/taken", OTHER).await);
+    let order = server.ordered(&cluster, active).await;
+    assert_eq!(order.block.b.block_id, added[1].block_id);
+
+    cluster.kill(active).await;
+    let next = cluster.wait_for_active(&[active]).await;
+    let writer = files(&cluster, next);
+    // Nobody else gets it, and its holder goes on.
+    let create = create_request("/kept", OTHER);
+    let other: Result<p::CreateResponseProto, CallError> =
+        writer.call_as(numbered(30), "create", &create).await;
+    refused(other, exception::ALREADY_BEING_CREATED);
+    let append = p::AppendRequestProto { src: "/kept".into(), client_name: OTHER.into(), flag: Some(4) };
+    let other: Result<p::AppendResponseProto, CallError> =
+        writer.call_as(numbered(31), "append", &append).await;
+    refused(other, exception::ALREADY_BEING_CREATED);
+    let complete = complete_request("/kept", HOLDER, &added[0]);
+    let closed: p::CompleteResponseProto = writer.call_as(numbered(32), "complete", &complete).await.unwrap();
+    assert!(closed.result);
+
+    // The writer that lost its file is told so, whatever has become of the recovery.
+    let add = add_block_request("/taken", HOLDER);
+    let lost: Result<p::AddBlockResponseProto, CallError> =
+        writer.call_as(numbered(33), "addBlock", &add).await;
+    refused(lost, exception::LEASE_EXPIRED);
+    server.recovered(&cluster, next, &order, 33).await.unwrap();
+    assert!(recover_lease(&writer, "/taken", OTHER).await);
+    let complete = complete_request("/taken", HOLDER, &added[1]);
+    let lost: Result<p::CompleteResponseProto, CallError> =
+        writer.call_as(numbered(34), "complete", &complete).await;
+    refused(lost, exception::LEASE_EXPIRED);
+    let taken = located(&writer, "/taken").await;
+    assert_eq!((taken.file_length, taken.under_construction), (33, false));
+    cluster.wait_until_equal().await;
     cluster.end().await;
 }

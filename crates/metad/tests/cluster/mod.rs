@@ -218,6 +218,17 @@ impl Cluster {
         listing.partial_listing.into_iter().map(name).collect()
     }
 
+    /// Where the members take calls, also after they were started again.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn addresses(&self) -> Arc<Mutex<BTreeMap<u32, SocketAddr>>> {
+        self.addresses.clone()
+    }
+
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn is_gone(&self, member: u32) -> bool {
+        !self.servers.contains_key(&member)
+    }
+
     pub fn say_stop(&self) {
         self.is_over.store(true, Ordering::Release);
     }
