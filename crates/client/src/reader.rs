@@ -225,8 +225,11 @@ impl FileReader {
     }
 
     fn remember(&mut self, blocks: Vec<LocatedBlockProto>) {
-        for block in blocks {
-            // What is known of a block being written comes from a data server and is newer.
+        for mut block in blocks {
+            // Of a block being written a data server may have told more than the metadata service knows.
+            let known = self.blocks.get(&block.offset).filter(|known| known.b.block_id == block.b.block_id);
+            let told = known.map_or(0, |known| known.b.num_bytes());
+            block.b.num_bytes = Some(block.b.num_bytes().max(told));
             if block.b.num_bytes() > 0 {
                 self.blocks.insert(block.offset, block);
             }
