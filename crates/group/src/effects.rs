@@ -48,6 +48,9 @@ pub struct Outgoing {
     /// Committed entries that the state machine has not applied: to be applied in this order, before anything
     /// below takes effect.
     pub apply: Vec<Entry>,
+    /// Entries that may have committed under an earlier active, or not: to be applied behind those, and whatever
+    /// they touch is not to be answered about before they have committed.
+    pub apply_ahead: Vec<Entry>,
     /// Entries up to here have committed: waiting replies up to it may go out.
     pub committed: Option<Sn>,
     /// The member's role has changed.
@@ -110,6 +113,9 @@ pub enum Role {
     Claiming,
     /// The epoch is this member's; its first entry has not committed yet.
     Starting { epoch: Epoch },
+    /// The epoch is this member's, and too few are in sync for its first entry to commit. Nothing is taken, and
+    /// only that is answered which no entry that may have committed, or not, has touched.
+    Reading { epoch: Epoch },
     /// Active: takes proposals.
     Serving { epoch: Epoch },
     /// Was active and is giving the group to another: takes no more proposals, and soon follows.

@@ -240,7 +240,7 @@ impl Member {
     pub fn lease_end(&self) -> Option<Moment> {
         let never = Some(Moment::default());
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return never };
-        if !matches!(self.role, Role::Serving { .. } | Role::HandingOver { .. }) {
+        if !matches!(self.role, Role::Serving { .. } | Role::HandingOver { .. } | Role::Reading { .. }) {
             return never;
         }
         let pending = self.pending.as_ref().map(|pending| &pending.change.view);
@@ -320,7 +320,10 @@ impl Member {
             return Err("what is promised was asked for");
         }
         let leads = match self.role {
-            Role::Starting { epoch } | Role::Serving { epoch } | Role::HandingOver { epoch } => Some(epoch),
+            Role::Starting { epoch }
+            | Role::Reading { epoch }
+            | Role::Serving { epoch }
+            | Role::HandingOver { epoch } => Some(epoch),
             _ => None,
         };
         if leads != self.leading.as_ref().map(|leading| leading.epoch) {
@@ -345,6 +348,11 @@ impl Member {
             && self.leading.as_ref().is_some_and(|leading| self.committed < leading.epoch_start)
         {
             return Err("nothing is served before the epoch's first entry has committed");
+        }
+        if let Role::Reading { .. } = self.role
+            && (self.applied != end || self.leading.as_ref().is_none_or(|leading| leading.epoch_start > end))
+        {
+            return Err("whoever answers below the minimum has applied its whole log");
         }
         if matches!(self.role, Role::Claiming) && self.view.is_none() {
             return Err("a claim rests on a view");

@@ -64,16 +64,56 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
             core.checkpoints.send_replace(Some(entry.payload.clone()));
         }
     }
+    apply_ahead(core, &followed.ahead);
     if let Some(sn) = followed.committed {
         core.replica.committed(sn);
     }
     if let Some(role) = followed.role {
+        let committed = core.commit.committed();
+        let checkpoint = core.tree_mut().ahead_checkpoint.take_if(|(at, _)| *at <= committed);
+        if let Some((_, payload)) = checkpoint {
+            core.checkpoints.send_replace(Some(payload));
+        }
         if matches!(role, Role::Serving { .. }) {
             take_over(core);
         } else {
             core.blocks.lock().set_commanding(false, core.moment());
         }
         core.replica.publish(role);
+    }
+}
+
+/// Applies what may have committed, or not. Whoever sees what it touched must not answer before it has.
+fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
+    let mut entries = entries.iter().peekable();
+    let mut footprint = Vec::new();
+    while entries.peek().is_some() {
+        let began = core.moment();
+        let mut tree = core.tree_mut();
+        for next in entries.by_ref() {
+            match next.kind {
+                EntryKind::Operation => {
+                    let edit = Edit::decode(&next.payload).unwrap_or_else(|error| {
+                        panic!("entry {} of the log cannot be read: {error}", next.id)
+                    });
+                    footprint.clear();
+                    tree.namespace.footprint_of(&edit, &mut footprint);
+                    tree.uncommitted.touch(next.id.sn, footprint.iter().copied());
+                }
+                EntryKind::Checkpoint => tree.ahead_checkpoint = Some((next.id.sn, next.payload.clone())),
+                EntryKind::EpochStart => {}
+            }
+            let changes = entry(&mut tree.namespace, next)
+                .unwrap_or_else(|error| panic!("entry {} of the log cannot be applied: {error}", next.id));
+            if !changes.is_empty() {
+                tell_blocks(&mut core.blocks.lock(), &changes, &[], began);
+            }
+            if core.moment().ns - began.ns > TURN_NS_MAX {
+                break;
+            }
+        }
+        let (id, stamp) = tree.namespace.last_allocated();
+        core.blocks.lock().set_last_allocated(id, stamp);
     }
 }
 

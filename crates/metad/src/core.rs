@@ -33,6 +33,8 @@ use tokio::sync::watch;
 pub struct Tree {
     pub namespace: Namespace,
     pub uncommitted: Uncommitted,
+    /// The last checkpoint that was applied before it had committed, and its place.
+    pub ahead_checkpoint: Option<(Sn, Bytes)>,
 }
 
 /// A write waiting for its turn. It is dropped if this member does not serve by then.
@@ -116,7 +118,11 @@ impl Core {
             config,
             cluster,
             secret,
-            tree: ShardedLock::new(Tree { namespace, uncommitted: Uncommitted::default() }),
+            tree: ShardedLock::new(Tree {
+                namespace,
+                uncommitted: Uncommitted::default(),
+                ahead_checkpoint: None,
+            }),
             blocks,
             renewals: Mutex::new(Renewals::new(now)),
             admission,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The state by Hadoop's name.
 pub fn state(core: &Core) -> p::HaServiceStateProto {
     match core.replica.standing().role {
-        Role::Serving { .. } => p::HaServiceStateProto::Active,
+        Role::Serving { .. } | Role::Reading { .. } => p::HaServiceStateProto::Active,
         Role::Stopped { .. } => p::HaServiceStateProto::Initializing,
         Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
             p::HaServiceStateProto::Standby
@@ -36,7 +36,7 @@ fn not_ready(core: &Core) -> Option<String> {
         return Some(reason);
     }
     match core.replica.standing().role {
-        Role::Serving { .. } => None,
+        Role::Serving { .. } | Role::Reading { .. } => None,
         Role::Stopped { reason } => Some(reason),
         _ if core.replica.status().is_in_sync => None,
         _ => Some("This member is a junior: it is not complete yet, and catches up.".into()),

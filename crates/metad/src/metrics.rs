@@ -44,6 +44,7 @@ fn health(core: &Core) -> Health {
         _ if failure.is_some() => "failed",
         Role::Serving { .. } if safe_mode => "safe mode",
         Role::Serving { .. } if !status.is_writable => "active, takes no changes",
+        Role::Reading { .. } => "active, answers what is certain",
         Role::Serving { .. } => "active",
         Role::Claiming | Role::Starting { .. } => "taking over",
         Role::HandingOver { .. } => "handing over",

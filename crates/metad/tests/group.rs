@@ -4,6 +4,7 @@ mod cluster;
 
 use cluster::Cluster;
 use group::{Order, Role};
+use proto::hdfs as p;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -97,6 +98,96 @@ async fn a_member_alone_of_three_takes_no_writes() {
     let names = cluster.names(active, "/").await;
     assert!(names.contains(&"kept".to_owned()) && names.contains(&"more".to_owned()), "{names:?}");
     cluster.end().await;
+}
+
+/// What is at the path: `None` where it would rest on what may have committed, or not.
+async fn look(cluster: &Cluster, member: u32, path: &str) -> Option<bool> {
+    let request = p::GetFileInfoRequestProto { src: path.into() };
+    let answer: Result<p::GetFileInfoResponseProto, _> =
+        cluster.client(member).call("getFileInfo", &request).await;
+    match answer {
+        Ok(answer) => Some(answer.fs.is_some()),
+        Err(error) => {
+            let class = error.class().unwrap_or_default().to_owned();
+            assert_eq!(class, "org.apache.hadoop.ipc.RetriableException", "{error}");
+            None
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_takes_over_alone_answers_what_is_certain_and_takes_nothing() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    cluster.mkdirs(first, "/kept/inside").await;
+    cluster.wait_until_equal().await;
+    let [second, third] = others(first);
+    cluster.kill(first).await;
+    cluster.kill(second).await;
+    cluster.wait_for_reading(third).await;
+    assert!(!cluster.server(third).replica().is_serving());
+    assert_eq!(cluster.names(third, "/kept").await, ["inside"]);
+    assert_eq!(look(&cluster, third, "/nothing").await, Some(false));
+    let refused = cluster::try_mkdirs(&cluster.client(third), "/more").await.unwrap_err();
+    assert!(refused.contains("RetriableException") && refused.contains("1 of the 2 copies"), "{refused}");
+
+    cluster.restart(second).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.mkdirs(active, "/more").await;
+    assert_eq!(cluster.names(active, "/").await, ["kept", "more"]);
+    cluster.wait_in_sync(active, 2).await;
+    cluster.wait_until_equal().await;
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_takes_over_alone_does_not_tell_what_may_have_committed_or_not() {
+    for _ in 0..5 {
+        let mut cluster = Cluster::start(3).await;
+        let first = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(first, 3).await;
+        cluster.mkdirs(first, "/kept/inside").await;
+        // What changes in a directory is seen in the listing of the one above it as well, and no further.
+        cluster.mkdirs(first, "/changed/deep").await;
+        cluster.wait_until_equal().await;
+        let [second, third] = others(first);
+        // The third one gets it, the second one does not, and then both who could tell are gone.
+        cluster.cables.pull(second);
+        let client = cluster.client(first);
+        let call = tokio::spawn(async move { cluster::try_mkdirs(&client, "/changed/deep/in-doubt").await });
+        tokio::time::sleep(Duration::from_millis(40)).await;
+        cluster.kill(first).await;
+        cluster.kill(second).await;
+        let acknowledged = matches!(call.await.unwrap(), Ok(true));
+        cluster.wait_for_reading(third).await;
+        let status = cluster.server(third).replica().status();
+        let is_in_doubt = status.end.id.sn.0 > status.committed.0 + 1;
+        let seen = look(&cluster, third, "/changed/deep/in-doubt").await;
+        assert!(seen != Some(false) || !acknowledged, "what was acknowledged is not denied");
+        assert_eq!(look(&cluster, third, "/kept/inside").await, Some(true));
+        if is_in_doubt {
+            assert_eq!(seen, None);
+            assert_eq!(look(&cluster, third, "/changed/deep").await, None, "it has another child, or not");
+            cluster.cables.plug_in(second);
+            cluster.restart(second).await;
+            let active = cluster.wait_for_active(&[]).await;
+            let names = cluster.names(active, "/changed/deep").await;
+            assert!(!acknowledged || names.contains(&"in-doubt".to_owned()), "{names:?}");
+            cluster.wait_in_sync(active, 2).await;
+            cluster.wait_until_equal().await;
+            cluster.end().await;
+            return;
+        }
+        // On a busy machine the second one was taken out first, and all that is there has committed.
+        cluster.end().await;
+    }
+    panic!("nothing was in doubt in five tries");
+}
+
+fn others(member: u32) -> [u32; 2] {
+    let others: Vec<u32> = (1..=3).filter(|other| *other != member).collect();
+    [others[0], others[1]]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

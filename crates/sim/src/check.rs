@@ -18,5 +18,6 @@ pub mod members_equal_at_equal_sn;
 pub mod one_active_an_epoch;
 pub mod one_appender_an_epoch;
 pub mod promise_never_falls;
+pub mod reads_below_the_minimum_are_certain;
 pub mod reads_see_what_committed_before;
 pub mod serving_is_current;

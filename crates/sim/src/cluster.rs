@@ -12,6 +12,7 @@ pub mod happening;
 pub mod keeper;
 pub mod network;
 pub mod observer;
+pub mod reference;
 pub mod renewing;
 pub mod request;
 pub mod server;

@@ -50,6 +50,11 @@ impl LogDisk {
         }
     }
 
+    /// The entry, if it is there and not in an image.
+    pub fn entry(&self, sn: Sn) -> Option<&Entry> {
+        self.index(sn).map(|index| &self.entries[index])
+    }
+
     fn index(&self, sn: Sn) -> Option<usize> {
         let index = sn.0.checked_sub(self.start.id.sn.0 + 1)? as usize;
         (index < self.entries.len()).then_some(index)
@@ -284,6 +289,10 @@ impl Host {
         happened.messages.append(&mut outgoing.messages);
         let proof = outgoing.proof.take();
         for entry in &outgoing.apply {
+            assert_eq!(entry.id.sn.0, self.applied.id.sn.0 + 1, "entries are applied in their order");
+            self.applied = entry.point();
+        }
+        for entry in &outgoing.apply_ahead {
             assert_eq!(entry.id.sn.0, self.applied.id.sn.0 + 1, "entries are applied in their order");
             self.applied = entry.point();
         }

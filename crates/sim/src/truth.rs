@@ -42,7 +42,7 @@ impl Truth {
             check::committed_never_cut::check(self, host, entry)?;
         }
         let leads = host.member.as_ref().map(|member| member.role().clone());
-        if let Some(Role::Starting { epoch } | Role::Serving { epoch }) = leads {
+        if let Some(Role::Starting { epoch } | Role::Reading { epoch } | Role::Serving { epoch }) = leads {
             for entry in happened.appended.iter().filter(|entry| entry.id.epoch == epoch) {
                 check::one_appender_an_epoch::check(self, member, entry)?;
             }

@@ -31,6 +31,18 @@ fn every_story_ends_well() {
 }
 
 #[test]
+fn below_the_minimum_what_is_certain_is_answered_and_nothing_else() {
+    let story = story("few").expect("it is in the list");
+    let certain: u64 = (0..6).map(|seed| replayable(story, seed).certain).sum();
+    assert!(certain > 50, "{certain} reads were answered below the minimum");
+    let found = (0..60).find_map(|seed| {
+        run_with(story, seed, |shape| shape.tells_what_is_in_doubt = true).err().map(|failure| failure.rule)
+    });
+    let found = found.expect("somebody was told of what had not committed");
+    assert!(found.starts_with("reads below the minimum are certain"), "{found}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes() {
     let story = story("everything").expect("it is in the list");
     assert_eq!(replayable(story, 3), replayable(story, 3));

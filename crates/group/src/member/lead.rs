@@ -128,6 +128,7 @@ impl Member {
         if self.leading.is_none() {
             return;
         }
+        self.read_below_the_minimum(effects);
         self.send_beacons(now, effects);
         self.flush_commit(now, effects);
         if self.leading.as_ref().is_some_and(|leading| now >= leading.look_at) {
@@ -183,6 +184,31 @@ impl Member {
             } else if is_late {
                 self.leading_mut().stage = Stage::Fencing;
             }
+        }
+    }
+
+    /// Too few are in sync for the first entry of the epoch to commit. This log holds all that has committed, for its
+    /// member was eligible when it claimed, and nothing of an earlier epoch commits since it has promised this one.
+    /// Which of the entries behind the known commit have, nobody can tell yet; what they leave alone is certain.
+    fn read_below_the_minimum(&mut self, effects: &mut Effects) {
+        let (Role::Starting { epoch } | Role::Reading { epoch }) = self.role else { return };
+        let leading = self.leading.as_ref().expect("this member leads");
+        if leading.stage != Stage::Syncing || self.is_writable() || self.is_suspect {
+            return;
+        }
+        // What any complete member knows to have committed has.
+        let is_complete = |peer: &Peer| peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
+        let known = leading
+            .peers
+            .values()
+            .filter(|peer| is_complete(peer) && self.tail.holds(peer.committed))
+            .map(|peer| peer.committed.id.sn)
+            .max();
+        self.commit_up_to(known.unwrap_or_default(), effects);
+        if matches!(self.role, Role::Starting { .. }) {
+            effects.outgoing.apply_ahead = self.tail.between(self.applied, self.end().id.sn);
+            self.applied = self.end().id.sn;
+            self.role = Role::Reading { epoch };
         }
     }
 
@@ -409,7 +435,7 @@ impl Member {
     }
 
     fn serve_if_started(&mut self, now: Moment, effects: &mut Effects) {
-        let Role::Starting { epoch } = self.role else { return };
+        let (Role::Starting { epoch } | Role::Reading { epoch }) = self.role else { return };
         let began_at = self.candidacy.began_at;
         let leading = self.leading_mut();
         leading.stage = Stage::Serving;

@@ -150,6 +150,7 @@ pub fn role(role: &Role, is_eligible: bool) -> p::RoleProto {
         Role::Following => p::RoleProto::Junior,
         Role::Claiming => p::RoleProto::Claiming,
         Role::Starting { .. } => p::RoleProto::Starting,
+        Role::Reading { .. } => p::RoleProto::Reading,
         Role::Serving { .. } => p::RoleProto::Active,
         Role::HandingOver { .. } => p::RoleProto::HandingOver,
         Role::Stopped { .. } => p::RoleProto::Stopped,

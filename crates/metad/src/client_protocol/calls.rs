@@ -51,6 +51,8 @@ pub fn read<M: Message + Send + 'static>(
     };
     match wait_for {
         None => leading::answer(core, || call.clone(), reply, move |reply| send(reply, answer)),
+        // It may wait for long, until another member is back.
+        Some(_) if core.replica.is_reading() => reply.fs_error(&too_few(core)),
         Some(sn) => {
             let (core, call) = (core.clone(), call.clone());
             core.clone().commit.when(sn, move |committed| match committed {
@@ -84,15 +86,17 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
 pub fn admit(core: &Core) -> FsResult<()> {
     core.admit()?;
-    if core.replica.is_writable() {
-        return Ok(());
-    }
+    if core.replica.is_writable() { Ok(()) } else { Err(too_few(core)) }
+}
+
+/// What is said to whoever needs more copies than there are.
+pub fn too_few(core: &Core) -> FsError {
     let view = core.replica.status().view.map(|(view, _)| view);
     let (in_sync, needed) = view.map_or((0, 0), |view| (view.in_sync.len(), view.in_sync_min));
-    Err(FsError::Retry(format!(
+    FsError::Retry(format!(
         "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
          member is back."
-    )))
+    ))
 }
 
 /// A write that was not admitted: for good, or because another member is the one to ask.

@@ -101,7 +101,7 @@ pub fn answer(
 async fn attend(core: Arc<Core>) {
     let mut asked: Option<Instant> = None;
     loop {
-        if !core.replica.is_serving() {
+        if !core.replica.answers() {
             for waiting in core.leading.take_all() {
                 calls::hand_over(&core, waiting.call, waiting.reply);
             }

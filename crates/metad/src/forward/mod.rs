@@ -63,7 +63,7 @@ pub fn of(
         seal: secret.map(Seal::new),
         limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
         standing: replica.subscribe(),
-        is_serving: Arc::new(move || serving.is_serving()),
+        is_serving: Arc::new(move || serving.answers()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
         runtime,
     });

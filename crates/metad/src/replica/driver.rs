@@ -80,14 +80,21 @@ impl Shared {
         {
             // No turn begins from now on, and no read is answered. One that hands over still tells of commits.
             self.is_serving.store(false, Ordering::Release);
+            if !matches!(role, Role::Reading { .. }) {
+                self.is_reading.store(false, Ordering::Release);
+            }
         }
         if let Some(reason) = outgoing.stepped_down {
             after.lost = Some(reason);
         }
         if !outgoing.apply.is_empty() || outgoing.role.is_some() || !self.is_serving.load(Ordering::Acquire) {
             if !outgoing.apply.is_empty() || outgoing.role.is_some() || outgoing.committed.is_some() {
-                let followed =
-                    Followed { apply: outgoing.apply, committed: outgoing.committed, role: outgoing.role };
+                let followed = Followed {
+                    apply: outgoing.apply,
+                    ahead: outgoing.apply_ahead,
+                    committed: outgoing.committed,
+                    role: outgoing.role,
+                };
                 // Once the queue is closed the server is stopping: nobody looks any more.
                 let _ = self.queue.push(Work::Follow(followed));
             }
@@ -124,6 +131,7 @@ impl Shared {
             // The member has stopped for this; the server begins again once the store says so too.
             self.is_ending.store(true, Ordering::Release);
             self.is_serving.store(false, Ordering::Release);
+            self.is_reading.store(false, Ordering::Release);
             self.disk.push(Task::Distrust(reason));
             after.has_disk_work = true;
         }
@@ -139,7 +147,7 @@ impl Shared {
     /// Remembers what is asked without the lock. Under the member's lock, after its steps.
     pub fn note_what_stands(&self, member: &Member, after: &mut After) {
         let lease_end = match member.role() {
-            Role::Serving { .. } => member.lease_end().map_or(u64::MAX, |end| end.ns),
+            Role::Serving { .. } | Role::Reading { .. } => member.lease_end().map_or(u64::MAX, |end| end.ns),
             _ => 0,
         };
         self.lease_end_ns.store(lease_end, Ordering::Release);
@@ -165,6 +173,7 @@ impl Shared {
     fn will_end(&self, after: &mut After, ended: Ended) {
         self.is_ending.store(true, Ordering::Release);
         self.is_serving.store(false, Ordering::Release);
+        self.is_reading.store(false, Ordering::Release);
         after.ended.get_or_insert(ended);
     }
 
@@ -231,6 +240,7 @@ impl Shared {
     pub fn end(&self, ended: Ended) {
         self.is_ending.store(true, Ordering::Release);
         self.is_serving.store(false, Ordering::Release);
+        self.is_reading.store(false, Ordering::Release);
         let is_first = self.ended.send_if_modified(|first| {
             let is_first = first.is_none();
             first.get_or_insert_with(|| ended.clone());
@@ -250,7 +260,10 @@ impl Shared {
     /// The writer has applied what came before: whoever acts on the role may.
     pub fn publish(self: &Arc<Self>, role: Role) {
         let epoch = match &role {
-            Role::Serving { epoch } | Role::Starting { epoch } | Role::HandingOver { epoch } => Some(*epoch),
+            Role::Serving { epoch }
+            | Role::Starting { epoch }
+            | Role::Reading { epoch }
+            | Role::HandingOver { epoch } => Some(*epoch),
             _ => None,
         };
         if let Some(epoch) = epoch {
@@ -261,10 +274,17 @@ impl Shared {
         if is_current && matches!(role, Role::Serving { .. }) && !self.is_ending.load(Ordering::Acquire) {
             self.commit.resume();
             self.is_serving.store(true, Ordering::Release);
+            self.is_reading.store(false, Ordering::Release);
             // It may have stepped down between the look and the word.
             if self.look(|member| *member.role() != role) {
                 self.is_serving.store(false, Ordering::Release);
                 self.commit.suspend("this member is no longer active");
+            }
+        }
+        if is_current && matches!(role, Role::Reading { .. }) && !self.is_ending.load(Ordering::Acquire) {
+            self.is_reading.store(true, Ordering::Release);
+            if self.look(|member| *member.role() != role) {
+                self.is_reading.store(false, Ordering::Release);
             }
         }
         tracing::info!(group = %self.group, member = %self.me.member, "{}", sentence_of(&role));
@@ -284,6 +304,11 @@ fn sentence_of(role: &Role) -> String {
         Role::Following => "follows: another member leads, or will".into(),
         Role::Claiming => "asks the coordinator for the next epoch".into(),
         Role::Starting { epoch } => format!("has been given epoch {epoch} and brings the others to its log"),
+        Role::Reading { epoch } => {
+            format!(
+                "is active in epoch {epoch}, with too few in sync: it answers what is certain, and takes nothing"
+            )
+        }
         Role::Serving { epoch } => format!("is active in epoch {epoch} and serves"),
         Role::HandingOver { epoch } => format!("hands over at the end of epoch {epoch}"),
         Role::Stopped { reason } => format!("has stopped: {reason}"),

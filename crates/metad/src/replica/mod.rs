@@ -60,6 +60,8 @@ impl Standing {
 pub struct Followed {
     /// Committed, and not applied yet.
     pub apply: Vec<Entry>,
+    /// To be applied behind them although they have, perhaps, not.
+    pub ahead: Vec<Entry>,
     pub committed: Option<Sn>,
     /// What this member has become.
     pub role: Option<Role>,
@@ -166,6 +168,17 @@ impl Replica {
         self.shared.is_serving.load(Ordering::Acquire)
     }
 
+    /// Whether this member leads with too few in sync since it took over: it answers what rests on nothing that may have
+    /// committed or not, and refuses all else.
+    pub fn is_reading(&self) -> bool {
+        self.shared.is_reading.load(Ordering::Acquire)
+    }
+
+    /// Whether calls are answered here, all of them or some.
+    pub fn answers(&self) -> bool {
+        self.is_serving() || self.is_reading()
+    }
+
     /// Whether enough members are in sync for an edit to commit.
     pub fn is_writable(&self) -> bool {
         self.shared.is_writable.load(Ordering::Acquire)
@@ -184,10 +197,9 @@ impl Replica {
     }
 
     /// Whether an answer that was evaluated before this call may be sent: nobody else can have been elected
-    /// yet. Where this is false while the member serves, [`Replica::confirm`] may still prove it.
+    /// yet. Where this is false while the member answers, [`Replica::confirm`] may still prove it.
     pub fn may_answer(&self) -> bool {
-        self.is_serving()
-            && self.shared.lease_end_ns.load(Ordering::Acquire) > self.shared.env.clock.moment().ns
+        self.answers() && self.shared.lease_end_ns.load(Ordering::Acquire) > self.shared.env.clock.moment().ns
     }
 
     /// Asks the coordinator whether the view is still the one in which this member is active: what was

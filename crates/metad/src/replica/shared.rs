@@ -43,6 +43,8 @@ pub struct Shared {
     pub leader: Mutex<(Epoch, Option<MemberId>)>,
     /// Published as serving and not deposed since.
     pub is_serving: AtomicBool,
+    /// Published as answering what is certain although too few are in sync.
+    pub is_reading: AtomicBool,
     /// Until when others have promised to make no claim; 0 when this member does not serve.
     pub lease_end_ns: AtomicU64,
     /// Enough members are in sync for entries to commit.
@@ -88,6 +90,7 @@ impl Shared {
             standing: watch::Sender::new(Standing { role: Role::Following, epoch: promised, active: None }),
             leader: Mutex::new((promised, None)),
             is_serving: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
             lease_end_ns: AtomicU64::new(0),
             is_writable: AtomicBool::new(false),
             epoch: AtomicU64::new(promised.0),

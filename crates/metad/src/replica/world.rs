@@ -135,7 +135,7 @@ impl Shared {
     }
 
     pub fn confirm(self: &Arc<Self>, done: Box<dyn FnOnce(Result<(), String>) + Send>) {
-        if !self.is_serving.load(Ordering::Acquire) {
+        if !self.is_serving.load(Ordering::Acquire) && !self.is_reading.load(Ordering::Acquire) {
             return done(Err("this member is not active".into()));
         }
         let version = self.look(|member| member.view_version());

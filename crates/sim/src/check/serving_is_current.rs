@@ -19,5 +19,16 @@ pub fn check(truth: &Truth, host: &Host, epoch: Epoch) -> Result<(), Broken> {
             truth.last()
         ));
     }
+    // Below the minimum a member does not know what has committed, but holds it, and answers about the rest only.
+    if *member.role() == (Role::Reading { epoch })
+        && host.disk.point(truth.last()) != truth.point(truth.last())
+        && truth.last() > host.disk.start.id.sn
+    {
+        return Err(format!(
+            "reads see what committed before: member {} answers below the minimum in epoch {epoch}, and lacks {}",
+            host.store.member,
+            truth.last()
+        ));
+    }
     Ok(())
 }

@@ -24,6 +24,7 @@ impl World {
                     self.start(seat);
                 }
             }
+            Fault::Start(seat) => self.start(seat % count),
             Fault::PowerLoss => {
                 for seat in 0..count {
                     self.end(seat, 0);

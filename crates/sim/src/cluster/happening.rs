@@ -113,6 +113,8 @@ pub enum Fault {
     KillAtStep(Whom, u64),
     /// Every process that is down comes back.
     StartAll,
+    /// This one does, if it is down.
+    Start(usize),
     /// Power goes everywhere: nothing that was not synced is left.
     PowerLoss,
     /// Both directions between this one and all others.

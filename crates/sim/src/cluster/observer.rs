@@ -2,6 +2,7 @@
 
 use super::{
     client::{CallKey, Pending},
+    reference::Reference,
     request::Answer,
     server::Waiting,
 };
@@ -17,6 +18,9 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct Observer {
     pub truth: Truth,
+    pub reference: Reference,
+    /// Reads that were answered below the minimum.
+    pub certain: u64,
     pub changes: check::changes_have_causes::Changes,
     /// One line an event, with the time.
     pub transcript: Vec<String>,
@@ -52,6 +56,8 @@ impl Observer {
         while self.seen < self.truth.last().0 {
             self.seen += 1;
             let point = self.truth.point(Sn(self.seen)).expect("within what has committed");
+            let entry = host.disk.entry(point.id.sn).expect("whoever says that it has committed holds it");
+            self.reference.committed(entry.clone());
             if let Some(key) = self.calls.get(&point) {
                 check::each_call_has_one_effect::check(&mut self.effects, *key, point.id.sn)?;
             }

@@ -30,13 +30,18 @@ pub enum Outcome {
     Answer(Answer),
 }
 
+fn random_path(dice: &mut Dice) -> String {
+    let depth = 1 + dice.below(3);
+    (0..depth).map(|_| format!("/{}", NAMES[dice.below(5) as usize])).collect()
+}
+
 impl Request {
+    pub fn random_read(dice: &mut Dice) -> Self {
+        Request::Read(random_path(dice))
+    }
+
     pub fn random(dice: &mut Dice) -> Self {
-        let mut path = || {
-            let depth = 1 + dice.below(3);
-            (0..depth).map(|_| format!("/{}", NAMES[dice.below(5) as usize])).collect::<String>()
-        };
-        let (one, other) = (path(), path());
+        let (one, other) = (random_path(dice), random_path(dice));
         match dice.below(100) {
             0..20 => Request::Mkdirs(one),
             20..50 => Request::Create(one),

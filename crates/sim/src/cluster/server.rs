@@ -6,10 +6,11 @@ use super::{
     request::{Answer, Outcome, Request},
 };
 use crate::{dice::Dice, host::Host};
-use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, Sn, Timestamp, TxId};
+use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, InodeId, LogPoint, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::{EpochStart, Proposal, Role};
 use namespace::{Edit, Namespace, Reply, RetryLookup};
+use std::collections::BTreeMap;
 
 /// A call whose answer is known and may not go out yet.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Waiting {
     pub observed: LogPoint,
     /// Nothing of it will ever be in the log: who answers must still lead.
     pub is_read: bool,
+    /// Nothing in doubt was looked at, below the minimum: what the answer must be, by what has committed.
+    pub reference: Option<Answer>,
     /// The coordinator is being asked whether the view is still the one that this member knows.
     pub is_confirming: bool,
 }
@@ -55,6 +58,8 @@ pub struct Server {
     pub is_running: bool,
     pub is_paused: bool,
     pub namespace: Namespace,
+    /// What was touched by entries that were applied before they had committed, and by which last.
+    in_doubt: BTreeMap<InodeId, Sn>,
     pub waiting: Vec<Waiting>,
     /// The process is killed in the middle of its so many-th step from now.
     pub kill_after_steps: Option<u64>,
@@ -68,6 +73,36 @@ pub struct Server {
 pub struct Image {
     pub at: LogPoint,
     pub bytes: Bytes,
+}
+
+/// As every member applies an entry.
+pub fn apply_to(namespace: &mut Namespace, entry: &Entry) -> Result<(), String> {
+    let expected = namespace.applied().sn.0 + 1;
+    if entry.id.sn.0 != expected {
+        return Err(format!("entries are applied in their order: {} instead of {expected}", entry.id));
+    }
+    match entry.kind {
+        EntryKind::Operation => {
+            let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
+            namespace.apply(entry.id, &edit);
+        }
+        EntryKind::EpochStart => {
+            let start = EpochStart::decode(&entry.payload).ok_or("not the first entry of an epoch")?;
+            let steps = start.id_steps;
+            namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
+        }
+        EntryKind::Checkpoint => namespace.skip_to(entry.id),
+    }
+    Ok(())
+}
+
+pub fn origin_of(key: CallKey) -> CallOrigin {
+    CallOrigin {
+        client_id: ClientId([key.client as u8; 16]),
+        call_id: CallId(key.call as i32),
+        retry_count: 0,
+        address: None,
+    }
 }
 
 fn new_namespace(dice: &mut Dice) -> Namespace {
@@ -88,6 +123,7 @@ impl Server {
             is_running: false,
             is_paused: false,
             namespace: new_namespace(dice),
+            in_doubt: BTreeMap::new(),
             waiting: Vec::new(),
             kill_after_steps: None,
             tick_at: None,
@@ -103,12 +139,22 @@ impl Server {
         matches!(self.role(), Some(Role::Serving { .. }))
     }
 
+    /// It leads with too few in sync.
+    pub fn is_reading(&self) -> bool {
+        matches!(self.role(), Some(Role::Reading { .. }))
+    }
+
+    pub fn answers(&self) -> bool {
+        self.is_serving() || self.is_reading()
+    }
+
     pub fn holds_lease(&self, now_ns: u64) -> bool {
-        self.is_serving() && self.host.member().lease_end().is_none_or(|end| self.clock.moment(now_ns) < end)
+        self.answers() && self.host.member().lease_end().is_none_or(|end| self.clock.moment(now_ns) < end)
     }
 
     /// What a process does before it joins: the state as it was when its log's known part ended.
     pub fn recover(&mut self, dice: &mut Dice) -> Result<(), String> {
+        self.in_doubt.clear();
         let base = self.host.applied;
         self.namespace = match &self.image {
             Some(image) if image.at.id.sn <= base.id.sn => {
@@ -154,39 +200,50 @@ impl Server {
 
     /// As every member applies an entry.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
-        let expected = self.namespace.applied().sn.0 + 1;
-        if entry.id.sn.0 != expected {
-            return Err(format!(
-                "entries are applied in their order: member {} applies {} instead of {expected}",
-                self.host.store.member, entry.id
-            ));
+        apply_to(&mut self.namespace, entry)
+            .map_err(|error| format!("member {}: {error}", self.host.store.member))
+    }
+
+    /// Applies an entry that may have committed, or not.
+    pub fn apply_ahead(&mut self, entry: &Entry) -> Result<(), String> {
+        if entry.kind == EntryKind::Operation {
+            let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
+            let mut footprint = Vec::new();
+            self.namespace.footprint_of(&edit, &mut footprint);
+            self.in_doubt.extend(footprint.into_iter().map(|inode| (inode, entry.id.sn)));
         }
-        match entry.kind {
-            EntryKind::Operation => {
-                let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
-                self.namespace.apply(entry.id, &edit);
-            }
-            EntryKind::EpochStart => {
-                let start = EpochStart::decode(&entry.payload).ok_or("not the first entry of an epoch")?;
-                let steps = start.id_steps;
-                self.namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
-            }
-            EntryKind::Checkpoint => self.namespace.skip_to(entry.id),
+        self.apply(entry)
+    }
+
+    /// The answer to a read, unless it would rest on what may have committed, or not.
+    pub fn look(&self, key: CallKey, request: &Request, now_ns: u64, minds_doubt: bool) -> Option<Answer> {
+        let Request::Read(path) = request else { return None };
+        let committed = self.host.member().committed();
+        let mut inodes = Vec::new();
+        self.namespace.inodes_on(path, &mut inodes);
+        let in_doubt = |inode| self.in_doubt.get(inode).is_some_and(|sn| *sn > committed);
+        if minds_doubt && inodes.iter().any(in_doubt) {
+            return None;
         }
-        Ok(())
+        let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
+        match request.plan(&self.namespace, origin_of(key), wall, moment) {
+            Outcome::Answer(answer) => Some(answer),
+            Outcome::Edit(_) => None,
+        }
     }
 
     /// Plans a call. What is to be appended is applied already; the answer waits.
     pub fn take_call(&mut self, key: CallKey, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
-        let origin = CallOrigin {
-            client_id: ClientId([key.client as u8; 16]),
-            call_id: CallId(key.call as i32),
-            retry_count: 0,
-            address: None,
-        };
+        let origin = origin_of(key);
         let end = self.host.disk.end();
-        let waiting =
-            |answer, observed, is_read| Waiting { key, answer, observed, is_read, is_confirming: false };
+        let waiting = |answer, observed, is_read| Waiting {
+            key,
+            answer,
+            observed,
+            is_read,
+            reference: None,
+            is_confirming: false,
+        };
         if let RetryLookup::Hit(reply) = self.namespace.retry_lookup(&origin, request.fingerprint()) {
             return (waiting(Answer::Reply(reply), end, false), None);
         }

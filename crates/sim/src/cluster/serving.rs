@@ -7,7 +7,7 @@ use super::{
     server::Waiting,
     world::World,
 };
-use crate::truth::Broken;
+use crate::{check, truth::Broken};
 use base::Sn;
 use group::Input;
 
@@ -15,6 +15,9 @@ impl World {
     pub(super) fn call(&mut self, seat: usize, key: CallKey, request: &Request) -> Result<(), Broken> {
         let now_ns = self.now_ns;
         let server = &mut self.servers[seat];
+        if server.is_reading() {
+            return self.call_below_the_minimum(seat, key, request);
+        }
         if !server.is_serving() {
             self.reply(key, ClientReply::NotActive);
             return Ok(());
@@ -42,11 +45,29 @@ impl World {
         }
     }
 
+    /// Changes are refused, and so is a read of what may have committed, or not.
+    fn call_below_the_minimum(&mut self, seat: usize, key: CallKey, request: &Request) -> Result<(), Broken> {
+        let server = &self.servers[seat];
+        if server.waiting.iter().any(|waiting| waiting.key == key) {
+            return Ok(());
+        }
+        let Some(answer) = server.look(key, request, self.now_ns, !self.tells_what_is_in_doubt) else {
+            self.reply(key, ClientReply::NotActive);
+            return Ok(());
+        };
+        let last = self.observer.truth.last();
+        let observed = self.observer.truth.point(last).unwrap_or_default();
+        let reference = Some(self.observer.reference.answer(key, request)?);
+        let waiting = Waiting { key, answer, observed, is_read: true, reference, is_confirming: false };
+        self.servers[seat].waiting.push(waiting);
+        self.answer_waiting(seat)
+    }
+
     /// Lets go out what may.
     pub(super) fn answer_waiting(&mut self, seat: usize) -> Result<(), Broken> {
         let now_ns = self.now_ns;
         let server = &mut self.servers[seat];
-        let is_serving = server.is_serving();
+        let answers = server.answers();
         let holds_lease = server.holds_lease(now_ns);
         let (committed, version) = {
             let member = server.host.member();
@@ -55,19 +76,22 @@ impl World {
         let life = server.life;
         let mut replies = Vec::new();
         let mut asks = Vec::new();
+        let mut judged = Ok(());
         server.waiting.retain_mut(|waiting| {
-            let is_committed = waiting.observed.id.sn <= committed;
+            let is_committed = waiting.observed.id.sn <= committed || waiting.reference.is_some();
             if is_committed && !waiting.is_read {
                 replies.push((waiting.key, done(waiting)));
                 return false;
             }
-            if !is_serving {
+            if !answers {
                 // What has become of it, the next active knows.
                 replies.push((waiting.key, ClientReply::NotActive));
                 return false;
             }
             if is_committed && holds_lease {
+                judged = std::mem::replace(&mut judged, Ok(())).and_then(|()| judge(waiting));
                 replies.push((waiting.key, done(waiting)));
+                self.observer.certain += u64::from(waiting.reference.is_some());
                 return false;
             }
             if is_committed && !waiting.is_confirming {
@@ -76,6 +100,7 @@ impl World {
             }
             true
         });
+        judged?;
         for (key, reply) in replies {
             self.reply(key, reply);
         }
@@ -90,10 +115,16 @@ impl World {
     /// The coordinator has said whether the view was the same when it was asked.
     pub(super) fn confirmed(&mut self, seat: usize, key: CallKey, is_current: bool) -> Result<(), Broken> {
         let server = &mut self.servers[seat];
-        let is_serving = server.is_serving();
+        let answers = server.answers();
         if let Some(index) = server.waiting.iter().position(|waiting| waiting.key == key) {
             let waiting = server.waiting.remove(index);
-            let reply = if is_current && is_serving { done(&waiting) } else { ClientReply::NotActive };
+            let reply = if is_current && answers {
+                judge(&waiting)?;
+                self.observer.certain += u64::from(waiting.reference.is_some());
+                done(&waiting)
+            } else {
+                ClientReply::NotActive
+            };
             self.reply(key, reply);
         }
         Ok(())
@@ -109,6 +140,16 @@ impl World {
     /// The last entry that all members agree has committed.
     pub fn committed(&self) -> Sn {
         self.observer.truth.last()
+    }
+}
+
+/// The view is still the one in which the read was begun: what it was held against was all that had committed.
+fn judge(waiting: &Waiting) -> Result<(), Broken> {
+    match &waiting.reference {
+        Some(reference) => {
+            check::reads_below_the_minimum_are_certain::check(waiting.key, &waiting.answer, reference)
+        }
+        None => Ok(()),
     }
 }
 

@@ -29,12 +29,16 @@ pub struct Shape {
     /// Of these, so many start empty and not in sync.
     pub juniors: usize,
     pub clients: usize,
+    /// Of these, so many only read.
+    pub readers: usize,
     pub in_sync_min: u32,
     pub settings: Settings,
     /// Clocks go wrong by so many millionths.
     pub drift_ppm: u64,
     /// How long clients wait between two calls, at most.
     pub think_ms: u64,
+    /// Plants a bug: below the minimum, what may have committed or not is told as well.
+    pub tells_what_is_in_doubt: bool,
 }
 
 impl Default for Shape {
@@ -43,10 +47,12 @@ impl Default for Shape {
             members: 4,
             juniors: 0,
             clients: 3,
+            readers: 0,
             in_sync_min: 2,
             settings: Settings::default(),
             drift_ppm: 1_000,
             think_ms: 30,
+            tells_what_is_in_doubt: false,
         }
     }
 }
@@ -63,6 +69,8 @@ pub struct World {
     pub observer: Observer,
     settings: Settings,
     think_ms: u64,
+    readers: usize,
+    pub(super) tells_what_is_in_doubt: bool,
     /// Clients begin nothing new.
     pub is_closing: bool,
     /// Arrivals of those who are stopped.
@@ -107,6 +115,8 @@ impl World {
             observer: Observer::default(),
             settings: shape.settings,
             think_ms: shape.think_ms,
+            readers: shape.readers,
+            tells_what_is_in_doubt: shape.tells_what_is_in_doubt,
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
@@ -374,8 +384,7 @@ impl World {
                 _ => Ok(()),
             };
         }
-        let is_news =
-            matches!(what, Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_));
+        let is_news = matches!(what, Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_));
         self.servers[seat].news += u64::from(is_news);
         match what {
             Arrival::Packet { from, message } => {
@@ -488,6 +497,11 @@ impl World {
         for outgoing in happened.outgoing {
             for entry in &outgoing.apply {
                 self.servers[seat].apply(entry)?;
+                let server = &self.servers[seat];
+                self.observer.applied(entry.point(), server.namespace.digest())?;
+            }
+            for entry in &outgoing.apply_ahead {
+                self.servers[seat].apply_ahead(entry)?;
                 let server = &self.servers[seat];
                 self.observer.applied(entry.point(), server.namespace.digest())?;
             }
@@ -622,7 +636,11 @@ impl World {
         if self.is_closing || self.clients[client].current.is_some() {
             return;
         }
-        let request = Request::random(&mut self.dice);
+        let request = if client < self.readers {
+            Request::random_read(&mut self.dice)
+        } else {
+            Request::random(&mut self.dice)
+        };
         let one = &mut self.clients[client];
         one.calls += 1;
         let key = super::client::CallKey { client: client as u32, call: one.calls };

@@ -73,6 +73,11 @@ pub const STORIES: &[Story] = &[
         about: "members are taken out and in again, and the minimum goes up and down, while others are killed",
         plot: members,
     },
+    Story {
+        name: "few",
+        about: "too few are left, and one of them takes over: it answers what is certain",
+        plot: few,
+    },
     Story { name: "lossy", about: "packets are lost, doubled, late and overtake each other", plot: lossy },
     Story { name: "everything", about: "all of this together", plot: everything },
 ];
@@ -86,6 +91,8 @@ pub fn story(name: &str) -> Option<&'static Story> {
 pub struct Outcome {
     pub answers: u64,
     pub writes: u64,
+    /// Reads answered below the minimum.
+    pub certain: u64,
     pub committed: u64,
     pub epochs: u64,
     pub longest_gap_ms: u64,
@@ -120,6 +127,7 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
             Ok(Outcome {
                 answers: observer.answers,
                 writes: observer.writes_answered,
+                certain: observer.certain,
                 committed: observer.truth.last().0,
                 epochs: world.keeper.view.epoch.0,
                 longest_gap_ms: observer.longest_gap_ms,
@@ -410,6 +418,35 @@ fn coordinator(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
         plot.push((at + dice.below(5_000), Fault::Heal));
     }
     plot.extend(kills(dice, shape));
+    plot
+}
+
+fn few(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.members = 3;
+    // A client that wants a change waits for it. Under load the last changes leave hardly anything that is not in doubt, so
+    // there is little of it in half of the runs.
+    shape.clients = 8;
+    shape.readers = 4;
+    shape.think_ms = if dice.chance(50) { 30 } else { 300 };
+    let mut plot = Vec::new();
+    let mut at = 1_500;
+    while at + 4_500 < FAULTS_END_MS {
+        let left = dice.below(3) as usize;
+        for seat in (0..3).filter(|seat| *seat != left) {
+            plot.push((at + dice.below(10), Fault::Kill(Whom::Seat(seat))));
+        }
+        match dice.below(3) {
+            // The one that is left is killed as well; another comes back alone, which may have been out for a while.
+            0 => {
+                plot.push((at + dice.below(400), Fault::Kill(Whom::Seat(left))));
+                plot.push((at + 400 + dice.below(200), Fault::Start(dice.below(3) as usize)));
+                plot.push((at + 4_000, Fault::StartAll));
+                at += 2_500;
+            }
+            _ => plot.push((at + 1_000 + dice.below(1_000), Fault::StartAll)),
+        }
+        at += 2_500 + dice.below(500);
+    }
     plot
 }
 

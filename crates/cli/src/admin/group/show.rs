@@ -47,6 +47,10 @@ fn headline(group: &GetGroupResponseProto) -> Vec<String> {
                     view.epoch
                 )
             }
+            Some("reads only") => format!(
+                "{place}: member {active} has epoch {} and answers what no earlier change in doubt has touched.",
+                view.epoch
+            ),
             Some(doing) => {
                 format!("{place}: nobody serves; member {active} has epoch {}: {doing}.", view.epoch)
             }
@@ -119,6 +123,7 @@ pub fn role(member: &MemberProto) -> &'static str {
         RoleProto::Active => "active",
         RoleProto::HandingOver => "handing over",
         RoleProto::Stopped => "stopped",
+        RoleProto::Reading => "reads only",
     }
 }
 

@@ -1,0 +1,18 @@
+//! What a member answers below the minimum, not knowing what has committed, is what has (I7).
+
+use crate::{
+    cluster::{client::CallKey, request::Answer},
+    truth::Broken,
+};
+
+/// `reference` is what the state with exactly the committed entries has answered at the moment of the read.
+pub fn check(key: CallKey, answer: &Answer, reference: &Answer) -> Result<(), Broken> {
+    if answer != reference {
+        return Err(format!(
+            "reads below the minimum are certain: call {} of client {} is answered {answer:?}, and {reference:?} has \
+             committed",
+            key.call, key.client
+        ));
+    }
+    Ok(())
+}
