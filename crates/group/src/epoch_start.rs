@@ -12,6 +12,17 @@ pub struct IdSteps {
     pub generation_stamp: u64,
 }
 
+impl IdSteps {
+    /// For so many epochs at once.
+    pub fn times(self, epochs: u64) -> Self {
+        Self {
+            inode: self.inode.saturating_mul(epochs),
+            block: self.block.saturating_mul(epochs),
+            generation_stamp: self.generation_stamp.saturating_mul(epochs),
+        }
+    }
+}
+
 impl Default for IdSteps {
     fn default() -> Self {
         Self { inode: 1 << 20, block: 1 << 20, generation_stamp: 1 << 10 }

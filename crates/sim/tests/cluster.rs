@@ -42,6 +42,17 @@ fn below_the_minimum_what_is_certain_is_answered_and_nothing_else() {
     assert!(found.starts_with("reads below the minimum are certain"), "{found}");
 }
 
+/// The checkers are told what an operator's word gives up, and mind the loss of anything else.
+#[test]
+fn an_unclean_election_loses_what_was_accepted_and_nothing_else() {
+    let story = story("unclean").expect("it is in the list");
+    let outcomes: Vec<Outcome> = (0..6).map(|seed| replayable(story, seed)).collect();
+    let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum::<u64>();
+    let (unclean, given_up) = (sum(|outcome| outcome.unclean), sum(|outcome| outcome.given_up));
+    assert!(unclean >= 4 && given_up >= 10, "{unclean} unclean elections gave up {given_up} entries");
+    assert!(outcomes.iter().all(|outcome| outcome.writes > 20));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let story = story("everything").expect("it is in the list");

@@ -248,12 +248,23 @@ impl Member {
         if now < self.following.granted_until {
             return Err("an active was heard a moment ago: there is no need to lose anything".into());
         }
+        if self.candidacy.forced.is_some() || self.pending.is_some() {
+            return Err("another order, or a claim, is under way".into());
+        }
         let Some(view) = self.view() else { return Err("the view could not be read yet".into()) };
         if view.is_eligible(self.me) {
             return Err("this member is complete and takes over by itself when it may".into());
         }
         self.candidacy.forced = Some(ticket);
         Ok(())
+    }
+
+    /// The order was given for a group without anybody who is complete. It must not lie in wait for the next time.
+    pub(super) fn forget_force(&mut self, reason: &str, effects: &mut Effects) {
+        if let Some(ticket) = self.candidacy.forced.take() {
+            let text = format!("{reason}: nothing need be lost. Look at the group again");
+            effects.outgoing.answers.push((ticket, Err(text)));
+        }
     }
 
     /// Nobody is heard and nobody was told of a change: the watch may have been lost.
@@ -297,7 +308,6 @@ impl Member {
             no_claim_before,
             reread_at,
             is_standing: self.candidacy.is_standing && is_claiming,
-            forced: self.candidacy.forced.take(),
             ..Candidacy::default()
         };
     }

@@ -17,7 +17,10 @@ impl Member {
         let (view, version) = self.view.as_ref().expect("a change is based on a view");
         assert!(self.pending.is_none(), "one change at a time");
         let expected_version = *version;
-        next.commit_hint = view.commit_hint.max(self.commit_hint(&next));
+        // What an unclean election loses has no more committed: whoever minded the old hint would never lead again.
+        let is_unclean = cause == Cause::Claim && self.candidacy.forced.is_some();
+        let known = if is_unclean { TxId::default() } else { view.commit_hint };
+        next.commit_hint = known.max(self.commit_hint(&next));
         next.in_sync.sort();
         next.exiles.sort();
         if next.in_sync.len() as u32 >= next.in_sync_min
@@ -136,7 +139,7 @@ impl Member {
             // Another change was made on that version: ours never will be.
             let pending = self.pending.take().expect("tested above");
             self.retry_at = None;
-            self.lost(now, pending);
+            self.lost(now, pending, effects);
         }
         if is_first && self.promised > view.epoch {
             return self.stop(&format!(
@@ -148,6 +151,7 @@ impl Member {
         let is_new_epoch = self.view().is_some_and(|known| known.epoch < view.epoch);
         if is_new_epoch && view.active != Some(self.me.member) {
             // Whoever was elected has the time of a lease to be heard, or two candidates depose each other.
+            self.forget_force("another member was elected meanwhile", effects);
             self.withdraw();
             let heard_by = now.plus_ms(self.settings.lease_ms);
             self.candidacy.no_claim_before = self.candidacy.no_claim_before.max(heard_by);
@@ -188,9 +192,10 @@ impl Member {
         }
     }
 
-    fn lost(&mut self, now: Moment, pending: Pending) {
+    fn lost(&mut self, now: Moment, pending: Pending, effects: &mut Effects) {
         match pending.cause {
             Cause::Claim => {
+                self.forget_force("the view was changed by another member meanwhile", effects);
                 self.candidacy.is_standing = false;
                 let jitter = self.roll(self.settings.reread_ms / 4);
                 self.candidacy.no_claim_before = now.plus_ms(self.settings.reread_ms + jitter);
@@ -212,7 +217,7 @@ impl Member {
             Cause::InSync => self.put_off(now, &pending.change.requires),
             Cause::Reconfigure { ticket } => self.give_up_reconfiguring(ticket, effects),
         }
-        self.lost(now, pending);
+        self.lost(now, pending, effects);
     }
 
     pub(super) fn with_view(&self, change: impl FnOnce(&mut GroupView)) -> GroupView {

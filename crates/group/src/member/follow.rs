@@ -24,6 +24,8 @@ pub(super) struct Leader {
     verified: Sn,
     /// What the active says has committed.
     committed: Sn,
+    /// It has said so.
+    has_told: bool,
     /// The first entry of the epoch.
     start: Option<Sn>,
 }
@@ -51,6 +53,9 @@ impl Member {
             return;
         }
         self.candidacy.gone.remove(&sender);
+        if self.pending.is_none() && self.view().is_some_and(|view| view.is_eligible(from)) {
+            self.forget_force("a member that is complete is heard", effects);
+        }
         match message {
             Message::Append(append) => self.on_append(now, sender, boot, append, effects),
             Message::NewEpoch { epoch } => self.on_new_epoch(now, sender, boot, epoch, effects),
@@ -60,7 +65,7 @@ impl Member {
             }
             Message::NeedsImage { epoch } => {
                 if self.hear(now, sender, boot, epoch, effects) && self.may_be_renewed() {
-                    effects.outgoing.needs_image = true;
+                    self.on_needs_image(effects);
                 }
             }
             Message::PreVote { epoch } => self.on_pre_vote(now, sender, epoch, effects),
@@ -75,6 +80,24 @@ impl Member {
                 }
             }
             answer => self.on_answer(now, from, boot, answer, effects),
+        }
+    }
+
+    /// Whoever is behind the active's log takes an image and goes on. Whoever knows as much, or more, to have committed
+    /// than the active does, and shares nothing with it, holds what an unclean election has given up: no image will
+    /// ever be new enough for it.
+    fn on_needs_image(&mut self, effects: &mut Effects) {
+        let told = self.following.leader.as_ref().filter(|leader| leader.has_told);
+        match told.map(|leader| leader.committed).filter(|told| *told <= self.committed) {
+            Some(told) if self.committed > Sn(0) => {
+                let mine = self.committed;
+                let reason = format!(
+                    "entries up to {mine} have committed here, the active has others up to {told}: an operator has \
+                     let a member lead that lacked them"
+                );
+                self.distrust(reason, effects);
+            }
+            _ => effects.outgoing.needs_image = true,
         }
     }
 
@@ -119,13 +142,14 @@ impl Member {
         if is_new {
             let (verified, committed) = (Sn(0), Sn(0));
             self.following.leader =
-                Some(Leader { member: from, boot, epoch, verified, committed, start: None });
+                Some(Leader { member: from, boot, epoch, verified, committed, has_told: false, start: None });
             effects.outgoing.read_view |= seen < epoch;
         }
         if self.promised < epoch {
             effects.promise = Some(epoch);
         }
         self.following.heard_at = Some(now);
+        self.forget_force("an active is heard", effects);
         self.withdraw();
         true
     }
@@ -171,6 +195,7 @@ impl Member {
         }
         if let Some(leader) = &mut self.following.leader {
             leader.committed = leader.committed.max(committed);
+            leader.has_told = true;
         }
         let (end, committed) = (self.end(), self.committed_point());
         self.reply(from, Message::Grant { epoch, round, is_granted, end, committed }, effects);

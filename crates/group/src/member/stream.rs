@@ -160,6 +160,13 @@ impl Member {
             return self.distrust(text, effects);
         }
         peer.next = Next::NeedsImage;
+        if leading.epoch_start > Sn(0) {
+            // Where its log leads up to this epoch, it sees here that what it holds beyond was given up.
+            let first = leading.epoch_start.max(Sn(self.tail.base().id.sn.0 + 1));
+            let (previous, entries) = self.tail.read(first, 1);
+            let committed = self.committed;
+            effects.messages.push((member, Message::Append(Append { epoch, previous, entries, committed })));
+        }
         effects.messages.push((member, Message::NeedsImage { epoch }));
     }
 

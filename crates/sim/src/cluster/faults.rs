@@ -101,6 +101,18 @@ impl World {
                 let what = Arrival::Order(Order::HandOver { to: None });
                 world.soon(Happening::Arrival { seat, life, what });
             }),
+            Fault::UncleanElect(seat) => {
+                let seat = seat % count;
+                let view = &self.keeper.view;
+                let is_on = |server: &&super::server::Server| {
+                    server.is_running && view.is_eligible(server.host.store)
+                };
+                if !self.servers.iter().any(|server| is_on(&server)) {
+                    let life = self.servers[seat].life;
+                    let what = Arrival::Order(Order::UncleanElect);
+                    self.soon(Happening::Arrival { seat, life, what });
+                }
+            }
             Fault::Reconfigure { without, in_sync_min } => self.on(Whom::Active, |world, seat| {
                 let life = world.servers[seat].life;
                 let members = (0..count).filter(|seat| Some(*seat) != without).map(member).collect();

@@ -141,6 +141,8 @@ pub enum Fault {
     /// The wall clock is set.
     JumpWall(Whom, i64),
     HandOver(Whom),
+    /// An operator lets this one lead, who has made sure that everyone complete is off; otherwise there is no order.
+    UncleanElect(usize),
     /// An image is taken and the log before it purged.
     Purge(Whom),
     /// A disk is replaced by an empty one; its process is down.

@@ -13,7 +13,7 @@ use crate::{
 };
 use base::{GroupView, LogPoint, Sn};
 use namespace::Reply;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub struct Observer {
@@ -38,6 +38,10 @@ pub struct Observer {
     pub answered: Sn,
     pub answers: u64,
     pub writes_answered: u64,
+    /// Unclean elections, and what they were allowed to lose: calls, and entries.
+    pub unclean: u64,
+    pub lost: BTreeSet<CallKey>,
+    pub lost_points: BTreeSet<LogPoint>,
     /// The longest that a call took, and the longest time without any answer.
     pub slowest_ms: u64,
     pub last_answer_ns: u64,
@@ -58,7 +62,10 @@ impl Observer {
             let point = self.truth.point(Sn(self.seen)).expect("within what has committed");
             let entry = host.disk.entry(point.id.sn).expect("whoever says that it has committed holds it");
             self.reference.committed(entry.clone());
+            // An elected member may have held some of what was given up, and brings it back.
+            self.lost_points.remove(&point);
             if let Some(key) = self.calls.get(&point) {
+                self.lost.remove(key);
                 check::each_call_has_one_effect::check(&mut self.effects, *key, point.id.sn)?;
             }
         }
@@ -85,17 +92,42 @@ impl Observer {
         rests_on: LogPoint,
         is_read: bool,
     ) -> Result<(), Broken> {
-        check::reads_see_what_committed_before::check(&self.truth, call, rests_on)?;
+        // An answer that was on its way when what it rests on was given up.
+        let is_given_up = self.lost_points.contains(&rests_on) || self.lost.contains(&call.key);
+        if !is_given_up {
+            check::reads_see_what_committed_before::check(&self.truth, call, rests_on)?;
+            self.answered = self.answered.max(rests_on.id.sn);
+        }
         if !is_read {
-            check::acknowledged_calls_have_their_effect::check(&self.effects, call, answer)?;
+            if !is_given_up {
+                check::acknowledged_calls_have_their_effect::check(&self.effects, call, answer)?;
+            }
             self.writes_answered += 1;
         }
-        self.answered = self.answered.max(rests_on.id.sn);
         self.answers += 1;
         self.slowest_ms = self.slowest_ms.max((now_ns - call.begun_ns) / 1_000_000);
         self.longest_gap_ms = self.longest_gap_ms.max((now_ns - self.last_answer_ns) / 1_000_000);
         self.last_answer_ns = now_ns;
         Ok(())
+    }
+
+    /// An operator lets `host` lead, whatever it lacks. What has committed up to here is left.
+    pub fn admit_loss(&mut self, host: &Host) -> Sn {
+        let truth = &mut self.truth;
+        let durable = host.disk.durable_end().id.sn.min(truth.last());
+        let is_shared =
+            |sn: &u64| host.disk.point(Sn(*sn)).is_some_and(|point| truth.point(Sn(*sn)) == Some(point));
+        let left = Sn((1..=durable.0).rev().find(is_shared).unwrap_or(0));
+        for lost in truth.committed.split_off(left.0 as usize) {
+            self.lost.extend(self.calls.get(&lost).copied());
+            self.lost_points.insert(lost);
+        }
+        self.seen = self.seen.min(left.0);
+        self.effects.retain(|_, sn| *sn <= left);
+        self.reference.forget_behind(left);
+        self.answered = self.answered.min(left);
+        self.unclean += 1;
+        left
     }
 
     pub fn check(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {

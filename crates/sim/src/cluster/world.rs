@@ -187,8 +187,10 @@ impl World {
                     self.soon_for(seat, Arrival::Changed(Err(group::ChangeFailed::Unknown)));
                     return Ok(());
                 }
+                let before = self.keeper.view.clone();
                 let answer = self.keeper.change(&change);
                 if answer.is_ok() {
+                    self.admit_loss(&before);
                     let view = &change.view;
                     let (author, news) = (self.servers[seat].host.life(), self.servers[seat].news);
                     self.observer.changes.made(self.now_ns, author, news, view)?;
@@ -261,6 +263,26 @@ impl World {
                 self.fault(fault)
             }
         }
+    }
+
+    /// Whether the view just made is an operator's word that what the new active lacks is lost: nothing else is.
+    fn admit_loss(&mut self, before: &GroupView) {
+        let view = &self.keeper.view;
+        let elected = view.in_sync.iter().find(|store| Some(store.member) == view.active).copied();
+        let Some(elected) = elected.filter(|store| view.epoch > before.epoch && !before.is_eligible(*store))
+        else {
+            return;
+        };
+        let host = &self.servers[seat_of(elected.member)].host;
+        if host.store != elected {
+            return; // It has begun anew meanwhile: nobody leads this epoch.
+        }
+        let last = self.observer.truth.last();
+        let left = self.observer.admit_loss(host);
+        for current in self.clients.iter_mut().filter_map(|client| client.current.as_mut()) {
+            current.floor = current.floor.min(left);
+        }
+        self.note(format!("an unclean election: what follows {left} is given up, {last} had committed"));
     }
 
     pub fn note(&mut self, line: String) {

@@ -74,6 +74,11 @@ pub const STORIES: &[Story] = &[
         plot: members,
     },
     Story {
+        name: "unclean",
+        about: "everyone complete is gone, and an operator lets another lead: what that one lacks is lost, and nothing else",
+        plot: unclean,
+    },
+    Story {
         name: "few",
         about: "too few are left, and one of them takes over: it answers what is certain",
         plot: few,
@@ -93,6 +98,9 @@ pub struct Outcome {
     pub writes: u64,
     /// Reads answered below the minimum.
     pub certain: u64,
+    /// Unclean elections, and the committed entries that they gave up.
+    pub unclean: u64,
+    pub given_up: u64,
     pub committed: u64,
     pub epochs: u64,
     pub longest_gap_ms: u64,
@@ -128,6 +136,8 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
                 answers: observer.answers,
                 writes: observer.writes_answered,
                 certain: observer.certain,
+                unclean: observer.unclean,
+                given_up: observer.lost_points.len() as u64,
                 committed: observer.truth.last().0,
                 epochs: world.keeper.view.epoch.0,
                 longest_gap_ms: observer.longest_gap_ms,
@@ -446,6 +456,47 @@ fn few(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
             _ => plot.push((at + 1_000 + dice.below(1_000), Fault::StartAll)),
         }
         at += 2_500 + dice.below(500);
+    }
+    plot
+}
+
+fn unclean(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.members = 3 + dice.below(2) as usize;
+    let count = shape.members as u64;
+    let mut plot = Vec::new();
+    let mut at = 1_200;
+    while at + 3_500 < FAULTS_END_MS {
+        // One is cut off, or away, for so long that it is taken out, and misses something.
+        let behind = dice.below(count) as usize;
+        plot.push((
+            at,
+            if dice.chance(50) {
+                Fault::Isolate(Whom::Seat(behind))
+            } else {
+                Fault::Kill(Whom::Seat(behind))
+            },
+        ));
+        at += 300 + dice.below(900);
+        for seat in (0..shape.members).filter(|seat| *seat != behind) {
+            plot.push((at + dice.below(5), Fault::Kill(Whom::Seat(seat))));
+        }
+        plot.push((at + 10, Fault::Heal));
+        plot.push((at + 20, Fault::Start(behind)));
+        for _ in 0..3 {
+            at += 500;
+            plot.push((at + dice.below(200), Fault::UncleanElect(behind)));
+        }
+        if dice.chance(40) {
+            plot.push((at + dice.below(600), Fault::KillAtStep(Whom::Seat(behind), dice.below(40))));
+        }
+        if dice.chance(50) {
+            // The others come back one by one, or with images of what was given up.
+            let first = dice.below(count) as usize;
+            plot.push((at + 200 + dice.below(400), Fault::Start(first)));
+            plot.push((at + 400 + dice.below(400), Fault::Purge(Whom::Active)));
+        }
+        plot.push((at + 700 + dice.below(600), Fault::StartAll));
+        at += 1_500 + dice.below(1_000);
     }
     plot
 }

@@ -4,6 +4,7 @@ use super::{
     super::*,
     cluster::{Cluster, store},
 };
+use crate::{EpochStart, IdSteps};
 
 fn serving(count: u32) -> Cluster {
     let mut cluster = Cluster::new(count, 1, 1.max(2.min(count)));
@@ -335,4 +336,86 @@ fn a_change_that_the_coordinator_refuses_is_asked_for_now_and_then() {
     cluster.pass(300);
     let answers = &cluster.members[&1].answers;
     assert!(matches!(&answers[..], [(4, Err(text))] if text.contains("refused")), "{answers:?}");
+}
+
+/// Member 3 has nothing of what the two others have committed, and they are gone.
+fn all_complete_ones_are_gone(in_sync_min: u32) -> Cluster {
+    let mut cluster = Cluster::new(3, 2, in_sync_min);
+    for pair in [(1, 3), (2, 3)] {
+        cluster.cut.insert(pair);
+    }
+    cluster.pass(1_500);
+    for number in 0..5 {
+        cluster.propose(1, &format!("3 lacks {number}"));
+    }
+    assert_eq!(cluster.operations(1).len(), 5);
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.pass(1_000);
+    cluster
+}
+
+#[test]
+fn an_order_to_lead_does_not_lie_in_wait() {
+    let mut cluster = all_complete_ones_are_gone(1);
+    // Somebody has changed the view meanwhile, so somebody is there.
+    cluster.version += 1;
+    let epoch = cluster.view.epoch;
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(5_000);
+    assert_eq!((cluster.serving(), cluster.view.epoch), (None, epoch));
+    let answers = &cluster.members[&3].answers;
+    assert!(matches!(&answers[..], [(9, Err(text))] if text.contains("another member")), "{answers:?}");
+
+    // Given again, it waits for the end of what another's word has earned it, and hears a complete member in that time.
+    let (mut view, version) = (cluster.view.clone(), cluster.version + 1);
+    view.epoch = Epoch(epoch.0 + 1);
+    view.active = Some(MemberId(2));
+    (cluster.view, cluster.version) = (view, version);
+    cluster.read_view(3);
+    cluster.step(3, Input::Operator { ticket: 10, order: Order::UncleanElect });
+    let message = crate::Message::PreVote { epoch };
+    cluster.step(3, Input::Message { from: store(2), boot: 2, message });
+    cluster.pass(5_000);
+    assert_eq!((cluster.serving(), cluster.version), (None, version));
+    let answers = &cluster.members[&3].answers;
+    assert!(matches!(&answers[1..], [(10, Err(text))] if text.contains("complete")), "{answers:?}");
+}
+
+#[test]
+fn who_was_elected_uncleanly_leads_again_after_a_restart() {
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(100);
+    assert_eq!(cluster.serving(), Some(3));
+    let last = cluster.members[&3].log.last().unwrap();
+    let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
+    let missed = cluster.view.epoch.0;
+    assert_eq!(start.id_steps, IdSteps::default().times(missed), "ids of all that is lost are passed over");
+    cluster.kill(3);
+    cluster.restart(3);
+    cluster.pass(1_500);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    assert!(cluster.members[&3].distrust.is_none());
+}
+
+#[test]
+fn who_knows_more_than_an_unclean_election_has_left_begins_anew() {
+    // Nothing can commit before a second member is in sync, so no image will ever be newer than what this one knows.
+    let mut cluster = all_complete_ones_are_gone(2);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(500);
+    assert!(matches!(cluster.role(3), Role::Reading { .. }), "{:?}", cluster.role(3));
+    cluster.cut.clear();
+    let log = cluster.members[&2].log.clone();
+    cluster.restart(2);
+    let base = log.last().unwrap().point();
+    let restored = Restored { promised: Epoch(1), base, boot: 9, ..Restored::default() };
+    let now = cluster.now;
+    let node = cluster.node(2);
+    (node.boot, node.member) = (9, Member::new(Settings::default(), store(2), restored, now, 1));
+    cluster.read_view(2);
+    cluster.pass(1_000);
+    let reason = cluster.members[&2].distrust.clone().expect("it gives up what it has");
+    assert!(reason.contains("an operator"), "{reason}");
 }
