@@ -73,6 +73,26 @@ async fn every_member_shows_the_same_group() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
+    let (mut cluster, first, _) = start().await;
+    let orders = ask(&cluster, first, protocol::ADMIN, SUPERUSER);
+    let _: p::HandOverResponseProto =
+        orders.call("handOver", &p::HandOverRequestProto::default()).await.unwrap();
+    let second = cluster.wait_for_active(&[first]).await;
+    let third = (1..=3).find(|member| ![first, second].contains(member)).unwrap();
+    let by = |group: &p::GetGroupResponseProto| -> Vec<Option<u32>> {
+        group.takeovers.iter().map(|takeover| takeover.member).collect()
+    };
+    for asked in 1..=3 {
+        let shown = group(&cluster, asked).await;
+        assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![]), "{shown:#?}");
+    }
+    cluster.stop(first).await;
+    let shown = group(&cluster, third).await;
+    assert_eq!((by(&shown), shown.silent), (vec![Some(second)], vec![first]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_switch() {
     let (mut cluster, active, standby) = start().await;
     let client = cluster.client(standby);

@@ -64,8 +64,11 @@ async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupR
         .filter(|(member, record)| *member != me && !record.rpc_address.is_empty())
         .map(|(member, record)| (member, tokio::spawn(ask(record.rpc_address, call.caller.user.to_string()))))
         .collect();
+    // Whoever is listed and has never said where it is cannot be asked.
+    answer.silent = answer.members.iter().map(|seen| seen.member).filter(|member| *member != me.0).collect();
     for (member, asked) in asked {
         let Some(theirs) = asked.await.ok().flatten() else { continue };
+        answer.silent.retain(|silent| *silent != member.0);
         answer.unclean_elections =
             Some(answer.unclean_elections.unwrap_or(0) + theirs.unclean_elections.unwrap_or(0));
         answer.takeovers.extend(theirs.takeovers);
@@ -74,7 +77,9 @@ async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupR
             merge(seen, own, answer.committed);
         }
     }
+    // An epoch has one active, so a second note of it is the same.
     answer.takeovers.sort_by_key(|takeover| takeover.epoch);
+    answer.takeovers.dedup_by_key(|takeover| takeover.epoch);
 }
 
 /// What the answering member sees of another stays where the other cannot know it.
@@ -133,6 +138,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         committed: Some(status.committed.0),
         unclean_elections: Some(core.chronicle.unclean_elections()),
         active_unreachable: None,
+        silent: Vec::new(),
     }
 }
 

@@ -27,6 +27,9 @@ pub fn text(group: &GetGroupResponseProto) -> String {
         lines.push("Takeovers, the latest first; stages in ms since the old active was given up:".to_owned());
         lines.extend(table::lines(&takeovers(group)));
     }
+    lines.extend(group.silent.iter().map(|member| {
+        format!("Member {member} does not answer: what it has taken over itself is not shown.")
+    }));
     lines.join("\n") + "\n"
 }
 
@@ -241,6 +244,7 @@ pub fn json(group: &GetGroupResponseProto) -> Value {
         "view": group.view.as_ref().map(view_json),
         "members": group.members.iter().map(|member| member_json(group, member)).collect::<Vec<_>>(),
         "takeovers": group.takeovers.iter().map(takeover_json).collect::<Vec<_>>(),
+        "silent": group.silent,
     })
 }
 

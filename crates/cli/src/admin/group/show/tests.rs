@@ -112,6 +112,16 @@ fn what_an_operator_must_know_stands_above() {
 }
 
 #[test]
+fn who_does_not_answer_is_said() {
+    let mut group = group();
+    group.silent = vec![3];
+    assert!(
+        text(&group).ends_with("Member 3 does not answer: what it has taken over itself is not shown.\n")
+    );
+    assert_eq!(json(&group)["silent"], serde_json::json!([3]));
+}
+
+#[test]
 fn a_program_finds_the_same() {
     let json = json(&group());
     assert_eq!(json["view"]["active"], 1);
