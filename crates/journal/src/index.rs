@@ -74,6 +74,18 @@ impl Index {
         count.checked_sub(1).map(|index| &self.places[index])
     }
 
+    /// All of them, oldest first.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// The segment was written anew: its batches begin elsewhere.
+    pub fn written_anew(&mut self, start: Sn) {
+        if let Some(place) = self.places.iter_mut().find(|place| place.start == start) {
+            place.marks.clear();
+        }
+    }
+
     pub fn first(&self) -> Option<&Place> {
         self.places.first()
     }

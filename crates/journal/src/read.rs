@@ -149,24 +149,24 @@ impl Reading<'_> {
 }
 
 /// Goes through one segment, from a mark near the entry that is wanted.
-struct SegmentReader<'a> {
+pub(crate) struct SegmentReader<'a> {
     log: &'a Shared,
     start: Sn,
     file: Arc<dyn File>,
     name: String,
     /// Where the next record is looked for.
-    position: u64,
+    pub position: u64,
     /// Where the last record ended.
-    end: u64,
+    pub end: u64,
     /// The last entry passed.
-    last: LogPoint,
+    pub last: LogPoint,
     in_batch: bool,
     piece: Vec<u8>,
     piece_at: u64,
 }
 
 impl<'a> SegmentReader<'a> {
-    fn open(log: &'a Shared, place: &Place, after: Sn) -> io::Result<Self> {
+    pub fn open(log: &'a Shared, place: &Place, after: Sn) -> io::Result<Self> {
         let directory = log.log_directory();
         let open = |place: &Place| log.env.disk.open(&place.path(&directory), OpenMode::Read);
         let file = match open(place) {
@@ -207,7 +207,7 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// The next entry; `None` at the footer.
-    fn next(&mut self) -> io::Result<Option<Entry>> {
+    pub fn next(&mut self) -> io::Result<Option<Entry>> {
         let position = self.position;
         let head = self.bytes(position, HEADER_BYTES)?;
         let Some(header) = Header::decode(head) else {
@@ -253,7 +253,7 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// These bytes of the file; fewer where it ends.
-    fn bytes(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
+    pub fn bytes(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
         let is_here = at >= self.piece_at && at + count as u64 <= self.piece_at + self.piece.len() as u64;
         if !is_here {
             self.piece.resize(count.max(PIECE_BYTES), 0);
@@ -268,7 +268,7 @@ impl<'a> SegmentReader<'a> {
         })
     }
 
-    fn damaged(&self, expected: &str, found: &str) -> io::Error {
+    pub fn damaged(&self, expected: &str, found: &str) -> io::Error {
         let what = format!("{} at offset {}: expected {expected}, found {found}", self.name, self.position);
         io::Error::new(io::ErrorKind::InvalidData, what)
     }

@@ -185,7 +185,7 @@ pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
     if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }
 }
 
-fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
+pub(crate) fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
     let directory = if disk.is_directory(path)? { path } else { path.parent().unwrap_or(path) };
     let free = disk.space(directory)?.free_bytes;
     if free < bytes + reserve_bytes {

@@ -145,6 +145,14 @@ impl Journal {
             .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })
     }
 
+    /// Puts a staged image in the place of the store's own of the same checkpoint, which has rotted.
+    pub fn replace_image(&self, image: StagedImage) -> Result<(), StagingError> {
+        let shared = self.shared();
+        assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
+        move_to_images(&*shared.env.disk, &shared.directory, &image.checkpoint)
+            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })
+    }
+
     /// The last act of a journal: it takes nothing more, and the next start replaces the log and all images by
     /// this one. Only for a member that is not in sync. Blocks.
     ///

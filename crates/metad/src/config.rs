@@ -57,6 +57,10 @@ pub struct GroupConfig {
     /// How fast an image is fetched from another member, so that the fetching leaves the journals some of the
     /// disks and the network. 0: as fast as it goes.
     pub fetch_bytes_per_second: u64,
+    /// How fast images and sealed segments are read again, to find what has rotted. 0: never.
+    pub scrub_bytes_per_second: u64,
+    /// How long after a start, and after the end of one pass, the next begins.
+    pub scrub_period_ms: u64,
     /// The numbers of the store.
     pub journal: journal::Settings,
 }
@@ -74,6 +78,8 @@ impl Default for GroupConfig {
             hold_ms: 1_200,
             secret: None,
             fetch_bytes_per_second: 128 << 20,
+            scrub_bytes_per_second: 8 << 20,
+            scrub_period_ms: 24 * 3_600_000,
             journal: journal::Settings::default(),
         }
     }

@@ -75,6 +75,8 @@ pub struct Core {
     pub checkpoints: watch::Sender<Option<Bytes>>,
     /// Pieces of images that others read from here.
     pub pool_reads: crate::pool::serve::Reads,
+    /// What came of looking at the store again.
+    pub scrub: crate::scrub::Counts,
     /// The image that is being fetched from others.
     pub fetching: crate::pool::fetch::Progress,
 }
@@ -140,6 +142,7 @@ impl Core {
             checkpoint: crate::checkpoint::Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: crate::pool::serve::Reads::default(),
+            scrub: crate::scrub::Counts::default(),
             fetching: crate::pool::fetch::Progress::default(),
         }
     }

@@ -32,6 +32,7 @@ mod refresh_protocols;
 mod renew;
 mod replica;
 mod run;
+mod scrub;
 mod server;
 mod turn;
 mod uncommitted;

@@ -201,6 +201,26 @@ impl Numbers {
                 ),
             ],
         )?;
+        let scrub = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        counters(
+            encoder,
+            &[
+                (
+                    "clover_scrub_passes",
+                    "Times that the whole store was looked at again",
+                    scrub(&core.scrub.passes),
+                ),
+                ("clover_scrub_bytes", "Bytes of the store looked at again", scrub(&core.scrub.bytes)),
+                ("clover_scrub_rotten", "Files of the store found rotten", scrub(&core.scrub.rotten)),
+                (
+                    "clover_scrub_mended",
+                    "Of them, mended with another member's copy",
+                    scrub(&core.scrub.mended),
+                ),
+            ],
+        )?;
+        let left = scrub(&core.scrub.left);
+        gauges(encoder, &[("clover_scrub_left", "Rotten files that the last pass could not mend", left)])?;
         let lags = status.peers.iter().filter_map(|peer| {
             let lag = status.committed.0.saturating_sub(peer.end?.id.sn.0);
             Some((peer.member.to_string(), lag))

@@ -11,6 +11,7 @@ use crate::{
     renew,
     replica::Replica,
     run::Ended,
+    scrub,
 };
 use base::{FsError, MemberId, MemberLife};
 use coord::{ChangeError, MemberRecord};
@@ -92,6 +93,11 @@ impl MetaServer {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
                 move || renew::run(&core, &stop, &runtime)
+            }),
+            spawn("meta-scrub", {
+                let (core, stop) = (core.clone(), stop.clone());
+                let runtime = tokio::runtime::Handle::current();
+                move || scrub::run(&core, &stop, &runtime)
             }),
             spawn("meta-background", {
                 let (core, stop) = (core.clone(), stop.clone());

@@ -3,6 +3,7 @@
 
 use coord::Coordinator;
 use env::Env;
+use journal::Look;
 use metad::{CoordinatorConfig, GroupConfig, MetaConfig, Replica};
 use namespace::{AccessPolicy, Limits};
 use parking_lot::Mutex;
@@ -23,6 +24,7 @@ struct Cluster {
     directory: tempfile::TempDir,
     coordinator: coord::Embedded,
     members: BTreeMap<u32, Member>,
+    scrub_period_ms: u64,
 }
 
 struct Member {
@@ -41,10 +43,14 @@ struct Seen {
 
 impl Cluster {
     async fn start() -> Self {
+        Self::start_with(GroupConfig::default().scrub_period_ms).await
+    }
+
+    async fn start_with(scrub_period_ms: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let env = Env::production();
         let coordinator = coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap();
-        let mut cluster = Self { directory, coordinator, members: BTreeMap::new() };
+        let mut cluster = Self { directory, coordinator, members: BTreeMap::new(), scrub_period_ms };
         let first = cluster.config(1);
         metad::format(&env, &first.name_directory, None, "127.0.0.1".parse().unwrap(), &first.group).unwrap();
         for member in 2..=3 {
@@ -87,6 +93,7 @@ impl Cluster {
                 // Small segments, so that a purge finds some; no window, so that the log is read from the disk.
                 journal: journal::Settings { segment_bytes: 16 << 10, ..Default::default() },
                 timing: group::Settings { window_bytes: 4 << 10, ..Default::default() },
+                scrub_period_ms: self.scrub_period_ms,
                 ..GroupConfig::default()
             },
         }
@@ -147,7 +154,9 @@ impl Cluster {
     }
 
     fn active(&self) -> Option<u32> {
-        let is_active = |member: &u32| self.look_at(*member).is_some_and(|replica| replica.may_answer());
+        let is_active = |member: &u32| {
+            self.look_at(*member).is_some_and(|replica| replica.is_serving() && replica.may_answer())
+        };
         self.members.keys().copied().find(is_active)
     }
 
@@ -281,5 +290,45 @@ async fn a_member_with_a_new_disk_starts_from_the_image_of_another() {
         let names = cluster.count_names(lost, &format!("/round-{round}")).await;
         assert_eq!(names, 2 * EDITS_PER_IMAGE as usize);
     }
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_rots_on_one_disk_is_mended_with_what_another_has() {
+    let mut cluster = Cluster::start_with(300).await;
+    let active = cluster.wait_for_active().await;
+    cluster.wait_in_sync(3).await;
+    cluster.mkdirs("/d", EDITS_PER_IMAGE as u32 + 20).await;
+    cluster.until("all have an image", || (1..=3).all(|member| cluster.images(member).len() == 1)).await;
+    let standby = (1..=3).find(|member| *member != active).unwrap();
+    for member in [active, standby] {
+        let journal = cluster.replica(member).journal().clone();
+        let store = cluster.name_directory(member).join("group-1");
+        let (image, sealed) = (journal.images()[0], journal.sealed()[1]);
+        let segment = format!("log/{:010}-{:020}", sealed.epoch.0, sealed.start.0);
+        let files = [store.join("images").join(image.file_name()), store.join(segment)];
+        let whole: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+        for (file, bytes) in files.iter().zip(&whole) {
+            let mut bytes = bytes.clone();
+            // Behind the first header of either.
+            let at = if bytes.len() > 8_192 { 4_096 + 100 } else { bytes.len() / 2 };
+            bytes[at] ^= 1;
+            std::fs::write(file, bytes).unwrap();
+        }
+        let is_mended = || {
+            journal.look_at_image(&image, &mut |_| true) == Look::Sound
+                && journal.look_at_segment(sealed, &mut |_| true) == Look::Sound
+        };
+        assert!(!is_mended());
+        cluster.until("both are mended", is_mended).await;
+        assert_eq!(std::fs::read(&files[0]).unwrap(), whole[0], "an image is the same on all members");
+        let (_, entries) = journal.read(base::Sn(0), base::Sn(u64::MAX), 64 << 20).unwrap();
+        assert_eq!(entries.len() as u64, journal.durable().0);
+    }
+    // A start finds nothing wrong.
+    cluster.stop(standby).await;
+    cluster.run(standby).await;
+    cluster.wait_in_sync(3).await;
+    assert_eq!(cluster.replica(standby).me().generation, 0, "it is the same store");
     cluster.end().await;
 }

@@ -59,6 +59,10 @@ pub const KEYS: &[Key] = &[
         help: "An active that can commit nothing for so long, and cannot say why, steps down." },
     Key { name: "fetch_bytes_per_second", hadoop: Some(("dfs.image.transfer.bandwidthPerSec", Same)), kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "128m",
         help: "How fast an image is fetched from another server of the group; 0 for as fast as it goes." },
+    Key { name: "scrub_bytes_per_second", hadoop: None, kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "8m",
+        help: "How fast the images and the finished files of the journal are read again, to find what the disk has lost while others still have it; 0 for never." },
+    Key { name: "scrub_period_ms", hadoop: None, kind: Milliseconds { min: 100, max: i64::MAX as u64 }, default: "24h",
+        help: "How long after a start, and after the end of one pass, the next one begins." },
     Key { name: "journal_segment_bytes", hadoop: None, kind: Bytes { min: 64 << 10, max: 1 << 30 }, default: "64m",
         help: "The length of a file of the journal, a multiple of 4096: one is kept ready, and what an image has made superfluous is removed by whole files." },
 ];
@@ -138,6 +142,8 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
         hold_ms: settings.number("hold_ms"),
         secret: text("secret_file").map(PathBuf::from),
         fetch_bytes_per_second: settings.number("fetch_bytes_per_second"),
+        scrub_bytes_per_second: settings.number("scrub_bytes_per_second"),
+        scrub_period_ms: settings.number("scrub_period_ms"),
         journal: journal::Settings {
             segment_bytes: settings.number("journal_segment_bytes"),
             ..defaults.journal

@@ -52,7 +52,7 @@ pub fn read<M: Message + Send + 'static>(
     match wait_for {
         None => leading::answer(core, || call.clone(), reply, move |reply| send(reply, answer)),
         // It may wait for long, until another member is back.
-        Some(_) if core.replica.is_reading() => reply.fs_error(&too_few(core)),
+        Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
             let (core, call) = (core.clone(), call.clone());
             core.clone().commit.when(sn, move |committed| match committed {
@@ -89,10 +89,24 @@ pub fn admit(core: &Core) -> FsResult<()> {
     if core.replica.is_writable() { Ok(()) } else { Err(too_few(core)) }
 }
 
+/// How many copies are in sync, and how many a change needs.
+fn copies(core: &Core) -> (usize, u32) {
+    let view = core.replica.status().view;
+    view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min))
+}
+
+/// What is said to whoever asks about something that was changed, perhaps.
+fn in_doubt(core: &Core) -> FsError {
+    let (in_sync, needed) = copies(core);
+    FsError::Retry(format!(
+        "What is asked for was changed last under an earlier active, and whether for good is not known while the \
+         group has {in_sync} of the {needed} copies in sync that it needs."
+    ))
+}
+
 /// What is said to whoever needs more copies than there are.
 pub fn too_few(core: &Core) -> FsError {
-    let view = core.replica.status().view.map(|(view, _)| view);
-    let (in_sync, needed) = view.map_or((0, 0), |view| (view.in_sync.len(), view.in_sync_min));
+    let (in_sync, needed) = copies(core);
     FsError::Retry(format!(
         "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
          member is back."

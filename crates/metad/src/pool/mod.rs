@@ -10,6 +10,10 @@ pub mod fetch;
 pub mod serve;
 pub mod source;
 
+/// The entries of one answer, and the largest answer: one entry may be as large as the journal takes it.
+const LOG_BYTES: usize = 4 << 20;
+const LOG_ANSWER_BYTES_MAX: usize = LOG_BYTES + (17 << 20);
+
 /// What one answer carries: large enough to stream, small enough to be in memory a few times.
 pub const PIECE_BYTES: u32 = 1 << 20;
 /// The most that is answered at once.
@@ -19,4 +23,5 @@ const PIECE_BYTES_MAX: u32 = 4 << 20;
 mod purpose {
     pub const LIST: &[u8] = b"pool listImages";
     pub const READ: &[u8] = b"pool readImage";
+    pub const READ_LOG: &[u8] = b"pool readLog";
 }

@@ -1,10 +1,11 @@
 //! Answers other members that ask for images.
 
-use super::{PIECE_BYTES_MAX, purpose};
-use crate::{client_protocol::decode, core::Core};
-use base::FsError;
-use bytes::Bytes;
-use journal::Checkpoint;
+use super::{LOG_BYTES, PIECE_BYTES_MAX, purpose};
+use crate::{client_protocol::decode, core::Core, peers::codec};
+use base::{FsError, Sn};
+use bytes::{Bytes, BytesMut};
+use group::Message;
+use journal::{Checkpoint, ReadLogError};
 use proto::clover::pool as p;
 use rpc::{Call, Replier, RpcError};
 use std::{
@@ -75,8 +76,44 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
                 Err(error) => reply.fs_error(&error),
             }
         }
+        "readLog" => {
+            let Some((request, reply)) = decode::<p::ReadLogRequestProto>(&call, reply) else { return };
+            match check_read_log(core, &request) {
+                Ok(read) => {
+                    tokio::task::spawn_blocking(move || {
+                        let answer = read_log(&read.0, Sn(request.after), Sn(request.up_to));
+                        drop(read);
+                        match answer {
+                            Ok(response) => reply.ok(&response),
+                            Err(error) => reply.fs_error(&FsError::Retry(error.to_string())),
+                        }
+                    });
+                }
+                Err(error) => reply.fs_error(&error),
+            }
+        }
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
+}
+
+fn check_read_log(core: &Arc<Core>, request: &p::ReadLogRequestProto) -> Result<Read, FsError> {
+    let from = request.from.to_le_bytes();
+    let (after, up_to) = (request.after.to_le_bytes(), request.up_to.to_le_bytes());
+    let parts: [&[u8]; 4] = [request.cluster_id.as_bytes(), &from, &after, &up_to];
+    check(core, &request.cluster_id, purpose::READ_LOG, &parts, &request.mac)?;
+    Read::begin(core)
+        .ok_or_else(|| FsError::Retry(format!("{READS_MAX} pieces of the store are being read already.")))
+}
+
+fn read_log(core: &Core, after: Sn, up_to: Sn) -> Result<p::ReadLogResponseProto, ReadLogError> {
+    let (previous, entries) = match core.replica.journal().read(after, up_to, LOG_BYTES) {
+        Err(ReadLogError::Gone { .. }) => return Ok(p::ReadLogResponseProto::default()),
+        read => read?,
+    };
+    let mut fetched = BytesMut::new();
+    codec::encode(&Message::Fetched { previous, entries, committed: Sn(0) }, &mut fetched);
+    let crc = crc32c::crc32c(&fetched);
+    Ok(p::ReadLogResponseProto { fetched: Some(fetched.freeze()), crc: Some(crc) })
 }
 
 fn check_read(core: &Arc<Core>, request: &p::ReadImageRequestProto) -> Result<(Checkpoint, Read), FsError> {

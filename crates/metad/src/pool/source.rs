@@ -1,9 +1,10 @@
 //! Another member, as one that may have an image.
 
-use super::{PIECE_BYTES_MAX, fetch::Pieces, purpose};
-use crate::core::Core;
-use base::MemberId;
+use super::{LOG_ANSWER_BYTES_MAX, fetch::Pieces, purpose};
+use crate::{core::Core, peers::codec};
+use base::{Entry, MemberId, Sn};
 use bytes::Bytes;
+use group::Message;
 use journal::Checkpoint;
 use proto::clover::pool as p;
 use std::{sync::Arc, time::Duration};
@@ -42,7 +43,7 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
                 connect_timeout: CONNECT_TIMEOUT,
                 call_timeout: CALL_TIMEOUT,
                 ping_interval: None,
-                reply_bytes_max: PIECE_BYTES_MAX as usize + 64 * 1024,
+                reply_bytes_max: LOG_ANSWER_BYTES_MAX,
                 ..rpc::ClientOptions::default()
             };
             let client = rpc::Client::connect(record.rpc_address, proto::protocol::POOL, user, options);
@@ -88,6 +89,28 @@ impl Source {
             return Err("a piece whose checksum is wrong".into());
         }
         Ok(data)
+    }
+
+    /// Entries of its log after `after`, as many as one answer carries and none above `up_to`. Blocks.
+    pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Vec<Entry>, String> {
+        let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
+        let (after_bytes, up_to_bytes) = (after.0.to_le_bytes(), up_to.0.to_le_bytes());
+        let parts: [&[u8]; 4] = [cluster_id.as_bytes(), &from.to_le_bytes(), &after_bytes, &up_to_bytes];
+        let mac = self.sign(purpose::READ_LOG, &parts)?;
+        let request = p::ReadLogRequestProto { cluster_id, from, after: after.0, up_to: up_to.0, mac };
+        let response: p::ReadLogResponseProto = self
+            .runtime
+            .block_on(self.client.call("readLog", &request))
+            .map_err(|error| error.to_string())?;
+        let fetched = response.fetched.ok_or("it does not have these entries any more")?;
+        if response.crc != Some(crc32c::crc32c(&fetched)) {
+            return Err("entries whose checksum is wrong".into());
+        }
+        match codec::decode(fetched) {
+            Ok(Message::Fetched { entries, .. }) => Ok(entries),
+            Ok(_) => Err("something else than entries".into()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn sign(&self, purpose: &[u8], parts: &[&[u8]]) -> Result<Bytes, String> {

@@ -221,7 +221,7 @@ impl Server {
         let committed = self.host.member().committed();
         let mut inodes = Vec::new();
         self.namespace.inodes_on(path, &mut inodes);
-        let in_doubt = |inode| self.in_doubt.get(inode).is_some_and(|sn| *sn > committed);
+        let in_doubt = |inode: &InodeId| self.in_doubt.get(inode).is_some_and(|sn| *sn > committed);
         if minds_doubt && inodes.iter().any(in_doubt) {
             return None;
         }

@@ -1,0 +1,209 @@
+//! Looks again, slowly and for ever, at what this member keeps and writes no more: its images and the sealed segments of its
+//! log. What has rotted is replaced by another member's copy before anybody needs it; a start would find it otherwise, and
+//! the whole store would have to be renewed.
+//!
+//! One thread; it reads at the rate that is set and waits between two pieces. What it cannot mend it tells of with every
+//! pass, and `/metrics` says how much there is.
+
+use crate::{
+    core::Core,
+    pool::{
+        PIECE_BYTES,
+        fetch::{self, Means, Progress},
+        source::{self, Source},
+    },
+};
+use base::{Entry, Sn};
+use journal::{Checkpoint, Look, Rot, Sealed};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::runtime::Handle;
+
+/// How late the end, or the time of the next pass, may be noticed.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// What has been done since the start, for pages.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub passes: AtomicU64,
+    pub bytes: AtomicU64,
+    /// Files found rotten, and those of them that were mended.
+    pub rotten: AtomicU64,
+    pub mended: AtomicU64,
+    /// Files that the last pass could not mend.
+    pub left: AtomicU64,
+}
+
+/// Runs on a thread of its own until `stop`.
+pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
+    let (bytes_per_second, period_ms) =
+        (core.config.group.scrub_bytes_per_second, core.config.group.scrub_period_ms);
+    if bytes_per_second == 0 {
+        return;
+    }
+    let scrub = Scrub { core, stop, runtime, bytes_per_second };
+    // A start has just read what it needed.
+    let mut next = core.moment().plus_ms(period_ms);
+    while !stop.load(Ordering::Acquire) {
+        std::thread::sleep(LOOK_PERIOD);
+        if core.moment() < next || core.replica.ended().borrow().is_some() {
+            continue;
+        }
+        scrub.pass();
+        next = core.moment().plus_ms(period_ms);
+    }
+}
+
+struct Scrub<'a> {
+    core: &'a Arc<Core>,
+    stop: &'a AtomicBool,
+    runtime: &'a Handle,
+    bytes_per_second: u64,
+}
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+enum Kept {
+    Image(Checkpoint),
+    Segment(Sealed),
+}
+
+impl Scrub<'_> {
+    fn pass(&self) {
+        let journal = self.core.replica.journal();
+        let images = journal.images().into_iter().map(Kept::Image);
+        let kept: Vec<Kept> = images.chain(journal.sealed().into_iter().map(Kept::Segment)).collect();
+        let counts = &self.core.scrub;
+        let mut left = 0;
+        for kept in kept {
+            match self.look(kept) {
+                Look::Sound | Look::Gone => {}
+                Look::Ended => return,
+                Look::Rotten(rot) => {
+                    counts.rotten.fetch_add(1, Ordering::Relaxed);
+                    tracing::error!(file = %rot.file.display(), what = rot.what, "a file of the store has rotted");
+                    match self.mend(kept) {
+                        Ok(()) => {
+                            counts.mended.fetch_add(1, Ordering::Relaxed);
+                            tracing::warn!(file = %rot.file.display(), "it was mended with another member's copy");
+                        }
+                        Err(reason) => {
+                            left += 1;
+                            self.complain(&rot, &reason);
+                        }
+                    }
+                }
+            }
+        }
+        counts.left.store(left, Ordering::Relaxed);
+        counts.passes.fetch_add(1, Ordering::Relaxed);
+        tracing::info!(left, bytes = counts.bytes.load(Ordering::Relaxed), "the store was looked through");
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire) || self.core.replica.ended().borrow().is_some()
+    }
+
+    fn look(&self, kept: Kept) -> Look {
+        let mut pace = |bytes: u64| {
+            self.core.scrub.bytes.fetch_add(bytes, Ordering::Relaxed);
+            let pause = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
+            let mut left = pause;
+            while !left.is_zero() && !self.is_stopped() {
+                let now = left.min(LOOK_PERIOD);
+                std::thread::sleep(now);
+                left -= now;
+            }
+            !self.is_stopped()
+        };
+        let journal = self.core.replica.journal();
+        match kept {
+            Kept::Image(checkpoint) => journal.look_at_image(&checkpoint, &mut pace),
+            Kept::Segment(sealed) => journal.look_at_segment(sealed, &mut pace),
+        }
+    }
+
+    fn complain(&self, rot: &Rot, reason: &str) {
+        tracing::error!(
+            file = %rot.file.display(), reason,
+            "it could not be mended, and is tried again with the next pass. Bring the other members back; if this one is \
+             stopped before, its store is renewed by them at its start"
+        );
+    }
+
+    fn mend(&self, kept: Kept) -> Result<(), String> {
+        let sources = source::sources(self.core, self.runtime);
+        if sources.is_empty() {
+            return Err("there is no other member to ask".into());
+        }
+        match kept {
+            Kept::Image(checkpoint) => self.mend_image(&sources, checkpoint)?,
+            Kept::Segment(sealed) => self.mend_segment(&sources, sealed)?,
+        }
+        match self.look(kept) {
+            Look::Rotten(rot) => Err(format!("it does not read back: {}", rot.what)),
+            Look::Sound | Look::Gone | Look::Ended => Ok(()),
+        }
+    }
+
+    fn mend_image(&self, sources: &[Source], checkpoint: Checkpoint) -> Result<(), String> {
+        let journal = self.core.replica.journal();
+        let staged = journal.stage(checkpoint).map_err(|error| error.to_string())?;
+        let means = Means {
+            // Not of the download that the page of a junior shows.
+            progress: &Progress::default(),
+            piece_bytes: PIECE_BYTES,
+            bytes_per_second: self.core.config.group.fetch_bytes_per_second,
+            is_stopped: &|| self.is_stopped(),
+        };
+        let image = fetch::fetch(&means, sources, staged)?;
+        journal.replace_image(image).map_err(|error| error.to_string())
+    }
+
+    fn mend_segment(&self, sources: &[Source], sealed: Sealed) -> Result<(), String> {
+        let journal = self.core.replica.journal();
+        let (previous, end) =
+            journal.bounds_of(sealed).ok_or("neither it nor those beside it tell what it should hold")?;
+        let mut reasons = String::new();
+        for source in sources {
+            if self.is_stopped() {
+                return Err("this server is stopping".into());
+            }
+            let entries = self.entries(source, previous.id.sn, end.id.sn);
+            match entries.and_then(|entries| {
+                journal.mend_segment(sealed, &entries).map_err(|error| {
+                    let source = std::error::Error::source(&error).map(ToString::to_string);
+                    source.unwrap_or_else(|| error.to_string())
+                })
+            }) {
+                Ok(()) => return Ok(()),
+                Err(reason) => reasons += &format!(" Member {}: {reason}.", source.member),
+            }
+        }
+        Err(format!("no other member has its entries.{reasons}"))
+    }
+
+    /// At most what a segment holds, in answers of a few megabytes.
+    fn entries(&self, source: &Source, after: Sn, up_to: Sn) -> Result<Vec<Entry>, String> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut at = after;
+        while at < up_to {
+            if self.is_stopped() {
+                return Err("this server is stopping".into());
+            }
+            let answer = source.read_log(at, up_to)?;
+            let Some(last) = answer.last() else { return Err(format!("nothing after entry {at}")) };
+            if last.id.sn <= at || last.id.sn > up_to {
+                return Err(format!("entry {} where {at} was to be followed", last.id));
+            }
+            at = last.id.sn;
+            entries.extend(answer);
+        }
+        Ok(entries)
+    }
+}
