@@ -8,6 +8,7 @@
 
 use super::calls;
 use crate::core::Core;
+use base::Epoch;
 use parking_lot::Mutex;
 use rpc::{Call, Replier};
 use std::{
@@ -32,6 +33,8 @@ struct Waiting {
     reply: Replier,
     send: Box<dyn FnOnce(Replier) + Send>,
     since: Instant,
+    /// It was evaluated in this one; a later reign proves nothing about it.
+    epoch: Epoch,
 }
 
 #[derive(Default)]
@@ -74,6 +77,11 @@ impl Leading {
     fn take_all(&self) -> Vec<Waiting> {
         std::mem::take(&mut self.state.lock().waiting)
     }
+
+    fn take_those_before(&self, epoch: Epoch) -> Vec<Waiting> {
+        let waiting = &mut self.state.lock().waiting;
+        waiting.extract_if(.., |waiting| waiting.epoch != epoch).collect()
+    }
 }
 
 /// Sends an answer that has just been evaluated, now or as soon as it may go out. `call` is asked for only
@@ -89,7 +97,8 @@ pub fn answer(
         return send(reply);
     }
     core.leading.waits.fetch_add(1, Ordering::Relaxed);
-    let waiting = Waiting { call: call(), reply, send: Box::new(send), since: Instant::now() };
+    let epoch = core.replica.epoch();
+    let waiting = Waiting { call: call(), reply, send: Box::new(send), since: Instant::now(), epoch };
     let mut state = core.leading.state.lock();
     state.waiting.push(waiting);
     if !std::mem::replace(&mut state.is_attended, true) {
@@ -101,6 +110,9 @@ pub fn answer(
 async fn attend(core: Arc<Core>) {
     let mut asked: Option<Instant> = None;
     loop {
+        for waiting in core.leading.take_those_before(core.replica.epoch()) {
+            calls::hand_over(&core, waiting.call, waiting.reply);
+        }
         if !core.replica.answers() {
             for waiting in core.leading.take_all() {
                 calls::hand_over(&core, waiting.call, waiting.reply);
