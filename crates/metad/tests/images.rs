@@ -267,7 +267,8 @@ async fn a_member_with_a_new_disk_starts_from_the_image_of_another() {
     cluster.wait_in_sync(2).await;
     for round in 1..=2 {
         cluster.mkdirs(&format!("/round-{round}"), 2 * EDITS_PER_IMAGE as u32).await;
-        let has_all = |member: &u32| cluster.images(*member).len() == round;
+        // On a busy machine there may be two in the first round.
+        let has_all = |member: &u32| cluster.images(*member).len() >= round;
         cluster.until("the images are usable", || cluster.members.keys().all(has_all)).await;
     }
     let gone = cluster.replica(active).journal().read(base::Sn(0), base::Sn(1), 1);
