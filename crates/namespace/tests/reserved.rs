@@ -105,6 +105,7 @@ fn the_reserved_directory_can_be_looked_at_and_that_is_all() -> FsResult<()> {
     assert_eq!(world.delete("/.reserved", true), Err(invalid.clone()));
     assert_eq!(world.create("/.reserved", false), Err(invalid));
     assert_eq!(world.create("/.reserved/x", false), Err(FsError::InvalidPath("/.reserved/x".into())));
+    assert!(matches!(world.create("/.reserved/raw.1", false), Err(FsError::InvalidArgument(_))));
     for path in ["/.reserved", "/.reserved/x", "/.reserved/.inodes/"] {
         assert!(matches!(world.mkdirs(path, true), Err(FsError::InvalidArgument(_))), "{path}");
     }
