@@ -452,6 +452,20 @@ fn what_a_snapshot_still_has_counts_until_the_snapshot_goes() -> FsResult<()> {
     Ok(())
 }
 
+#[test]
+fn a_snapshots_summary_counts_on_media_the_replicas_and_policies_of_now() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/d", true)?;
+    write(&mut world, "/d/f", &[1_000]);
+    world.allow_snapshot("/d")?;
+    world.create_snapshot("/d", "s")?;
+    world.set_replication("/d/f", 2)?;
+    world.set_storage_policy("/d", Some("HOT"))?;
+    let found = summary(&world, "/d/.snapshot/s")?;
+    assert_eq!((found.space_consumed, found.type_consumed), (3_000, [0, 2_000, 0, 0, 0]));
+    Ok(())
+}
+
 /// All quotas in the tree, with their directories' paths.
 fn quotas(world: &World) -> Vec<(String, namespace::Quota)> {
     let mut paths = vec![String::from("/")];

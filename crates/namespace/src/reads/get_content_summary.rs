@@ -144,7 +144,8 @@ impl Walk {
         let on_media = if self.counts_blocks && at.is_none() {
             replicated(ns.held_bytes(file, &[]), ns.held_replication(file, !is_past, &[]), policy)
         } else {
-            replicated(length as i64, replication, policy)
+            // Of a snapshot as well HDFS counts the replicas of now.
+            replicated(length as i64, ns.tree.attributes_of(file).replication, policy)
         };
         for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(on_media.by_type) {
             *sum += bytes as u64;
