@@ -76,7 +76,7 @@ final class Reads {
     }));
     all.add(new Operation("linkTarget", "symlinks", 1, c -> new String[] {c.existing()}, (s, a) -> s.fs().getLinkTarget(s.path(a[0]))));
     all.add(new Operation("preferredBlockSize", "reads", 1, c -> new String[] {c.file()}, (s, a) ->
-        s.fs().getClient().getBlockSize(s.side().plain(a[0]))));
+        s.fs().getClient().getBlockSize(s.path(a[0]).toUri().getPath())));
     all.add(new Operation("enclosingRoot", "reads", 1, c -> new String[] {c.path()}, (s, a) -> s.fs().getEnclosingRoot(s.path(a[0]))));
     all.add(new Operation("ecPolicy", "ec", 1, c -> new String[] {c.existing()}, (s, a) -> s.fs().getErasureCodingPolicy(s.path(a[0]))));
     all.add(new Operation("encryptionZone", "zones", 1, c -> new String[] {c.existing()}, (s, a) -> s.fs().getEZForPath(s.path(a[0]))));
