@@ -44,12 +44,15 @@ pub enum Broken {
     ServesBeforeFirstCommit,
     /// A member that has promised a later epoch still takes entries of an earlier one.
     ObeysOlderEpochs,
+    /// A member is let in on the word of a process that may have ended since, and once more as soon as the coordinator
+    /// has refused that.
+    LetsInOldLives,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 14] = [
+    pub const ALL: [Broken; 15] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -64,6 +67,7 @@ impl Broken {
         Self::ClaimBeforeGrantsEnd,
         Self::ServesBeforeFirstCommit,
         Self::ObeysOlderEpochs,
+        Self::LetsInOldLives,
     ];
 }
 

@@ -13,7 +13,7 @@ fn replayable(story: &Story, seed: u64) -> Outcome {
 #[test]
 fn every_story_ends_well() {
     let seeds: Option<u64> = std::env::var("CLOVER_SIM_SEEDS").ok().and_then(|text| text.parse().ok());
-    let short = ["takeover-steps", "active-steps", "power", "renewing", "everything"];
+    let short = ["restarts", "takeover-steps", "active-steps", "power", "renewing", "everything"];
     for story in STORIES.iter().filter(|story| seeds.is_some() || short.contains(&story.name)) {
         let seeds = seeds.unwrap_or(1);
         let (mut answers, mut writes) = (0, 0);
@@ -40,6 +40,19 @@ fn below_the_minimum_what_is_certain_is_answered_and_nothing_else() {
     });
     let found = found.expect("somebody was told of what had not committed");
     assert!(found.starts_with("reads below the minimum are certain"), "{found}");
+}
+
+/// A process that is back in a moment is let in once it is heard, and the coordinator is not asked before, nor at once again.
+#[test]
+fn a_view_that_changes_for_no_reason_is_found_out() {
+    let story = story("restarts").expect("it is in the list");
+    let found = (0..20).find_map(|seed| {
+        run_with(story, seed, |shape| shape.settings.broken = Some(Broken::LetsInOldLives))
+            .err()
+            .map(|failure| failure.rule)
+    });
+    let found = found.expect("somebody asked again at once for what was refused");
+    assert!(found.starts_with("changes have causes"), "{found}");
 }
 
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.

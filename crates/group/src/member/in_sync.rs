@@ -87,6 +87,7 @@ impl Member {
         if self.settings.breaks(Broken::ExpandAtLocalCommit) {
             needed = self.committed;
         }
+        let takes_old_lives = self.settings.breaks(Broken::LetsInOldLives);
         leading
             .peers
             .iter()
@@ -102,8 +103,7 @@ impl Member {
                 !is_in
                     && !is_leaving
                     && !peer.is_gone
-                    && peer.has_answered
-                    && peer.let_in_after <= now
+                    && (peer.has_answered && peer.let_in_after <= now || takes_old_lives)
                     && peer.life.is_some()
                     && peer.matched >= needed
                     && is_near

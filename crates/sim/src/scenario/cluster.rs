@@ -26,6 +26,11 @@ pub const STORIES: &[Story] = &[
     Story { name: "calm", about: "nothing fails", plot: |_, _| Vec::new() },
     Story { name: "kills", about: "processes are killed and come back, in any order", plot: kills },
     Story {
+        name: "restarts",
+        about: "processes are back before anybody has heard that they were gone",
+        plot: restarts,
+    },
+    Story {
         name: "takeover-steps",
         about: "the active is killed, and the new one at some step of its takeover, and the next",
         plot: takeover_steps,
@@ -234,6 +239,15 @@ fn kills(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     for at in moments(dice, 900) {
         plot.push((at, Fault::Kill(somebody(dice))));
         plot.push((at + dice.below(2_500), Fault::StartAll));
+    }
+    plot
+}
+
+fn restarts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = Vec::new();
+    for at in moments(dice, 300) {
+        plot.push((at, Fault::Kill(somebody(dice))));
+        plot.push((at + dice.below(150), Fault::StartAll));
     }
     plot
 }
