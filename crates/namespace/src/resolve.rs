@@ -177,11 +177,16 @@ impl Resolved<'_> {
     }
 
     pub fn file(&self, ns: &Namespace) -> FsResult<u32> {
+        self.file_called(ns, self.path.as_str())
+    }
+
+    /// The same, refused under the name by which the client knows the file.
+    pub fn file_called(&self, ns: &Namespace, name: &str) -> FsResult<u32> {
         let Some(target) = self.target else {
-            return Err(FsError::NotFound(format!("File does not exist: {}", self.path.as_str())));
+            return Err(FsError::NotFound(format!("File does not exist: {name}")));
         };
         if ns.tree.inode(target).is_directory() {
-            return Err(FsError::NotFound(format!("Path is not a file: {}", self.path.as_str())));
+            return Err(FsError::NotFound(format!("Path is not a file: {name}")));
         }
         Ok(target)
     }

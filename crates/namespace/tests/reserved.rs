@@ -4,7 +4,11 @@ mod common;
 
 use base::{Caller, FsError, FsResult, InodeId};
 use common::World;
-use namespace::reads::{get_file_info, get_listing};
+use namespace::{
+    acl::{AclEntry, Kind, Scope},
+    ops::{self, set_acl::Change},
+    reads::{get_file_info, get_listing},
+};
 
 fn id_of(world: &World, path: &str) -> FsResult<Option<InodeId>> {
     Ok(get_file_info::get(&world.ns, &world.context(None), path)?.map(|status| status.id))
@@ -113,6 +117,30 @@ fn the_reserved_directory_can_be_looked_at_and_that_is_all() -> FsResult<()> {
     let root = get_listing::get(&world.ns, &world.context(None), "/", b"", false)?;
     assert_eq!(root.map(|page| page.entries.len()), Some(0));
     assert_eq!(world.ns.counts().directories, 1);
+    Ok(())
+}
+
+/// HDFS says some things as they were asked, and others as they were found.
+#[test]
+fn some_refusals_name_the_path_as_it_was_asked() -> FsResult<()> {
+    let mut world = World::new(7);
+    world.create("/d/f", false)?;
+    let path = format!("/.reserved/.inodes/{}", id_of(&world, "/d")?.unwrap_or_default());
+    let closed = get_file_info::is_closed(&world.ns, &world.context(None), &path);
+    assert_eq!(closed, Err(FsError::NotFound(format!("Path is not a file: {path}"))));
+    let inner = get_file_info::preferred_block_size(&world.ns, &world.context(None), &path);
+    assert_eq!(inner, Err(FsError::NotFound("Path is not a file: /d".into())));
+    let path = format!("/.reserved/.inodes/{}", id_of(&world, "/d/f")?.unwrap_or_default());
+    let entry = |scope| AclEntry { scope, kind: Kind::User, name: None, permission: 7 };
+    let entries = [entry(Scope::Access), entry(Scope::Access)];
+    let mut refused = |change| {
+        let request = ops::set_acl::Request { path: &path, change };
+        world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request)).err().map(|error| error.to_string())
+    };
+    let text = "Invalid ACL: multiple entries with same scope, type and name. Path: ";
+    assert_eq!(refused(Change::Replace(&entries)), Some(format!("{text}{path}")));
+    let text = "Invalid ACL: only directories may have a default ACL. Path: /d/f Path: /d/f";
+    assert_eq!(refused(Change::Merge(&[entry(Scope::Default)])).as_deref(), Some(text));
     Ok(())
 }
 

@@ -154,12 +154,8 @@ pub fn get_enclosing_root(core: &Arc<Core>, call: Call, reply: Replier) {
     calls::read(core, &call, reply, Sight::Paths(&[request.filename()]), |tree, context| {
         // HDFS wants to be allowed to read the path, and does not mind if there is nothing there.
         const READ: u8 = 4;
-        match reads::check_access::check(&tree.namespace, context, request.filename(), READ) {
-            Ok(()) | Err(FsError::NotFound(_)) => {
-                Ok(p::GetEnclosingRootResponseProto { enclosing_root_path: Some("/".into()) })
-            }
-            Err(error) => Err(error),
-        }
+        reads::check_access::check_if_there(&tree.namespace, context, request.filename(), READ)?;
+        Ok(p::GetEnclosingRootResponseProto { enclosing_root_path: Some("/".into()) })
     });
 }
 

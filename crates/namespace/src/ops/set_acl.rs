@@ -73,7 +73,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;
     let path = resolved.path.as_str();
-    let (mode, acl) = change(ns, target, path, req.change).map_err(|error| with_path(error, path))?;
+    // HDFS says it as it was asked where a whole list is set, and as it is found elsewhere.
+    let named = if matches!(req.change, Change::Replace(_)) { req.path } else { path };
+    let (mode, acl) = change(ns, target, path, req.change).map_err(|error| with_path(error, named))?;
     let attributes = ns.tree.attributes_of(target);
     if attributes.mode == mode && attributes.acl == acl.as_ref() {
         return Ok(Planned::NoChange(Reply::Unit));
