@@ -66,8 +66,8 @@ pub struct FileBlocks {
     pub blocks: Vec<FileBlock>,
     /// The last block of the file, whether or not in the range; `None` for a file without blocks.
     pub last: Option<FileBlock>,
-    /// Whether the last block is committed; metad adds whether enough replicas were reported.
-    pub is_last_committed: bool,
+    /// As a snapshot shows it: the last block counts as complete, whatever becomes of the file.
+    pub is_past: bool,
     /// The access time is older than the precision allows: plan [`crate::ops::set_times::plan_access`].
     pub wants_access_time: bool,
 }

@@ -22,7 +22,7 @@ pub(crate) struct Resolved<'p> {
     denied: Option<(u32, usize)>,
     /// The depth of an ancestor that is a file.
     blocked: Option<usize>,
-    /// The snapshot in which everything behind `.snapshot` is seen.
+    /// The snapshot in which everything behind `.snapshot` is seen, and who may pass there.
     pub snapshot: Option<SnapshotId>,
     /// The path goes through the `.snapshot` of a snapshottable directory.
     pub in_snapshot: bool,
@@ -72,18 +72,18 @@ pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> R
         }
         if name == DOT_SNAPSHOT && !resolved.in_snapshot && ns.has_dot_snapshot(at) {
             resolved.in_snapshot = true;
-            let Some((_, snapshot)) = components.next() else {
-                resolved.snapshots_of = Some(at);
-                return resolved;
-            };
-            match ns.snapshot_named(at, snapshot) {
-                None => return resolved,
-                Some(taken) => resolved.snapshot = Some(taken.id),
-            }
+            let name = components.next().map(|(_, name)| name);
+            let found = name.and_then(|name| ns.snapshot_named(at, name)).map(|taken| taken.id);
+            // As in HDFS the latest one where none is named, or none of that name is there.
+            resolved.snapshot = found.or_else(|| ns.latest_of(at));
             // The directory itself lets pass whom it let pass when the snapshot was made.
             if resolved.denied.is_none_or(|(_, denied)| denied == depth) {
                 let may = access.at(resolved.snapshot).may(ns, at, EXECUTE);
                 resolved.denied = (!may).then_some((at, depth));
+            }
+            if found.is_none() {
+                resolved.snapshots_of = name.is_none().then_some(at);
+                return resolved;
             }
             continue;
         }

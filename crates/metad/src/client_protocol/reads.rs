@@ -210,15 +210,15 @@ pub fn located_blocks(core: &Core, blocks: &FileBlocks, host: &str) -> p::Locate
         let located = map.locations(file_block.block.id, Reader { host: Some(host) }, chance, now);
         wire::located_block(&core.cluster.block_pool, file_block.block, file_block.offset, located.as_ref())
     };
-    let is_last_complete = blocks.last.as_ref().is_none_or(|last| {
+    let is_complete = |last: &FileBlock| {
         last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
-    });
+    };
     p::LocatedBlocksProto {
         file_length: blocks.length,
         blocks: blocks.blocks.iter().map(locate).collect(),
         under_construction: blocks.under_construction,
         last_block: blocks.last.as_ref().map(locate),
-        is_last_block_complete: is_last_complete,
+        is_last_block_complete: blocks.is_past || blocks.last.as_ref().is_none_or(is_complete),
         file_encryption_info: None,
         ec_policy: None,
     }

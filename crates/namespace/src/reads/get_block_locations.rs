@@ -73,7 +73,7 @@ fn blocks_of(
         under_construction: inode.is_open() && snapshot.is_none(),
         blocks: Vec::new(),
         last: None,
-        is_last_committed: true,
+        is_past: snapshot.is_some(),
         wants_access_time: false,
     };
     // Nothing from somewhere on is the block that is there: HDFS looks at one block at least.
@@ -98,7 +98,6 @@ fn blocks_of(
         if is_in_range || at == 0 {
             answer.blocks.push(block);
         }
-        answer.is_last_committed = committed;
         answer.last = Some(block);
     }
     if snapshot.is_some() {

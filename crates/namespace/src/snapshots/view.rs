@@ -1,6 +1,6 @@
 //! The tree as a snapshot sees it. `None` everywhere means: as it is now.
 
-use super::{AFTER_ALL, EntryKey, PastInode};
+use super::{AFTER_ALL, BEFORE_ALL, EntryKey, PastInode};
 use crate::{
     FileStatus, Namespace, SnapshotId,
     quota::Amounts,
@@ -32,6 +32,11 @@ impl Namespace {
 
     pub(crate) fn snapshot_named(&self, root: u32, name: &str) -> Option<&Taken> {
         self.tree.snapshots.roots.get(&self.tree.inode(root).id())?.find(name)
+    }
+
+    /// The latest snapshot of a directory.
+    pub(crate) fn latest_of(&self, root: u32) -> Option<SnapshotId> {
+        self.tree.snapshots.roots.get(&self.tree.inode(root).id())?.latest(BEFORE_ALL, AFTER_ALL)
     }
 
     pub(crate) fn attributes_at(&self, handle: u32, at: Option<SnapshotId>) -> AttributeValues<'_> {
