@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.Path;
  */
 final class Halves {
   private static final Pattern ON_THE_WAY =
-      Pattern.compile("! .*(NSQuotaExceededException|PathComponentTooLongException|Cannot find a block policy with the name).*", Pattern.DOTALL);
+      Pattern.compile("! .*(NSQuotaExceededException|PathComponentTooLongException|is a reserved name|Cannot find a block policy with the name).*", Pattern.DOTALL);
   /** The calls that may, and which of their arguments is the path. */
   private static final Map<String, Integer> CALLS = Map.of("mkdirs", 0, "create", 0, "createOdd", 0, "createNonRecursive", 0, "createNewFile", 0, "builder", 0,
       "openStream", 1, "concatMade", 0, "rawMkdirs", 0);

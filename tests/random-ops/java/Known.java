@@ -19,6 +19,11 @@ final class Known {
       // Of several directories that may not be entered, the one is named that comes first; the order differs beyond ASCII.
       rule("[a-z]+: (glob|contentSummary|listFiles|delete|rename2|quotaUsage) .*", "! .*AccessControlException: Permission denied.*",
           "! .*AccessControlException: Permission denied.*"),
+      // Which of several it is that forbids another above them, Hadoop leaves to a hash table.
+      rule("[a-z]+: allowSnapshot .*", "! .*Nested snapshottable directories not allowed: path=[^ ]*, the subdirectory .*",
+          "! .*Nested snapshottable directories not allowed: path=[^ ]*, the subdirectory .*"),
+      // A snapshot's usage: Hadoop tells that of an empty directory, or what a directory holds now.
+      rule("[a-z]+: quotaUsage .*/\\.snapshot/.*", "= inodes .*", "= inodes .*"),
       // A path from a raw client that is not in its only form.
       rule("[a-z]+: raw.*", ".*", "! (remote )?org.apache.hadoop.fs.InvalidPathException: .*"));
 

@@ -31,6 +31,8 @@ final class Mini {
     conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
     // As Clover lists its policies.
     conf.set("dfs.namenode.ec.system.default.policy", "");
+    // A snapshot shows one moment.
+    conf.setBoolean("dfs.namenode.snapshot.capture.openfiles", true);
     // Keep to what happens at once: no checks in the background while a sequence runs.
     conf.setInt("dfs.datanode.scan.period.hours", -1);
     conf.setInt("dfs.heartbeat.interval", 1);

@@ -132,7 +132,7 @@ public final class RandomOps {
       Chance chance = new Chance(roundSeed, families);
       Round round = new Round(operations, hadoop, clover, number("compare", 25));
       Round.Difference difference = null;
-      for (Step step : opening()) {
+      for (Step step : opening(roundSeed)) {
         if (difference == null) {
           difference = round.step(step, chance);
         }
@@ -166,15 +166,23 @@ public final class RandomOps {
   }
 
   /** Without room for the others, nearly everything would be refused. */
-  private static List<Step> opening() {
-    return List.of(
+  private List<Step> opening(long roundSeed) {
+    List<Step> steps = new ArrayList<>(List.of(
         new Step("root", "mkdirs", new String[] {"/a", "755"}),
         new Step("root", "setPermission", new String[] {"/a", "777"}),
         new Step("root", "mkdirs", new String[] {"/b", "755"}),
         new Step("root", "setPermission", new String[] {"/b", "1777"}),
         new Step("root", "mkdirs", new String[] {"/c", "755"}),
         new Step("root", "setOwner", new String[] {"/c", "alice", "dev"}),
-        new Step("root", "setPermission", new String[] {"/c", "770"}));
+        new Step("root", "setPermission", new String[] {"/c", "770"})));
+    // Not always: what snapshots may be taken of is moved and deleted less easily.
+    if (families.contains("snapshot") && roundSeed % 2 == 0) {
+      steps.add(new Step("root", "allowSnapshot", new String[] {"/a"}));
+      if (roundSeed % 4 == 0) {
+        steps.add(new Step("root", "allowSnapshot", new String[] {"/c"}));
+      }
+    }
+    return steps;
   }
 
   private void report(Round round, Round.Difference difference, long seed) throws Exception {

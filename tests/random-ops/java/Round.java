@@ -26,6 +26,7 @@ final class Round {
   private final int compareEvery;
   private final Set<String> families;
   private final Halves halves;
+  private boolean hasSnapshots;
   /** What the last step gave on Hadoop; the first line of it. */
   String gave = "";
   final List<Step> made = new ArrayList<>();
@@ -49,10 +50,11 @@ final class Round {
     made.add(step);
     Operation operation = operations.get(step.operation());
     String expected = outcome(hadoop, operation, step);
-    if (families.contains("typequota") && MOVE_BETWEEN_MEDIA.contains(operation.name())) {
+    hasSnapshots |= step.operation().equals("createSnapshot") && expected.startsWith("=");
+    if (hasSnapshots || (families.contains("typequota") && MOVE_BETWEEN_MEDIA.contains(operation.name()))) {
       Map<String, String> wrong = hadoop.recount();
-      // What only snapshots have is counted otherwise at a restart.
-      if (!wrong.isEmpty() && !families.contains("snapshot")) {
+      // Where snapshots keep something, what is added and taken away on the way misses some of it (docs/hadoop-differences.md).
+      if (!wrong.isEmpty() && !hasSnapshots) {
         return new Difference(made.size(), step, step.operation() + ": a recount finds other usages in Hadoop", List.of(wrong.toString()));
       }
     }

@@ -99,9 +99,9 @@ final class Tree {
         lines.computeIfPresent(top, (unused, status) -> withoutChildren(status));
         String from = before;
         if (from != null) {
-          line(name + " diff " + from + " " + label, () -> Snapshots.diff(fs.getSnapshotDiffReport(new Path(name), from, label)));
+          line(name + " diff " + from + " " + label, () -> Snapshots.diff(session, fs.getSnapshotDiffReport(new Path(name), from, label)));
         }
-        line(name + " diff " + label, () -> Snapshots.diff(fs.getSnapshotDiffReport(new Path(name), label, "")));
+        line(name + " diff " + label, () -> Snapshots.diff(session, fs.getSnapshotDiffReport(new Path(name), label, "")));
         before = label;
       }
     }
