@@ -52,6 +52,9 @@ const DEMO_SETTINGS: &[&str] = &[
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut settings = Settings::defaults(&[config::META, config::DATA].concat());
+    // An append to a file of three copies wants three servers, as in HDFS; here no others will ever come.
+    let replication = settings.number("default_replication").min(u64::from(args.data_servers));
+    settings.set(&format!("default_replication={replication}"))?;
     for assignment in DEMO_SETTINGS.iter().copied().chain(args.set.iter().map(String::as_str)) {
         settings.set(assignment)?;
     }

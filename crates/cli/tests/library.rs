@@ -106,6 +106,21 @@ async fn finished_files_are_written_on_cut_and_joined() {
     assert!(other.open("/f").await.unwrap().read_at(0, usize::MAX).await.unwrap() == bytes[..2000]);
 }
 
+/// Its files have no more copies than there are servers, so nothing waits for one that will never come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_demo_is_appended_to() {
+    let demo = Demo::of_data_servers(1);
+    let fs = connect(&demo);
+    let mut writer = fs.create("/f", &CreateOptions::default()).await.unwrap();
+    writer.write(b"once").await.unwrap();
+    writer.close().await.unwrap();
+    assert_eq!(fs.status("/f").await.unwrap().replication, 1);
+    let mut writer = fs.append("/f", false).await.unwrap();
+    writer.write(b" more").await.unwrap();
+    writer.close().await.unwrap();
+    assert_eq!(fs.open("/f").await.unwrap().read_at(0, usize::MAX).await.unwrap(), "once more");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_has_one_writer_and_a_lost_one_is_told() {
     let demo = Demo::start();

@@ -35,6 +35,11 @@ impl Demo {
         Self::with(&["--members", &count.to_string()])
     }
 
+    /// A cluster with so many data servers.
+    pub fn of_data_servers(count: u32) -> Self {
+        Self::with(&["--data-servers", &count.to_string()])
+    }
+
     fn with(words: &[&str]) -> Self {
         let number = DEMOS.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("clover-shell-{}-{number}", std::process::id()));
