@@ -3,9 +3,10 @@
 //! This is the only crate that knows Java class names and protobuf. It turns bytes into values and values
 //! into bytes; it never opens a socket and never decides anything.
 //!
-//! Start with [`rpc_frame`] for what surrounds a call, [`decode`] for what is inside, and [`exception`] for
-//! how a refusal is spelt.
+//! Start with [`rpc_frame`] for what surrounds a call, [`decode`] for what is inside, [`answers`] for what is asked
+//! for most, and [`exception`] for how a refusal is spelt.
 
+pub mod answers;
 pub mod audit;
 pub mod data_transfer;
 pub mod exception;
