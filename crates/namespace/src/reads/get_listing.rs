@@ -59,32 +59,62 @@ pub fn get<'ns>(
         return Ok(Some(Listing { entries: vec![status], remaining: 0, snapshot }));
     }
     access.at(snapshot).check(ns, target, resolved.path.as_str(), READ_EXECUTE)?;
-    let count = ns.tree.inode(target).children_count() as usize;
-    let mut entries = Vec::with_capacity(count.min(ctx.limits.listing_max));
-    let mut budget = ctx.limits.listing_max as u64;
-    let mut children = ns.children_at(target, start_after, snapshot);
+    let count = ns.tree.inode(target).children_count();
+    let mut page = Page::new(ns, ctx, count, need_location);
     // What is elsewhere now is told with the policy that holds in the directory that is listed.
     let policy = ns.policy_at(target, snapshot);
-    for (name, child) in children.by_ref().take(ctx.limits.listing_max) {
-        let status = ns.status_in(child, name, snapshot, ns.tree.policy_below(child, policy));
-        entries.push(status);
-        if need_location && !status.is_directory() {
-            let blocks = ns.tree.blocks_of(child).count() as u64;
-            budget = budget.saturating_sub(blocks * u64::from(status.replication));
-            if budget == 0 {
-                break;
-            }
-        }
-    }
     let remaining = match snapshot {
         None => {
             let start = if start_after.is_empty() { 0 } else { ns.tree.rank_after(target, start_after) };
-            ns.tree.inode(target).children_count() - start - entries.len() as u32
+            page.fill(
+                ns.tree
+                    .children_of(target, start)
+                    .map(|child| (child, ns.tree.status_under(child, ns.tree.policy_below(child, policy)))),
+            );
+            count - start - page.entries.len() as u32
         }
-        // Nobody needs more than whether there is more.
-        Some(_) => children.take(REMAINING_COUNTED_MAX).count() as u32,
+        Some(_) => {
+            let mut children = ns.children_at(target, start_after, snapshot);
+            page.fill(children.by_ref().map(|(name, child)| {
+                (child, ns.status_in(child, name, snapshot, ns.tree.policy_below(child, policy)))
+            }));
+            // Nobody needs more than whether there is more.
+            children.take(REMAINING_COUNTED_MAX).count() as u32
+        }
     };
-    Ok(Some(Listing { entries, remaining, snapshot }))
+    Ok(Some(Listing { entries: page.entries, remaining, snapshot }))
+}
+
+/// A page that fills.
+struct Page<'ns> {
+    ns: &'ns Namespace,
+    entries: Vec<FileStatus<'ns>>,
+    entries_max: usize,
+    /// How many replicas may still be told of, where they are asked for.
+    replicas_left: Option<u64>,
+}
+
+impl<'ns> Page<'ns> {
+    fn new(ns: &'ns Namespace, ctx: &Context<'_>, children: u32, need_location: bool) -> Self {
+        let entries_max = ctx.limits.listing_max;
+        let entries = Vec::with_capacity(entries_max.min(children as usize));
+        Self { ns, entries, entries_max, replicas_left: need_location.then_some(entries_max as u64) }
+    }
+
+    fn fill(&mut self, children: impl Iterator<Item = (u32, FileStatus<'ns>)>) {
+        for (child, status) in children.take(self.entries_max) {
+            self.entries.push(status);
+            if let Some(left) = &mut self.replicas_left
+                && !status.is_directory()
+            {
+                let blocks = self.ns.tree.blocks_of(child).count() as u64;
+                *left = left.saturating_sub(blocks * u64::from(status.replication));
+                if *left == 0 {
+                    break;
+                }
+            }
+        }
+    }
 }
 
 /// The snapshots of a directory, by name.
