@@ -1,6 +1,35 @@
-//! Small pieces of replies.
+//! What is sent in answer to a call, and small pieces of it.
 
 use namespace::Reply;
+use prost::Message;
+use proto::answers::{Put, encoded};
+use rpc::Replier;
+
+/// A response that can be kept until it may go out.
+pub trait Answer: Send + 'static {
+    fn send(self, reply: Replier);
+}
+
+impl<M: Message + 'static> Answer for M {
+    fn send(self, reply: Replier) {
+        reply.ok(&self);
+    }
+}
+
+/// A response that is bytes already: made while the namespace was at hand, out of what stood there.
+pub struct Encoded(Vec<u8>);
+
+impl Encoded {
+    pub fn of(message: impl Put) -> Self {
+        Self(encoded(message))
+    }
+}
+
+impl Answer for Encoded {
+    fn send(self, reply: Replier) {
+        reply.ok_encoded(self.0.len(), |out| out.extend_from_slice(&self.0));
+    }
+}
 
 /// An operation whose answer is yes or no.
 pub fn boolean(essentials: Reply) -> bool {

@@ -1,6 +1,7 @@
 //! `append`: opens a finished file to be written on.
 
 use super::{
+    answers::Encoded,
     calls::{self, decode},
     files, reads, status,
 };
@@ -8,7 +9,7 @@ use crate::{core::Core, datanodes::wire, turn::Turn};
 use ::blocks::Reader;
 use base::{FsError, FsResult, InodeId};
 use namespace::{Reply, ops};
-use proto::hdfs as p;
+use proto::{answers::Appended, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ fn answer(
     call: &Call,
     request: &p::AppendRequestProto,
     inode: InodeId,
-) -> FsResult<p::AppendResponseProto> {
+) -> FsResult<Encoded> {
     let (core, namespace) = (turn.core(), turn.namespace());
     let pool = &core.cluster.block_pool;
     // A call that is repeated so late that others have deleted its file. Stock clients ask for the status that an
@@ -73,18 +74,18 @@ fn answer(
         return Err(FsError::NotFound(format!("File does not exist: {}", request.src)));
     };
     let last = namespace::reads::get_block_locations::by_id(namespace, inode).and_then(|blocks| blocks.last);
-    let block = match last {
-        Some(last) if wants_new_block(request) => {
-            Some(wire::located_at(pool, last.block, OFFSET_UNKNOWN, &[]))
-        }
+    let (mut located, mut place) = (None, None);
+    match last {
+        Some(last) if wants_new_block(request) => place = Some((last.block, OFFSET_UNKNOWN)),
         Some(last) if !last.committed => {
             let host = reads::host(call);
             let chance = core.env.random.next_u64();
             let reader = Reader { host: Some(&host) };
-            let located = core.blocks.lock().locations(last.block.id, reader, chance, turn.moment);
-            Some(wire::located_block(pool, last.block, last.offset, located.as_ref()))
+            located = core.blocks.lock().locations(last.block.id, reader, chance, turn.moment);
+            place = Some((last.block, last.offset));
         }
-        _ => None,
-    };
-    Ok(p::AppendResponseProto { block, stat: Some(status::to_proto(&fs, status::Name::Empty)) })
+        _ => {}
+    }
+    let block = place.map(|(block, offset)| wire::found(pool, block, offset, located.as_ref()));
+    Ok(Encoded::of(Appended { block, status: status::view(&fs, status::Name::Empty) }))
 }

@@ -1,11 +1,14 @@
 //! What a writer asks about its blocks.
 
-use super::calls::{self, decode};
+use super::{
+    answers::Encoded,
+    calls::{self, decode},
+};
 use crate::{core::Core, datanodes::wire, turn::Turn};
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 use namespace::{Planned, Reply, ops};
-use proto::hdfs as p;
+use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -19,16 +22,15 @@ pub fn block_of(proto: &p::ExtendedBlockProto) -> Block {
 
 pub fn add_block(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddBlockRequestProto>(&call, reply) else { return };
-    calls::turn(core, call, reply, move |turn, call| {
-        Ok(p::AddBlockResponseProto { block: allocate(turn, call, &request)? })
-    });
+    calls::turn(core, call, reply, move |turn, call| allocate(turn, call, &request));
 }
 
-fn allocate(
-    turn: &mut Turn<'_>,
-    call: &Call,
-    request: &p::AddBlockRequestProto,
-) -> FsResult<p::LocatedBlockProto> {
+/// A block with its places: the whole of the answer.
+fn placed(core: &Core, block: Block, offset: u64, places: &[Location]) -> Encoded {
+    Encoded::of(Only(Some(wire::placed(&core.cluster.block_pool, block, offset, places))))
+}
+
+fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto) -> FsResult<Encoded> {
     if let Some(essentials) = calls::remembered(turn, call)? {
         return again(turn, call, request, essentials);
     }
@@ -57,7 +59,7 @@ fn allocate(
             let Reply::Block { block, offset, .. } = essentials else {
                 unreachable!("an allocation answers with its block");
             };
-            Ok(wire::located_at(&turn.core().cluster.block_pool, block, offset, &targets))
+            Ok(placed(turn.core(), block, offset, &targets))
         }
     }
 }
@@ -69,18 +71,18 @@ fn again(
     call: &Call,
     request: &p::AddBlockRequestProto,
     essentials: Reply,
-) -> FsResult<p::LocatedBlockProto> {
+) -> FsResult<Encoded> {
     let Reply::Block { block, offset, .. } = essentials else {
         return Err(FsError::Io("The call was answered before, but not with a block.".into()));
     };
     let host = super::reads::host(call);
     let core = turn.core();
     let located = core.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
-    if located.as_ref().is_some_and(|located| !located.locations.is_empty()) {
-        return Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()));
-    }
-    let Some(wanted) = core.blocks.lock().facts(block.id) else {
-        return Ok(wire::located_block(&core.cluster.block_pool, block, offset, located.as_ref()));
+    let has_places = located.as_ref().is_some_and(|located| !located.locations.is_empty());
+    let wanted = if has_places { None } else { core.blocks.lock().facts(block.id) };
+    let Some(wanted) = wanted else {
+        let found = wire::found(&core.cluster.block_pool, block, offset, located.as_ref());
+        return Ok(Encoded::of(Only(Some(found))));
     };
     let block_size = core.config.defaults.block_size;
     let targets = choose(
@@ -90,7 +92,7 @@ fn again(
         Wanted { inode: wanted.inode, replication: wanted.replication, block_size },
     )?;
     core.blocks.lock().set_pipeline(wanted.block, &targets);
-    Ok(wire::located_at(&core.cluster.block_pool, block, offset, &targets))
+    Ok(placed(core, block, offset, &targets))
 }
 
 /// A new block, as its file wants it.
@@ -191,9 +193,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let added = map.choose_targets(&placement, turn.moment);
         let targets: Vec<Location> = existing.into_iter().chain(added).collect();
         let block = block_of(&request.blk);
-        Ok(p::GetAdditionalDatanodeResponseProto {
-            block: wire::located_at(&core.cluster.block_pool, block, 0, &targets),
-        })
+        Ok(placed(core, block, 0, &targets))
     });
 }
 
@@ -202,7 +202,6 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
         return;
     };
     let asked = block_of(&request.block);
-    let pool = core.cluster.block_pool.clone();
     calls::write(
         core,
         call,
@@ -213,13 +212,13 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
                 ops::update_block_for_pipeline::Request { block: asked, holder: &request.client_name };
             ops::update_block_for_pipeline::plan(namespace, context, &request)
         },
-        move |_, essentials| {
+        move |turn, essentials| {
             let stamp = match essentials {
                 Reply::Block { block, .. } => block.generation_stamp,
                 _ => asked.generation_stamp,
             };
             let block = Block { generation_stamp: stamp, ..asked };
-            p::UpdateBlockForPipelineResponseProto { block: wire::located_at(&pool, block, 0, &[]) }
+            placed(turn.core(), block, 0, &[])
         },
     );
 }

@@ -1,7 +1,7 @@
 //! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
 //! which only the plan is unusual.
 
-use super::leading;
+use super::{answers::Answer, leading};
 use crate::{
     core::{Core, Tree},
     forward::Fate,
@@ -10,7 +10,7 @@ use crate::{
 use base::{FsError, FsResult, Sn};
 use namespace::{BlockFacts, Context, Namespace, Planned, Reply};
 use prost::Message;
-use rpc::{Call, Replier, RpcError};
+use rpc::{Call, Replier};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
@@ -24,8 +24,11 @@ pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -
     }
 }
 
-pub fn send<M: Message>(reply: Replier, answer: FsResult<M>) {
-    reply.result(answer.map_err(RpcError::from));
+pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
+    match answer {
+        Ok(answer) => answer.send(reply),
+        Err(error) => reply.fs_error(&error),
+    }
 }
 
 /// What a read looks at.
@@ -37,12 +40,12 @@ pub enum Sight<'a> {
 }
 
 /// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
-pub fn read<M: Message + Send + 'static>(
+pub fn read<A: Answer>(
     core: &Arc<Core>,
     call: &Call,
     reply: Replier,
     sight: Sight<'_>,
-    look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<M>,
+    look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
     let (answer, wait_for) = {
         let tree = core.tree();
@@ -157,13 +160,13 @@ pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResu
 }
 
 /// A write in its usual shape: look into the retry cache, plan, apply, answer after the commit.
-pub fn write<M: Message + Send + 'static>(
+pub fn write<A: Answer>(
     core: &Arc<Core>,
     call: Call,
     reply: Replier,
     what: impl FnOnce() -> String + Send + 'static,
     plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned> + Send + 'static,
-    answer: impl FnOnce(&Turn<'_>, Reply) -> M + Send + 'static,
+    answer: impl FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
 ) {
     turn(core, call, reply, |turn, call| {
         run(turn, call, what, plan).map(|essentials| answer(turn, essentials))
@@ -171,11 +174,11 @@ pub fn write<M: Message + Send + 'static>(
 }
 
 /// Runs `operate` in the writer's turn and answers with what it gives, after the commit of all it has seen.
-pub fn turn<M: Message + Send + 'static>(
+pub fn turn<A: Answer>(
     core: &Arc<Core>,
     call: Call,
     reply: Replier,
-    operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<M> + Send + 'static,
+    operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<A> + Send + 'static,
 ) {
     if let Err(error) = admit(core) {
         return refuse(core, call, reply, &error);
@@ -200,12 +203,12 @@ pub enum RestsOn {
 }
 
 /// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
-pub fn after_commit<M: Message + Send + 'static>(
+pub fn after_commit<A: Answer>(
     turn: &mut Turn<'_>,
     call: Call,
     reply: Replier,
     rests_on: RestsOn,
-    answer: FsResult<M>,
+    answer: FsResult<A>,
 ) {
     let core = turn.core().clone();
     turn.after_commit(move |committed| match (committed, rests_on) {

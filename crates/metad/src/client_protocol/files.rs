@@ -1,14 +1,14 @@
 //! Making, moving and removing files and directories; leases.
 
 use super::{
-    answers::boolean,
+    answers::{Encoded, boolean},
     calls::{self, decode},
     status,
 };
 use crate::{core::Core, datanodes::release, turn::Turn};
 use base::{FsError, FsResult, InodeId};
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
-use proto::hdfs as p;
+use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -46,30 +46,28 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
             turn.core().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
         }
-        let Reply::Created(inode) = answer? else { return Ok(p::CreateResponseProto { fs: None }) };
-        let fs = match reads::get_file_info::by_id(turn.namespace(), inode) {
-            Some(fs) => status::to_proto(&fs, status::Name::Empty),
+        let Reply::Created(inode) = answer? else { return Ok(created(None)) };
+        Ok(match reads::get_file_info::by_id(turn.namespace(), inode) {
+            Some(fs) => created(Some(&fs)),
             None => as_it_was_made(turn, call, &request, inode),
-        };
-        Ok(p::CreateResponseProto { fs: Some(fs) })
+        })
     });
+}
+
+fn created(file: Option<&FileStatus<'_>>) -> Encoded {
+    Encoded::of(Only(file.map(|file| status::view(file, status::Name::Empty))))
 }
 
 /// The answer to a call that was repeated so late that others have deleted its file: the file as it was when it was
 /// made. Hadoop remembers the whole status with the call, and its client breaks on an answer without one
 /// (`DFSOutputStream.newStreamForCreate`: "HdfsFileStatus should not be null!").
-fn as_it_was_made(
-    turn: &Turn<'_>,
-    call: &Call,
-    request: &p::CreateRequestProto,
-    inode: InodeId,
-) -> p::HdfsFileStatusProto {
+fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &p::CreateRequestProto, inode: InodeId) -> Encoded {
     let parent = request.src.rfind('/').map_or("/", |at| &request.src[..at.max(1)]);
     let group = turn.plan_own(|namespace, context, _| {
         let parent = reads::get_file_info::get(namespace, context, parent).ok().flatten();
         parent.map_or(&*context.limits.access.supergroup, |parent| parent.group).to_owned()
     });
-    let made = FileStatus {
+    created(Some(&FileStatus {
         id: inode,
         kind: FileKind::File,
         name: b"",
@@ -86,8 +84,7 @@ fn as_it_was_made(
         snapshottable: false,
         has_acl: false,
         under_construction: true,
-    };
-    status::to_proto(&made, status::Name::Empty)
+    }))
 }
 
 fn try_create(

@@ -1,19 +1,19 @@
 //! What clients ask without changing anything.
 
 use super::{
+    answers::Encoded,
     calls::{self, Sight, decode},
     files,
+    places::Places,
     status::{self, Name},
 };
-use crate::{core::Core, datanodes::wire};
-use ::blocks::{BlockState, Reader};
+use crate::core::Core;
 use base::FsError;
-use bytes::Bytes;
-use namespace::{
-    FileBlock, FileBlocks, Namespace,
-    reads::{self, get_listing::Listing},
+use namespace::{Namespace, reads};
+use proto::{
+    answers::{BatchedListing, BatchedPage, Listing, Only, Put, WithLocations},
+    hdfs as p,
 };
-use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub fn get_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetFileInfoRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let found = reads::get_file_info::get(&tree.namespace, context, &request.src)?;
-        Ok(p::GetFileInfoResponseProto { fs: found.map(|fs| status::to_proto(&fs, Name::Empty)) })
+        Ok(Encoded::of(Only(found.map(|found| status::view(&found, Name::Empty)))))
     });
 }
 
@@ -30,7 +30,7 @@ pub fn get_file_link_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetFileLinkInfoRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let found = reads::get_file_info::get(&tree.namespace, context, &request.src)?;
-        Ok(p::GetFileLinkInfoResponseProto { fs: found.map(|fs| status::to_proto(&fs, Name::Empty)) })
+        Ok(Encoded::of(Only(found.map(|found| status::view(&found, Name::Empty)))))
     });
 }
 
@@ -40,12 +40,10 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     calls::read(core, &call, reply, Sight::Paths(&[request.src()]), |tree, context| {
         let found =
             reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
-        let fs = found.map(|(fs, blocks)| {
-            let mut proto = status::to_proto(&fs, Name::Empty);
-            proto.locations = blocks.map(|blocks| located_blocks(core, &blocks, &host));
-            proto
-        });
-        Ok(p::GetLocatedFileInfoResponseProto { fs })
+        Ok(Encoded::of(Only(found.map(|(found, blocks)| WithLocations {
+            status: status::view(&found, Name::Empty),
+            locations: blocks.map(|blocks| Places { core, blocks, host: &host }),
+        }))))
     });
 }
 
@@ -59,7 +57,7 @@ pub fn is_file_closed(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetListingRequestProto>(&call, reply) else { return };
-    let host = host(&call);
+    let host = if request.need_location { host(&call) } else { String::new() };
     calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
         let page = reads::get_listing::get(
             &tree.namespace,
@@ -68,11 +66,11 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             &request.start_after,
             request.need_location,
         )?;
-        let dir_list = page.map(|page| p::DirectoryListingProto {
-            partial_listing: entries(core, &tree.namespace, &page, request.need_location, &host),
-            remaining_entries: page.remaining,
-        });
-        Ok(p::GetListingResponseProto { dir_list })
+        let host = request.need_location.then_some(&*host);
+        Ok(Encoded::of(Only(page.as_ref().map(|page| Listing {
+            entries: entries(core, &tree.namespace, page, host),
+            remaining: page.remaining,
+        }))))
     });
 }
 
@@ -96,37 +94,20 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
         };
         let found =
             reads::get_listing::get_batched(&tree.namespace, context, &paths, start, request.need_location)?;
-        let listings = found
-            .listings
-            .iter()
-            .map(|partial| {
-                let mut proto = p::BatchedDirectoryListingProto {
-                    parent_idx: partial.parent_index,
-                    ..Default::default()
-                };
-                match &partial.listing {
-                    Ok(page) => {
-                        proto.partial_listing =
-                            entries(core, &tree.namespace, page, request.need_location, &host);
-                    }
-                    Err(error) => {
-                        let (class, message) = proto::exception::to_remote(error);
-                        proto.exception = Some(p::RemoteExceptionProto {
-                            class_name: class.to_owned(),
-                            message: Some(message),
-                        });
-                    }
+        let host = request.need_location.then_some(&*host);
+        let pages = found.listings.iter().map(|partial| BatchedPage {
+            parent: partial.parent_index,
+            entries: match &partial.listing {
+                Ok(page) => Ok(entries(core, &tree.namespace, page, host)),
+                Err(error) => {
+                    let (class, message) = proto::exception::to_remote(error);
+                    Err(p::RemoteExceptionProto { class_name: class.to_owned(), message: Some(message) })
                 }
-                proto
-            })
-            .collect();
+            },
+        });
         let mut cookie = found.next.0.to_be_bytes().to_vec();
         cookie.extend_from_slice(&found.next.1);
-        Ok(p::GetBatchedListingResponseProto {
-            listings,
-            has_more: found.has_more,
-            start_after: Bytes::from(cookie),
-        })
+        Ok(Encoded::of(BatchedListing { pages, has_more: found.has_more, start_after: &cookie }))
     });
 }
 
@@ -173,7 +154,7 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         if blocks.wants_access_time {
             files::note_access(core, blocks.inode);
         }
-        Ok(p::GetBlockLocationsResponseProto { locations: Some(located_blocks(core, &blocks, &host)) })
+        Ok(Encoded::of(Only(Some(Places { core, blocks, host: &host }))))
     });
 }
 
@@ -182,44 +163,19 @@ pub fn host(call: &Call) -> String {
     call.origin.address.map(|address| address.to_string()).unwrap_or_default()
 }
 
-fn entries(
-    core: &Arc<Core>,
-    namespace: &Namespace,
-    page: &Listing<'_>,
-    need_location: bool,
-    host: &str,
-) -> Vec<p::HdfsFileStatusProto> {
-    page.entries
-        .iter()
-        .map(|entry| {
-            let mut proto = status::to_proto(entry, Name::Own);
-            if need_location && !entry.is_directory() {
-                proto.locations = reads::get_block_locations::by_id_at(namespace, entry.id, page.snapshot)
-                    .map(|blocks| located_blocks(core, &blocks, host));
-            }
-            proto
-        })
-        .collect()
-}
-
-pub fn located_blocks(core: &Core, blocks: &FileBlocks, host: &str) -> p::LocatedBlocksProto {
-    let map = core.blocks.lock();
-    let now = core.moment();
-    let locate = |file_block: &FileBlock| {
-        let chance = core.env.random.next_u64();
-        let located = map.locations(file_block.block.id, Reader { host: Some(host) }, chance, now);
-        wire::located_block(&core.cluster.block_pool, file_block.block, file_block.offset, located.as_ref())
-    };
-    let is_complete = |last: &FileBlock| {
-        last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
-    };
-    p::LocatedBlocksProto {
-        file_length: blocks.length,
-        blocks: blocks.blocks.iter().map(locate).collect(),
-        under_construction: blocks.under_construction,
-        last_block: blocks.last.as_ref().map(locate),
-        is_last_block_complete: blocks.is_past || blocks.last.as_ref().is_none_or(is_complete),
-        file_encryption_info: None,
-        ec_policy: None,
-    }
+/// The entries of a page; with the places of their blocks, as near to `host` as there are, where it is given.
+fn entries<'a>(
+    core: &'a Core,
+    namespace: &'a Namespace,
+    page: &'a reads::get_listing::Listing<'a>,
+    host: Option<&'a str>,
+) -> impl ExactSizeIterator<Item = impl Put> + Clone {
+    page.entries.iter().map(move |entry| {
+        let host = host.filter(|_| !entry.is_directory());
+        let locations = host.and_then(|host| {
+            let blocks = reads::get_block_locations::by_id_at(namespace, entry.id, page.snapshot)?;
+            Some(Places { core, blocks, host })
+        });
+        WithLocations { status: status::view(entry, Name::Own), locations }
+    })
 }

@@ -1,6 +1,7 @@
 //! Snapshots: allowing and making them, and telling what there is and what changed.
 
 use super::{
+    answers::Encoded,
     calls::{self, Sight, decode},
     service::require_superuser,
     status::{self, Name},
@@ -17,7 +18,10 @@ use namespace::{
     },
 };
 use prost::Message;
-use proto::{hdfs as p, snapshot_diff};
+use proto::{
+    answers::{Many, Only, SnapshotStatus, SnapshottableDirectory},
+    hdfs as p, snapshot_diff,
+};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -138,18 +142,15 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
     let Some((_, reply)) = decode::<p::GetSnapshottableDirListingRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Everything, |tree, context| {
         let found = get_snapshot_listing::snapshottable(&tree.namespace, context);
-        let entry = |directory: &get_snapshot_listing::SnapshottableDirectory<'_>| {
-            p::SnapshottableDirectoryStatusProto {
-                dir_status: status::to_proto(&directory.status, Name::Own),
-                snapshot_quota: directory.quota,
-                snapshot_number: directory.snapshots,
-                parent_fullpath: Bytes::copy_from_slice(directory.parent.as_bytes()),
-            }
-        };
-        let list = found.map(|found| p::SnapshottableDirectoryListingProto {
-            snapshottable_dir_listing: found.iter().map(entry).collect(),
+        let list = found.as_ref().map(|found| {
+            Many(found.iter().map(|directory| SnapshottableDirectory {
+                status: status::view(&directory.status, Name::Own),
+                quota: directory.quota,
+                snapshots: directory.snapshots,
+                parent: directory.parent.as_bytes(),
+            }))
         });
-        Ok(p::GetSnapshottableDirListingResponseProto { snapshottable_dir_list: list })
+        Ok(Encoded::of(Only(list)))
     });
 }
 
@@ -157,15 +158,14 @@ pub fn get_snapshot_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetSnapshotListingRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Paths(&[&request.snapshot_root]), |tree, context| {
         let found = get_snapshot_listing::get(&tree.namespace, context, &request.snapshot_root)?;
-        let entries = found.iter().map(|snapshot| p::SnapshotStatusProto {
-            dir_status: status::to_proto(&snapshot.status, Name::Own),
+        let entries = found.iter().map(|snapshot| SnapshotStatus {
+            status: status::view(&snapshot.status, Name::Own),
             // Hadoop counts from 0.
-            snapshot_id: snapshot.id.0 - 1,
-            parent_fullpath: Bytes::copy_from_slice(snapshot.parent.as_bytes()),
+            id: snapshot.id.0 - 1,
+            parent: snapshot.parent.as_bytes(),
             is_deleted: false,
         });
-        let list = p::SnapshotListingProto { snapshot_listing: entries.collect() };
-        Ok(p::GetSnapshotListingResponseProto { snapshot_list: Some(list) })
+        Ok(Encoded::of(Only(Some(Many(entries)))))
     });
 }
 

@@ -3,7 +3,10 @@
 use crate::core::Cluster;
 use ::blocks::{DataServer, Located, Location, StorageState, StorageStats, StorageType};
 use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
-use proto::{common, hdfs as p};
+use proto::{
+    answers::{LocatedBlock, Place},
+    common, hdfs as p,
+};
 
 /// The namespace layout of Hadoop 3.5: what a data server and a balancer compare with their own.
 pub const NAMESPACE_LAYOUT_VERSION: i32 = -67;
@@ -68,7 +71,64 @@ pub fn no_token() -> common::TokenProto {
     common::TokenProto::default()
 }
 
-/// A block with the places that were chosen for it.
+/// A block with the places that were chosen for it, as clients are told.
+pub fn placed<'a>(
+    pool: &'a str,
+    block: Block,
+    offset: u64,
+    places: &'a [Location],
+) -> LocatedBlock<'a, impl ExactSizeIterator<Item = Place<'a>> + Clone> {
+    LocatedBlock {
+        pool,
+        id: block.id.0,
+        generation_stamp: block.generation_stamp.0,
+        length: block.length,
+        offset,
+        corrupt: false,
+        places: places.iter().map(place),
+    }
+}
+
+/// A block of a file and where it can be read. `located` is `None` when the block map does not know it.
+pub fn found<'a>(
+    pool: &'a str,
+    block: Block,
+    offset: u64,
+    located: Option<&'a Located>,
+) -> LocatedBlock<'a, impl ExactSizeIterator<Item = Place<'a>> + Clone> {
+    let places = located.map_or(&[][..], |located| &located.locations);
+    let corrupt = located.is_some_and(|located| located.corrupt);
+    LocatedBlock { corrupt, ..placed(pool, block, offset, places) }
+}
+
+fn place(location: &Location) -> Place<'_> {
+    let server = &*location.server;
+    let registration = &*server.registration;
+    Place {
+        ip: &registration.ip,
+        host_name: &registration.host_name,
+        uuid: &registration.uuid,
+        transfer_port: registration.transfer_port,
+        info_port: registration.info_port,
+        ipc_port: registration.ipc_port,
+        info_secure_port: registration.info_secure_port,
+        capacity: server.capacity,
+        dfs_used: server.dfs_used,
+        remaining: server.remaining,
+        block_pool_used: server.block_pool_used,
+        xceivers: server.xceivers,
+        rack: &server.rack,
+        non_dfs_used: server.non_dfs_used,
+        cache_capacity: server.cache_capacity,
+        cache_used: server.cache_used,
+        blocks: server.blocks as u32,
+        software_version: &registration.software_version,
+        storage: &location.storage,
+        storage_type: storage_type(location.storage_type),
+    }
+}
+
+/// The same as part of a command to a data server.
 pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) -> p::LocatedBlockProto {
     p::LocatedBlockProto {
         b: extended_block(pool, block),
@@ -83,18 +143,6 @@ pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) ->
         block_indices: None,
         block_tokens: Vec::new(),
     }
-}
-
-/// A block of a file and where it can be read. `located` is `None` when the block map does not know it.
-pub fn located_block(
-    pool: &str,
-    block: Block,
-    offset: u64,
-    located: Option<&Located>,
-) -> p::LocatedBlockProto {
-    let places = located.map_or(&[][..], |located| &located.locations);
-    let corrupt = located.is_some_and(|located| located.corrupt);
-    p::LocatedBlockProto { corrupt, ..located_at(pool, block, offset, places) }
 }
 
 fn datanode_id(server: &DataServer) -> p::DatanodeIdProto {
@@ -180,3 +228,7 @@ pub fn storage_report(stats: &StorageStats) -> p::StorageReportProto {
         mount: None,
     }
 }
+
+#[cfg(test)]
+#[path = "wire/tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+//! Where the blocks of a file are, as answers tell it.
+
+use crate::{core::Core, datanodes::wire};
+use ::blocks::{BlockMap, BlockState, Reader};
+use base::Moment;
+use namespace::{FileBlock, FileBlocks};
+use proto::answers::{LocatedBlocks, Put, Writer};
+
+/// The blocks of a file with their replicas, the nearest to `host` first. The block map is locked while they are written.
+pub struct Places<'a> {
+    pub core: &'a Core,
+    pub blocks: FileBlocks,
+    pub host: &'a str,
+}
+
+/// A usual block with three replicas.
+const BLOCK_BYTES: usize = 640;
+
+impl Put for Places<'_> {
+    fn about(&self) -> usize {
+        64 + (self.blocks.blocks.len() + 1) * BLOCK_BYTES
+    }
+
+    fn put(self, out: &mut Writer) {
+        let Self { core, blocks, host } = self;
+        let map = core.blocks.lock();
+        let now = core.moment();
+        let place = |block: FileBlock| Place { core, map: &map, block, host, now };
+        let is_complete = |last: &FileBlock| {
+            last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
+        };
+        LocatedBlocks {
+            length: blocks.length,
+            blocks: blocks.blocks.iter().copied().map(place),
+            under_construction: blocks.under_construction,
+            last: blocks.last.map(place),
+            is_last_complete: blocks.is_past || blocks.last.as_ref().is_none_or(is_complete),
+        }
+        .put(out);
+    }
+}
+
+struct Place<'a> {
+    core: &'a Core,
+    map: &'a BlockMap,
+    block: FileBlock,
+    host: &'a str,
+    now: Moment,
+}
+
+impl Put for Place<'_> {
+    fn about(&self) -> usize {
+        BLOCK_BYTES
+    }
+
+    fn put(self, out: &mut Writer) {
+        let FileBlock { block, offset, .. } = self.block;
+        let chance = self.core.env.random.next_u64();
+        let located = self.map.locations(block.id, Reader { host: Some(self.host) }, chance, self.now);
+        wire::found(&self.core.cluster.block_pool, block, offset, located.as_ref()).put(out);
+    }
+}
