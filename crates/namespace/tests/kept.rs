@@ -6,6 +6,7 @@ mod common;
 use base::{Block, FsResult, InodeId};
 use common::World;
 use namespace::{
+    Limits,
     ops::set_quota::{CLEAR, KEEP},
     reads::{
         get_content_summary::{ContentSummary, Walk},
@@ -268,4 +269,127 @@ fn a_snapshot_shows_the_policies_of_now() -> FsResult<()> {
     assert_eq!(listed("/q/.snapshot/s/d"), Ok(vec![2]));
     assert_eq!(listed("/q/.snapshot"), Ok(vec![0, 0]));
     Ok(())
+}
+
+/// HDFS's `computeContentSummary4Snapshot`: what was deleted counts on with the directory that had it, and what was moved away
+/// counts there as the last snapshot saw it.
+#[test]
+fn a_summary_counts_what_only_snapshots_still_have() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d/gone/deeper", true), Ok(true));
+    assert_eq!(world.mkdirs("/d/sub", true), Ok(true));
+    for path in ["/d/gone/a", "/d/gone/deeper/b", "/d/sub/moved"] {
+        let inode = world.create(path, false).unwrap_or_else(|error| panic!("{error}"));
+        let block = Block { length: 10, ..world.add_block(path, inode, None) };
+        world.complete(path, inode, Some(block));
+    }
+    let counts = |world: &World, path: &str, step: usize| -> ContentSummary {
+        let limits = Limits { content_summary_step: step, ..world.limits.clone() };
+        let ctx = namespace::Context { limits: &limits, ..world.context(None) };
+        let mut walk = Walk::start(&world.ns, &ctx, path).unwrap_or_else(|error| panic!("{error}"));
+        loop {
+            if let Some(summary) = walk.step(&world.ns, &ctx).unwrap_or_else(|error| panic!("{error}")) {
+                return summary;
+            }
+        }
+    };
+    let brief = |summary: &ContentSummary| (summary.directory_count, summary.file_count, summary.length);
+    let snapshot = |summary: &ContentSummary| {
+        (summary.snapshot.directory_count, summary.snapshot.file_count, summary.snapshot.length)
+    };
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert_eq!(world.delete("/d/gone", true), Ok(true));
+    assert_eq!(world.rename("/d/sub/moved", "/d/here"), Ok(true));
+    world.tidy_up();
+    for step in [1, 2, 3, 5_000] {
+        let all = counts(&world, "/d", step);
+        // Now `.`, `sub` and `here`; beside them `gone` with all below it, and `moved` where it was.
+        assert_eq!((brief(&all), snapshot(&all)), ((4, 4, 40), (2, 3, 30)), "step {step}");
+        let past = counts(&world, "/d/.snapshot/s", step);
+        assert_eq!((brief(&past), snapshot(&past)), ((4, 3, 30), (0, 0, 0)), "step {step}");
+    }
+    // What no snapshot sees counts no more, swept away or not.
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    let now = counts(&world, "/d", 5_000);
+    assert_eq!((brief(&now), snapshot(&now)), ((2, 1, 10), (0, 0, 0)));
+    world.tidy_up();
+    assert_eq!(counts(&world, "/d", 5_000), now);
+}
+
+/// Hadoop 3.5.0's `hdfs dfs -count` said so of these very operations.
+#[test]
+fn a_summary_counts_what_only_snapshots_have_apart() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d/sub", true), Ok(true));
+    put(&mut world, "/d/one", &[4_053]);
+    put(&mut world, "/d/sub/two", &[7]);
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s1").is_ok());
+    assert_eq!(world.delete("/d/one", false), Ok(true));
+    let appended = world.append("/d/sub/two", true).unwrap_or(InodeId(0));
+    let last = world.last_block("/d/sub/two");
+    let block = world.add_block("/d/sub/two", appended, last);
+    world.complete("/d/sub/two", appended, Some(Block { length: 4_053, ..block }));
+    assert_eq!(world.rename("/d/sub", "/d/moved"), Ok(true));
+    put(&mut world, "/d/new", &[7]);
+    assert!(world.create("/d/moved/empty", false).is_ok());
+    assert!(world.create_snapshot("/d", "s2").is_ok());
+    assert_eq!(world.rename("/d/new", "/out"), Ok(true));
+    put(&mut world, "/d/new", &[4_053]);
+    world.tidy_up();
+    for step in [1, 3, 1_000] {
+        world.limits.content_summary_step = step;
+        let count = |path: &str| {
+            let ctx = world.context(None);
+            let mut walk = Walk::start(&world.ns, &ctx, path).unwrap_or_else(|error| panic!("{error}"));
+            let summary = loop {
+                if let Ok(Some(summary)) = walk.step(&world.ns, &ctx) {
+                    break summary;
+                }
+            };
+            let past = summary.snapshot;
+            let all = (summary.directory_count, summary.file_count, summary.length);
+            (all, (past.directory_count, past.file_count, past.length))
+        };
+        assert_eq!(count("/d"), ((3, 6, 12_180), (1, 3, 4_067)));
+        assert_eq!(count("/d/.snapshot/s1"), ((2, 2, 4_060), (0, 0, 0)));
+    }
+}
+
+/// HDFS: what a snapshot keeps of something deleted is charged until the last such snapshot is deleted, and what was
+/// moved away is charged in both places.
+#[test]
+fn what_snapshots_keep_counts_on_in_the_quota_of_its_directory() {
+    use namespace::reads::get_quota_usage::{self, Usage};
+    let mut world = World::new(1);
+    for path in ["/q", "/q/sub", "/other"] {
+        assert_eq!(world.mkdirs(path, true), Ok(true));
+    }
+    for path in ["/q", "/other"] {
+        assert!(world.set_quota(path, 100, 1 << 40).is_ok());
+    }
+    put(&mut world, "/q/deleted", &[100]);
+    put(&mut world, "/q/sub/moved", &[10]);
+    let used = |world: &World, path: &str| match get_quota_usage::get(&world.ns, &world.context(None), path) {
+        Ok(Usage::Known(quota)) => (quota.used.inodes, quota.used.bytes),
+        _ => panic!("{path} has a quota"),
+    };
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((4, 330), (1, 0)));
+    assert!(world.allow_snapshot("/q").is_ok());
+    assert!(world.create_snapshot("/q", "s").is_ok());
+    put(&mut world, "/q/sub/new", &[1_000]);
+    assert_eq!(used(&world, "/q"), (5, 3_330));
+    assert_eq!(world.delete("/q/deleted", false), Ok(true));
+    assert_eq!(world.rename("/q/sub/moved", "/other/moved"), Ok(true));
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((5, 3_330), (2, 30)));
+    // What came after the snapshot is given back.
+    assert_eq!(world.delete("/q/sub", true), Ok(true));
+    world.tidy_up();
+    assert_eq!(used(&world, "/q"), (4, 330));
+    world.restart_from_image();
+    assert!(world.delete_snapshot("/q", "s").is_ok());
+    world.tidy_up();
+    assert_eq!((used(&world, "/q"), used(&world, "/other")), ((1, 0), (2, 30)));
+    world.check_replay();
 }
