@@ -40,7 +40,10 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     if let Some(replaced) = replaced {
         needed -= ns.subtree_amounts(replaced, tree.policy_of(replaced), true, false);
     }
-    ledger.verify(destination, needed, Some(common_ancestor(tree, source, destination)));
+    // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
+    let may_stay = ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some();
+    let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
+    ledger.verify(destination, needed, end);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     ledger.charge(source, -leaving);
     ledger.charge(destination, arriving);

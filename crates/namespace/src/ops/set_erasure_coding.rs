@@ -4,7 +4,7 @@
 //! extended attribute that no client sees.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply, SnapshotId,
     access::{Access, WRITE},
     edit::Body,
     ops::set_xattrs::SetXattrsEdit,
@@ -106,5 +106,27 @@ impl Namespace {
             Some(at) if self.is_replication_noted(at) => REPLICATION,
             _ => "",
         }
+    }
+
+    /// The same of what a snapshot shows in a directory. Its top has what it had then; what has nothing itself inherits
+    /// from where the snapshot shows it, wherever it is now.
+    pub(crate) fn erasure_coding_at(
+        &self,
+        handle: u32,
+        directory: u32,
+        at: Option<SnapshotId>,
+    ) -> &'static str {
+        if at.is_none() || self.tree.inode(handle).is_file() {
+            return self.erasure_coding_of(handle);
+        }
+        if !self.is_top_of(handle, at) {
+            return self.erasure_coding_of(if self.has_any_xattr(handle) { handle } else { directory });
+        }
+        let xattrs = self.xattrs_at(handle, at);
+        if xattrs.is_none() && self.attributes_at(handle, at).storage_policy == POLICY_UNSPECIFIED {
+            return self.erasure_coding_of(handle);
+        }
+        let is_noted = xattrs.is_some_and(|xattrs| xattrs.get(&attribute()).is_some());
+        if is_noted { REPLICATION } else { "" }
     }
 }

@@ -78,11 +78,7 @@ impl Walk {
             return Err(FsError::NotFound(format!("File does not exist: {}", resolved.path.as_str())));
         };
         let mut walk = Self::of(ns, ctx, target, resolved.snapshot)?;
-        // What a snapshot shows inherits in HDFS from the directory in which it shows it, wherever it is now.
-        let is_below_top = resolved.snapshot.is_some() && !ns.is_top_of(target, resolved.snapshot);
-        if is_below_top && ns.tree.inode(target).is_directory() && !ns.has_any_xattr(target) {
-            walk.summary.erasure_coding = ns.erasure_coding_of(resolved.ancestor);
-        }
+        walk.summary.erasure_coding = ns.erasure_coding_at(target, resolved.ancestor, resolved.snapshot);
         Ok(walk)
     }
 

@@ -60,7 +60,8 @@ fn file(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<u32> {
 /// Hadoop: `isFileClosed`.
 pub fn is_closed(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<bool> {
     let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
-    Ok(resolved.in_snapshot || !ns.tree.inode(resolved.file_called(ns, path)?).is_open())
+    let file = resolved.file_called(ns, path)?;
+    Ok(resolved.in_snapshot || !ns.tree.inode(file).is_open())
 }
 
 /// Hadoop: `getPreferredBlockSize`.
