@@ -21,7 +21,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  */
 public final class RandomOps {
   /** What is compared when nothing else is asked for. */
-  private static final String DEFAULT_OPS = "names,files,open,attributes,reads,raw,odd,append,truncate,concat,checksum,acl,xattr,reserved,zones,symlinks,quota,policy,openfiles,typequota,leases,ec";
+  private static final String DEFAULT_OPS = "names,files,open,attributes,reads,raw,odd,append,truncate,concat,checksum,acl,xattr,reserved,zones,symlinks,quota,policy,openfiles,typequota,leases,ec,snapshot";
 
   private final Map<String, String> options = new LinkedHashMap<>();
   private final Map<String, Operation> operations = new LinkedHashMap<>();

@@ -124,7 +124,9 @@ final class Reads {
     text.append("quota ").append(usage.getQuota()).append(" space ").append(usage.getSpaceConsumed()).append(" of ").append(usage.getSpaceQuota());
     for (org.apache.hadoop.fs.StorageType type : org.apache.hadoop.fs.StorageType.getTypesSupportingQuota()) {
       // What is used of each medium is what a recount finds, which a Hadoop elsewhere cannot be asked for.
-      long used = s.side().families().contains("typequota") ? usage.getTypeConsumed(type) : 0;
+      // What was moved away from where a snapshot sees it counts on the media of then, in Hadoop on those of now.
+      boolean isCompared = s.side().families().contains("typequota") && !s.side().hasSnapshots;
+      long used = isCompared ? usage.getTypeConsumed(type) : 0;
       if (usage.getTypeQuota(type) != -1 || used != 0) {
         text.append(' ').append(type).append(' ').append(used).append(" of ").append(usage.getTypeQuota(type));
       }

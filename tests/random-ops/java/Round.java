@@ -48,6 +48,8 @@ final class Round {
       Wipe.run(side);
       side.beginRound();
     }
+    // What snapshots of the round before have left behind.
+    hadoop.recount();
   }
 
   /** One step on both sides; the difference, or null. */
@@ -56,6 +58,8 @@ final class Round {
     Operation operation = operations.get(step.operation());
     String expected = outcome(hadoop, operation, step);
     hasSnapshots |= step.operation().equals("createSnapshot") && expected.startsWith("=");
+    hadoop.hasSnapshots = hasSnapshots;
+    clover.hasSnapshots = hasSnapshots;
     if (hasSnapshots || (families.contains("typequota") && MOVE_BETWEEN_MEDIA.contains(operation.name()))) {
       Map<String, String> wrong = hadoop.recount();
       // Where snapshots keep something, what is added and taken away on the way misses some of it (docs/hadoop-differences.md).

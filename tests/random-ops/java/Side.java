@@ -27,6 +27,8 @@ final class Side {
   final Map<String, Stream> streams = new LinkedHashMap<>();
   /** What each was opened as. */
   final Map<String, Path> written = new LinkedHashMap<>();
+  /** A snapshot was taken in this round. */
+  boolean hasSnapshots;
   private final List<Long> begun = new ArrayList<>();
   /** Texts that mean the same on both sides but read differently, and what stands for them. */
   final Map<String, String> aliases = new LinkedHashMap<>();
@@ -69,6 +71,7 @@ final class Side {
   }
 
   void beginRound() {
+    hasSnapshots = false;
     begun.clear();
     aliases.clear();
     streams.clear();

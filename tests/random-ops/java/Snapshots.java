@@ -58,7 +58,9 @@ final class Snapshots {
         lines.add(entry.toString());
       }
     }
-    return report.getFromSnapshot() + " to " + report.getLaterSnapshotName() + Reads.ordered(lines);
+    // Against the present, the order is another on purpose.
+    boolean isNow = report.getFromSnapshot().isEmpty() || report.getLaterSnapshotName().isEmpty();
+    return report.getFromSnapshot() + " to " + report.getLaterSnapshotName() + (isNow ? lines.stream().sorted().toList() : Reads.ordered(lines));
   }
 
   /**

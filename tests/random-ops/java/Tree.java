@@ -1,5 +1,7 @@
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -92,7 +94,10 @@ final class Tree {
       Path past = new Path(name, HdfsConstants.DOT_SNAPSHOT_DIR);
       line(name + " snapshots", () -> Snapshots.listing(session, name));
       String before = null;
-      for (FileStatus snapshot : fs.listStatus(past)) {
+      FileStatus[] snapshots = fs.listStatus(past);
+      // Where names go beyond ASCII, the two orders differ on purpose.
+      Arrays.sort(snapshots, Comparator.comparing(snapshot -> snapshot.getPath().getName()));
+      for (FileStatus snapshot : snapshots) {
         String label = snapshot.getPath().getName();
         String top = new Path(past, label).toString();
         entry(snapshot, top, true);
@@ -120,7 +125,10 @@ final class Tree {
     text.append(status.hasAcl() ? " acl" : "").append(status.isEncrypted() ? " encrypted" : "").append(status.isErasureCoded() ? " ec" : "");
     text.append(status.isSnapshotEnabled() && side.families().contains("snapshot") ? " snapshottable" : "");
     if (status instanceof HdfsFileStatus more) {
-      text.append(" policy ").append(more.getStoragePolicy()).append(" children ").append(more.getChildrenNum());
+      text.append(" policy ").append(more.getStoragePolicy());
+      // The top of a snapshot, among the others, says in Hadoop how many children its directory has now.
+      boolean isTop = status.getPath().getParent() != null && status.getPath().getParent().getName().equals(HdfsConstants.DOT_SNAPSHOT_DIR);
+      text.append(isTop ? "" : " children " + more.getChildrenNum());
     }
     return text.toString();
   }
