@@ -32,12 +32,12 @@ impl Chronicle {
         Ok(Self { unclean_elections: AtomicU64::new(count), ..Self::default() })
     }
 
-    /// Looks whether this member has taken over since the last look: from time to time, and before it tells.
+    /// Looks whether this member has taken over since the last look: from time to time, and before it tells. It may
+    /// have led and given the group away between two looks.
     pub fn look(&self, core: &Core) {
-        if !core.replica.is_serving() || self.last_epoch() == Some(core.replica.epoch()) {
-            return;
-        }
-        if let Some(takeover) = core.replica.status().last_takeovers.pop() {
+        let last = self.last_epoch();
+        let is_new = |takeover: &Takeover| last.is_none_or(|last| takeover.epoch > last);
+        for takeover in core.replica.status().last_takeovers.into_iter().filter(is_new) {
             self.add(core.env.clock.timestamp().ms, takeover);
         }
     }
