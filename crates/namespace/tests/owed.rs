@@ -529,3 +529,16 @@ fn a_tree_has_at_most_so_many_objects() -> FsResult<()> {
     assert_eq!(world.mkdirs("/d", true), Ok(true));
     Ok(())
 }
+
+#[test]
+fn a_question_about_the_policy_of_dot_snapshot_has_an_answer() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d", true), Ok(true));
+    let asked =
+        |world: &World, path: &str| check_access::check_for_policy(&world.ns, &world.context(None), path);
+    // HDFS looks at the last name of the path, and not whether the directory has snapshots.
+    for path in ["/d", "/d/.snapshot", "/d/none/.snapshot"] {
+        assert_eq!(asked(&world, path), Ok(()), "{path}");
+    }
+    assert_eq!(asked(&world, "/d/none"), Err(FsError::NotFound("Path not found: /d/none".into())));
+}

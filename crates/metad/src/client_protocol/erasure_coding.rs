@@ -38,8 +38,6 @@ const POLICIES: &[Policy] = &[
 /// What HDFS takes where a call names none (`dfs.namenode.ec.system.default.policy`).
 const DEFAULT: &str = "RS-6-3-1024k";
 
-const READ: u8 = 4;
-
 impl Policy {
     fn find(name: &str) -> Option<&'static Self> {
         POLICIES.iter().find(|policy| policy.name == name)
@@ -83,7 +81,7 @@ pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
         return;
     };
     calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        reads::check_access::check(&tree.namespace, context, &request.src, READ)?;
+        reads::check_access::check_for_policy(&tree.namespace, context, &request.src)?;
         Ok(p::GetErasureCodingPolicyResponseProto { ec_policy: None })
     });
 }

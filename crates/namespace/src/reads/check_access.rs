@@ -2,7 +2,7 @@
 
 use crate::{
     Context, Namespace,
-    access::Access,
+    access::{Access, READ},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult};
@@ -22,4 +22,15 @@ pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8)
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
     access.check_target(ns, &resolved, action & 7)
+}
+
+/// The same for a question about the erasure coding policy of a path, to which `.snapshot` is no place and so has none.
+pub fn check_for_policy(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<()> {
+    let access = Access::new(ctx);
+    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
+    access.check_target(ns, &resolved, READ)?;
+    if resolved.target.is_none() && !resolved.path.as_str().ends_with("/.snapshot") {
+        return Err(FsError::NotFound(format!("Path not found: {path}")));
+    }
+    Ok(())
 }
