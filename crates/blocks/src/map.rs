@@ -137,6 +137,11 @@ impl BlockMap {
         self.safe_mode.is_on()
     }
 
+    /// Safe mode is on because the server has begun, and will end by itself.
+    pub fn in_safe_mode_of_start(&self) -> bool {
+        self.safe_mode.is_of_start()
+    }
+
     pub fn safe_mode_stage(&self) -> crate::SafeModeStage {
         self.safe_mode.stage()
     }

@@ -44,6 +44,11 @@ impl SafeMode {
         self.manual || self.stage != Stage::Off
     }
 
+    /// It is on because the server has begun, and will end by itself.
+    pub fn is_of_start(&self) -> bool {
+        !self.manual && self.stage != Stage::Off
+    }
+
     pub fn stage(&self) -> Stage {
         self.stage
     }

@@ -78,6 +78,34 @@ async fn a_file_being_written_outlives_the_active() {
     }
 }
 
+/// As HDFS does where there are several NameNodes: clients wait for the reports and do not fail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_that_has_just_begun_asks_for_patience_until_it_has_its_reports() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let server = DataServer::register(&cluster, 3).await;
+    // Of one block the share that must be there is none.
+    for (path, call) in [("/e", 10), ("/f", 20)] {
+        finished(&cluster, &server, &files(&cluster, active), path, call).await;
+    }
+    for member in 1..=3 {
+        cluster.stop(member).await;
+    }
+    for member in 1..=3 {
+        cluster.restart(member).await;
+    }
+    let active = cluster.wait_for_active(&[]).await;
+    let create = create_request("/g", HOLDER);
+    let asked = files(&cluster, active).call_as(numbered(90), "create", &create).await;
+    let text = refused(asked.map(|_: p::CreateResponseProto| ()), exception::RETRIABLE);
+    assert!(
+        text.starts_with("org.apache.hadoop.hdfs.server.namenode.SafeModeException: Cannot create"),
+        "{text}"
+    );
+    assert!(text.contains("The reported blocks 0 needs additional 1 blocks"), "{text}");
+}
+
 /// The answers to append, truncate and concat are lost with the active; the calls are repeated at the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_that_write_on_have_one_effect_over_a_takeover() {

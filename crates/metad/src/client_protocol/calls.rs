@@ -156,7 +156,13 @@ pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResu
         return Ok(());
     }
     let tip = blocks.safe_mode_message(core.moment());
-    Err(FsError::SafeMode(format!("{}. Name node is in safe mode.\n{tip}", what())))
+    let text = format!("{}. Name node is in safe mode.\n{tip}", what());
+    // As HDFS does where there are several NameNodes: who has just begun and was made the active at once soon has its
+    // reports, and no call is to fail meanwhile.
+    match blocks.in_safe_mode_of_start() && core.replica.peer_address().is_some() {
+        true => Err(FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE))),
+        false => Err(FsError::SafeMode(text)),
+    }
 }
 
 /// A write in its usual shape: look into the retry cache, plan, apply, answer after the commit.
