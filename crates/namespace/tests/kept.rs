@@ -393,3 +393,23 @@ fn what_snapshots_keep_counts_on_in_the_quota_of_its_directory() {
     assert_eq!((used(&world, "/q"), used(&world, "/other")), ((1, 0), (2, 30)));
     world.check_replay();
 }
+
+/// A snapshot goes on to count the name that it shows, so HDFS wants room for another one.
+#[test]
+fn a_rename_within_a_directory_that_a_snapshot_shows_needs_room() {
+    let mut world = World::new(1);
+    for path in ["/a", "/b"] {
+        assert_eq!(world.mkdirs(path, true), Ok(true));
+    }
+    assert!(world.create("/a/f", false).is_ok());
+    assert!(world.allow_snapshot("/a").is_ok());
+    assert!(world.set_quota("/", 5, i64::MAX).is_ok());
+    assert_eq!(world.rename("/a/f", "/a/g"), Ok(true));
+    assert_eq!(world.mkdirs("/c", true), Ok(true));
+    assert!(world.create_snapshot("/a", "s").is_ok());
+    let refused = world.rename2("/a/g", "/a/h", false).unwrap_err().to_string();
+    assert!(refused.contains("of directory / is exceeded: quota=5 file count=7"), "{refused}");
+    assert!(world.set_quota("/", 7, i64::MAX).is_ok());
+    assert!(world.rename2("/a/g", "/a/h", false).is_ok());
+    world.check_replay();
+}

@@ -30,7 +30,9 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
         return;
     }
     ledger.charge(source, kept);
-    if source == destination {
+    // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
+    let may_stay = ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some();
+    if source == destination && !may_stay {
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
     let leaving = ns.subtree_amounts(moved, before, true, false);
@@ -40,13 +42,13 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     if let Some(replaced) = replaced {
         needed -= ns.subtree_amounts(replaced, tree.policy_of(replaced), true, false);
     }
-    // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
-    let may_stay = ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some();
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
     ledger.verify(destination, needed, end);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
-    ledger.charge(source, -leaving);
-    ledger.charge(destination, arriving);
+    if source != destination {
+        ledger.charge(source, -leaving);
+        ledger.charge(destination, arriving);
+    }
 }
 
 /// What counts on where something is moved away from, as the last snapshot has it that sees it there. It is noted even
