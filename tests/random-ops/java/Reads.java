@@ -127,8 +127,10 @@ final class Reads {
       // What was moved away from where a snapshot sees it counts on the media of then, in Hadoop on those of now.
       boolean isCompared = s.side().families().contains("typequota") && !s.side().hasSnapshots;
       long used = isCompared ? usage.getTypeConsumed(type) : 0;
-      if (usage.getTypeQuota(type) != -1 || used != 0) {
-        text.append(' ').append(type).append(' ').append(used).append(" of ").append(usage.getTypeQuota(type));
+      long limit = usage.getTypeQuota(type);
+      // A limit of 0 is told beside something else on a medium only, which may be what is not compared.
+      if (isCompared ? limit != -1 || used != 0 : limit > 0) {
+        text.append(' ').append(type).append(' ').append(used).append(" of ").append(limit);
       }
     }
     return text.toString();
