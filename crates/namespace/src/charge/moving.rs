@@ -29,10 +29,10 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     if !ledger.is_charged(source) && !ledger.is_charged(destination) {
         return;
     }
-    ledger.charge(source, kept);
     // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
     let may_stay = ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some();
     if source == destination && !may_stay {
+        ledger.charge(source, kept);
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
     let leaving = ns.subtree_amounts(moved, before, true, false);
@@ -44,6 +44,8 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     }
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
     ledger.verify(destination, needed, end);
+    // What snapshots keep is not asked room for, as in HDFS.
+    ledger.charge(source, kept);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     if source != destination {
         ledger.charge(source, -leaving);
