@@ -16,6 +16,7 @@ import subprocess
 from harness.report import Failure
 
 PREFIX = "clover-faults-"
+BRIDGE = "02:00:00:00:00:01"
 _CLONE_NEWNET = 0x40000000
 
 
@@ -96,7 +97,9 @@ class Namespaces:
         self.members = {}
         ip("netns", "add", self.name + "hub")
         ip("-n", self.name + "hub", "link", "set", "lo", "up")
-        ip("-n", self.name + "hub", "link", "add", "bridge", "type", "bridge")
+        # A bridge without an address of its own takes the lowest of its ports', and another one when a member is added:
+        # those that are there already would go on sending to the old one.
+        ip("-n", self.name + "hub", "link", "add", "bridge", "address", BRIDGE, "type", "bridge")
         for address in (self.hub, self.zookeeper):
             ip("-n", self.name + "hub", "address", "add", f"{address}/24", "dev", "bridge")
         ip("-n", self.name + "hub", "link", "set", "bridge", "up")

@@ -11,6 +11,7 @@ use std::{
 
 /// An address range that nobody else on a test machine uses.
 const PREFIX: &str = "10.211.0";
+const BRIDGE: &str = "02:00:00:00:00:02";
 
 pub enum Network {
     Loopback,
@@ -24,7 +25,8 @@ impl Network {
         let name = format!("cb{}", std::process::id());
         let network = Self::Cables(name.clone());
         let bridge = format!("{name}-b");
-        ip(&["link", "add", &bridge, "type", "bridge"]).context("cutting cables needs root")?;
+        // With an address of its own: otherwise it takes the lowest of its ports', another one as they come.
+        ip(&["link", "add", &bridge, "address", BRIDGE, "type", "bridge"]).context("cutting cables needs root")?;
         ip(&["address", "add", &format!("{PREFIX}.1/24"), "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for member in 1..=members {
