@@ -26,7 +26,8 @@ impl Network {
         let network = Self::Cables(name.clone());
         let bridge = format!("{name}-b");
         // With an address of its own: otherwise it takes the lowest of its ports', another one as they come.
-        ip(&["link", "add", &bridge, "address", BRIDGE, "type", "bridge"]).context("cutting cables needs root")?;
+        ip(&["link", "add", &bridge, "address", BRIDGE, "type", "bridge"])
+            .context("cutting cables needs root")?;
         ip(&["address", "add", &format!("{PREFIX}.1/24"), "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for member in 1..=members {
