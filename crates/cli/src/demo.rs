@@ -25,6 +25,7 @@ pub struct Args {
     /// Metadata servers: a group of several goes on when its active fails. One, or as many as DIR was made with.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=7))]
     members: Option<u16>,
+    /// Data servers: as many as copies of each file are wanted, or more.
     #[arg(long, default_value_t = 3, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
     data_servers: u16,
     /// Where clients call; further members take the ports above it. 0 takes any free ones.

@@ -13,6 +13,7 @@ mod config;
 mod data;
 mod demo;
 mod fs;
+mod help;
 mod inspect;
 mod log;
 mod meta;
@@ -21,18 +22,21 @@ mod table;
 mod target;
 mod user;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counted = allocator::Counted;
+
+/// Under which options stand in `--help` that many commands have: below their own.
+pub const EVERYWHERE: &str = "Common options";
 
 /// A distributed file system that every Hadoop program already speaks to.
 #[derive(Debug, Parser)]
 #[command(name = "clover", version, max_term_width = 110)]
 struct Cli {
     /// What to log, as `info`, `debug` or `rpc=debug,warn`; the environment variable CLOVER_LOG says the same.
-    #[arg(long, global = true, value_name = "FILTER")]
+    #[arg(long, global = true, value_name = "FILTER", help_heading = EVERYWHERE)]
     log: Option<String>,
     #[command(subcommand)]
     command: Command,
@@ -91,7 +95,11 @@ impl Command {
 
 fn main() -> ExitCode {
     let arguments = fs::spelling::from_hadoop(std::env::args_os().collect());
-    let cli = match Cli::try_parse_from(&arguments) {
+    let mut command = help::command();
+    let parsed = command.try_get_matches_from_mut(&arguments);
+    let cli = match parsed
+        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)))
+    {
         Ok(cli) => cli,
         Err(error) => return fs::usage::refuse(&arguments, error),
     };

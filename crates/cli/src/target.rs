@@ -1,5 +1,6 @@
 //! Which file system a command works on.
 
+use crate::EVERYWHERE;
 use client::Config;
 use std::path::PathBuf;
 
@@ -9,13 +10,13 @@ pub const DEFAULT_FS: &str = "hdfs://127.0.0.1:8020";
 #[derive(Debug, clap::Args)]
 pub struct Target {
     /// The file system, as hdfs://127.0.0.1:8020 or a name service; else fs.defaultFS of the configuration.
-    #[arg(long, global = true, value_name = "URI")]
+    #[arg(long, global = true, value_name = "URI", help_heading = EVERYWHERE)]
     pub fs: Option<String>,
     /// A directory with core-site.xml and hdfs-site.xml, or one such file; else HADOOP_CONF_DIR.
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = EVERYWHERE)]
     conf: Vec<PathBuf>,
     /// Set a Hadoop property, as dfs.replication=2.
-    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
+    #[arg(short = 'D', global = true, value_name = "KEY=VALUE", help_heading = EVERYWHERE)]
     define: Vec<String>,
 }
 

@@ -7,14 +7,21 @@ use std::{process::ExitCode, time::Duration};
 /// Ask whether safe mode is on, or switch it.
 #[derive(Debug, clap::Args)]
 pub struct SafeMode {
+    /// What to do.
     #[arg(value_enum)]
     order: Order,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Order {
+    /// Ask whether it is on.
     Get,
+    /// Switch it on: nothing is changed, copied or deleted until it is left.
     Enter,
+    /// Switch it off.
     Leave,
     /// Wait until it is off.
     Wait,
@@ -37,7 +44,15 @@ pub struct Files {
 /// Tell all data servers how many bytes per second they may move for balancing.
 #[derive(Debug, clap::Args)]
 pub struct BalancerBandwidth {
+    /// Bytes; with k, m, g for 1024 times as many.
+    #[arg(value_parser = bandwidth)]
     bytes_per_second: u64,
+}
+
+/// As Hadoop reads it: `10m`.
+fn bandwidth(text: &str) -> Result<u64, String> {
+    let number = super::quota::number(text).ok().and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| format!("{text} is no number of bytes, as 104857600 or 100m"))
 }
 
 const WAIT_PERIOD: Duration = Duration::from_millis(500);
@@ -55,7 +70,10 @@ pub async fn safe_mode(fs: &FileSystem, args: SafeMode) -> anyhow::Result<ExitCo
             false
         }
     };
-    println!("Safe mode is {}", if is_on { "ON" } else { "OFF" });
+    match args.json {
+        true => println!("{}", json!({ "safe_mode": is_on })),
+        false => println!("Safe mode is {}", if is_on { "ON" } else { "OFF" }),
+    }
     let is_refused = is_on && matches!(args.order, Order::Leave);
     if is_refused {
         eprintln!(

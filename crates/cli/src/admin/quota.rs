@@ -14,6 +14,7 @@ pub struct SetQuota {
     /// Names; with k, m, g for 1024 times as many.
     #[arg(allow_hyphen_values = true)]
     quota: String,
+    /// The directories, each with its own limit.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -21,6 +22,7 @@ pub struct SetQuota {
 /// Lift the limit on the names below directories.
 #[derive(Debug, clap::Args)]
 pub struct ClearQuota {
+    /// The directories.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -34,6 +36,7 @@ pub struct SetSpaceQuota {
     /// Only those that storage policies put on this medium: SSD, DISK, ARCHIVE, PROVIDED or NVDIMM.
     #[arg(long, visible_alias = "storageType", value_name = "TYPE", value_parser = storage_type)]
     storage_type: Option<StorageType>,
+    /// The directories, each with its own limit.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -44,6 +47,7 @@ pub struct ClearSpaceQuota {
     /// The limit of this medium only.
     #[arg(long, visible_alias = "storageType", value_name = "TYPE", value_parser = storage_type)]
     storage_type: Option<StorageType>,
+    /// The directories.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -111,7 +115,7 @@ async fn apply(item: &Item, change: Change) -> Outcome {
 }
 
 /// Hadoop's `string2long`: a number, with a letter for a power of 1024.
-fn number(text: &str) -> Outcome<i64> {
+pub fn number(text: &str) -> Outcome<i64> {
     let invalid = || Failure::Other(format!("\"{text}\" is not a valid value for a quota."));
     let trimmed = text.trim();
     let power = trimmed.chars().last().and_then(|letter| "kmgtpe".find(letter.to_ascii_lowercase()));

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 /// Let snapshots be made of directories.
 #[derive(Debug, clap::Args)]
 pub struct Allow {
+    /// The directories; everything below them is in their snapshots, too.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -15,6 +16,7 @@ pub struct Allow {
 /// Let no more snapshots be made of directories; refused for one that has any.
 #[derive(Debug, clap::Args)]
 pub struct Disallow {
+    /// The directories.
     #[arg(required = true)]
     directories: Vec<String>,
 }
@@ -30,6 +32,7 @@ pub struct Directories {
 /// List the snapshots of a directory.
 #[derive(Debug, clap::Args)]
 pub struct Snapshots {
+    /// The directory that the snapshots are of.
     directory: String,
     /// Print one JSON object a line.
     #[arg(long)]
@@ -41,9 +44,11 @@ pub struct Snapshots {
 /// M: modified, +: created, -: deleted, R: renamed. The directory may also be one below that of the snapshots.
 #[derive(Debug, clap::Args)]
 pub struct Diff {
+    /// The directory that the snapshots are of, or one below.
     directory: String,
     /// The name of a snapshot; `.` means now.
     from: String,
+    /// Another snapshot; `.` means now.
     to: String,
     /// Print one JSON object a line.
     #[arg(long)]

@@ -24,13 +24,24 @@ enum Command {
     List,
     /// Print the policy in force for a file or directory: its own, or the closest directory's.
     #[command(visible_alias = "getStoragePolicy")]
-    Get { path: String },
+    Get {
+        /// The file or directory.
+        path: String,
+    },
     /// Set the policy of a file, or of all below a directory that have none of their own. Copies stay where they are.
     #[command(visible_alias = "setStoragePolicy")]
-    Set { path: String, policy: String },
+    Set {
+        /// The file or directory.
+        path: String,
+        /// One of those that `list` prints, as COLD.
+        policy: String,
+    },
     /// Take a policy away again.
     #[command(visible_alias = "unsetStoragePolicy")]
-    Unset { path: String },
+    Unset {
+        /// The file or directory.
+        path: String,
+    },
 }
 
 pub fn run(target: &Target, args: Args) -> anyhow::Result<ExitCode> {

@@ -24,6 +24,7 @@ pub struct Cat {
     /// Accepted for scripts; what is read is always verified.
     #[arg(long)]
     ignore_crc: bool,
+    /// The files to print.
     #[arg(required = true)]
     paths: Vec<String>,
 }
@@ -31,6 +32,7 @@ pub struct Cat {
 /// Print the first KiB of a file.
 #[derive(Debug, clap::Args)]
 pub struct Head {
+    /// The file.
     path: String,
 }
 
@@ -43,6 +45,7 @@ pub struct Tail {
     /// With -f: look for more after so many milliseconds.
     #[arg(short, default_value_t = 5_000, value_name = "MILLISECONDS")]
     sleep_ms: u64,
+    /// The file.
     path: String,
 }
 

@@ -9,6 +9,7 @@ pub struct Args {
     /// Print the block size, too.
     #[arg(short)]
     verbose: bool,
+    /// The files.
     #[arg(required = true)]
     paths: Vec<String>,
 }

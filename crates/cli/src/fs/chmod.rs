@@ -16,6 +16,7 @@ pub struct Args {
     /// Three or four octal digits, or changes such as u+x,go-w,o=r,+t,a+X.
     #[arg(allow_hyphen_values = true)]
     mode: String,
+    /// What to change.
     #[arg(required = true)]
     paths: Vec<String>,
 }

@@ -15,6 +15,7 @@ pub struct Chown {
     recursive: bool,
     /// OWNER, OWNER:GROUP or :GROUP.
     owner: String,
+    /// What to change.
     #[arg(required = true)]
     paths: Vec<String>,
 }
@@ -25,7 +26,9 @@ pub struct Chgrp {
     /// Everything below directories, too.
     #[arg(short = 'R')]
     recursive: bool,
+    /// The new group.
     group: String,
+    /// What to change.
     #[arg(required = true)]
     paths: Vec<String>,
 }

@@ -32,8 +32,10 @@ pub struct Args {
     /// Print what only snapshots hold, too.
     #[arg(short = 's')]
     snapshots: bool,
+    /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+    /// What to count.
     #[arg(required = true)]
     paths: Vec<String>,
 }

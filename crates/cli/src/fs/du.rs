@@ -25,8 +25,10 @@ pub struct Du {
     /// Do not count what only snapshots hold.
     #[arg(short = 'x')]
     exclude_snapshots: bool,
+    /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+    /// What to measure; your home directory if not given.
     paths: Vec<String>,
 }
 
@@ -37,8 +39,10 @@ pub struct Df {
     /// Print sizes as 1.5 K.
     #[arg(short = 'h')]
     human: bool,
+    /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+    /// The file systems, by any path of theirs; the configured one if not given.
     paths: Vec<String>,
 }
 

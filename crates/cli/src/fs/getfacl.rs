@@ -10,6 +10,7 @@ pub struct Args {
     /// Everything below directories, too.
     #[arg(short = 'R')]
     recursive: bool,
+    /// The file or directory.
     paths: Vec<String>,
 }
 

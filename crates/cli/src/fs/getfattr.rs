@@ -24,6 +24,7 @@ pub struct Args {
     /// How values are written: text, hex or base64.
     #[arg(short = 'e', value_name = "ENCODING")]
     encoding: Option<String>,
+    /// The file or directory.
     paths: Vec<String>,
 }
 

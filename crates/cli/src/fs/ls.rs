@@ -35,6 +35,7 @@ pub struct Args {
     /// Show, and order by, the time of access instead of modification.
     #[arg(short = 'u')]
     access_time: bool,
+    /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
     /// What to list; your home directory if not given.

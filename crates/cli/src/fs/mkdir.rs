@@ -13,6 +13,7 @@ pub struct Args {
     /// Make the directories above, too, and do not mind one that is there already.
     #[arg(short)]
     parents: bool,
+    /// The directories to make.
     #[arg(required = true)]
     paths: Vec<String>,
 }

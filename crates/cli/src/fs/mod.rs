@@ -55,7 +55,7 @@ pub struct Args {
     #[command(flatten)]
     target: Target,
     /// Print one JSON object a line where a command prints facts.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = crate::EVERYWHERE)]
     json: bool,
     #[command(subcommand)]
     command: Command,

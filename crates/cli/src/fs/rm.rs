@@ -24,6 +24,7 @@ pub struct Rm {
     /// Ask before a directory with more than hadoop.shell.delete.limit.num.files (100) files is deleted.
     #[arg(long)]
     safely: bool,
+    /// What to delete.
     #[arg(required = true)]
     paths: Vec<String>,
 }
@@ -34,6 +35,7 @@ pub struct Rmdir {
     /// Leave directories that are not empty, without a word.
     #[arg(long)]
     ignore_fail_on_non_empty: bool,
+    /// The directories to delete.
     #[arg(required = true)]
     paths: Vec<String>,
 }

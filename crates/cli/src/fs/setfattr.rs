@@ -19,6 +19,7 @@ pub struct Args {
     /// The attribute to remove.
     #[arg(short = 'x', value_name = "NAME")]
     remove: Option<String>,
+    /// The file or directory.
     paths: Vec<String>,
 }
 

@@ -20,8 +20,10 @@ pub struct Args {
     /// Wait until there are as many copies.
     #[arg(short = 'w')]
     wait: bool,
+    /// Copies of each file.
     #[arg(allow_hyphen_values = true)]
     replication: String,
+    /// Files, or directories for all files below.
     #[arg(required = true)]
     paths: Vec<String>,
 }

@@ -19,15 +19,20 @@ pub struct Create {
 /// Delete a snapshot of a directory.
 #[derive(Debug, clap::Args)]
 pub struct Delete {
+    /// The directory that the snapshot is of.
     directory: String,
+    /// The snapshot to delete.
     name: String,
 }
 
 /// Give a snapshot of a directory another name.
 #[derive(Debug, clap::Args)]
 pub struct Rename {
+    /// The directory that the snapshot is of.
     directory: String,
+    /// What the snapshot is called now.
     old_name: String,
+    /// What it shall be called.
     new_name: String,
 }
 

@@ -19,6 +19,16 @@ const AFTER: [(&str, &str); 7] = [
     ("-skip-empty-file", "--skip-empty-file"),
 ];
 
+/// Words of `hdfs dfsadmin`, wherever they stand.
+const ADMIN: [(&str, &str); 6] = [
+    ("-fs", "--fs"),
+    ("-conf", "--conf"),
+    ("-storageType", "--storage-type"),
+    ("-live", "--live"),
+    ("-dead", "--dead"),
+    ("-path", "--path"),
+];
+
 /// Commands that Hadoop still knows by an older name.
 const RENAMED: [(&str, &[&str]); 4] =
     [("lsr", &["ls", "-R"]), ("rmr", &["rm", "-r"]), ("dus", &["du", "-s"]), ("usage", &["help"])];
@@ -68,14 +78,19 @@ pub fn from_hadoop(arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// `clover admin -setQuota 5 /a` is `clover admin setQuota 5 /a`.
 fn admin_from_hadoop(mut arguments: Vec<OsString>, admin: usize) -> Vec<OsString> {
-    if let Some(word) = arguments.get_mut(admin + 1)
-        && let Some(name) =
-            word.to_str().filter(|text| *text != "-fs" && *text != "-conf").and_then(command_name)
+    for word in arguments.iter_mut().skip(admin + 1) {
+        if let Some((_, ours)) = ADMIN.iter().find(|(hadoops, _)| *word == *hadoops) {
+            *word = (*ours).into();
+        }
+    }
+    let mut at = admin + 1;
+    while arguments.get(at).and_then(|word| word.to_str()).is_some_and(|word| WITH_VALUE.contains(&word)) {
+        at += 2;
+    }
+    if let Some(word) = arguments.get_mut(at)
+        && let Some(name) = word.to_str().and_then(command_name)
     {
         *word = name.into();
-    }
-    for word in arguments.iter_mut().skip(admin + 1).filter(|word| *word == "-storageType") {
-        *word = "--storage-type".into();
     }
     arguments
 }
@@ -143,6 +158,9 @@ mod tests {
                 "clover admin -clrSpaceQuota -storageType SSD /a",
                 "clover admin clrSpaceQuota --storage-type SSD /a",
             ),
+            ("clover admin -fs hdfs://h:1 -report -live", "clover admin --fs hdfs://h:1 report --live"),
+            ("clover admin -printTopology -fs hdfs://h:1", "clover admin printTopology --fs hdfs://h:1"),
+            ("clover admin -listOpenFiles -path /a", "clover admin listOpenFiles --path /a"),
             ("clover admin --fs hdfs://h:1 group show", "clover admin --fs hdfs://h:1 group show"),
         ] {
             assert_eq!(spelt(hadoop), ours);

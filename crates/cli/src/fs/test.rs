@@ -32,6 +32,7 @@ pub struct Args {
     /// Has it no bytes?
     #[arg(short)]
     zero: bool,
+    /// The path that the question is about.
     path: String,
 }
 

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Make empty files.
 #[derive(Debug, clap::Args)]
 pub struct Touchz {
+    /// The files to make.
     #[arg(required = true)]
     paths: Vec<String>,
 }
@@ -31,6 +32,7 @@ pub struct Touch {
     /// Make no files.
     #[arg(short = 'c')]
     no_create: bool,
+    /// The files.
     #[arg(required = true)]
     paths: Vec<String>,
 }

@@ -16,8 +16,10 @@ pub struct Args {
     /// Wait until the files have their new length.
     #[arg(short = 'w')]
     wait: bool,
+    /// The new length in bytes.
     #[arg(allow_hyphen_values = true)]
     length: String,
+    /// The files to cut.
     #[arg(required = true)]
     paths: Vec<String>,
 }

@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "SN", default_value_t = 0)]
     from: u64,
     /// Of a segment, only the entries up to this sn.
-    #[arg(long, value_name = "SN", default_value_t = u64::MAX)]
+    #[arg(long, value_name = "SN", default_value_t = u64::MAX, hide_default_value = true)]
     to: u64,
     /// Of an image, also read the namespace in it, which takes as much memory as in a server.
     #[arg(long)]

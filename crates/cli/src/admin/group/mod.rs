@@ -13,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// As JSON.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = crate::EVERYWHERE)]
     json: bool,
     #[command(subcommand)]
     command: Option<Command>,
@@ -21,6 +21,9 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Show the group, as without an order.
+    #[command(alias = "status")]
+    Show,
     /// Take a server into the group.
     Add(orders::Add),
     /// Take a server out of the group.
@@ -35,7 +38,7 @@ enum Command {
 
 pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
-        None => {
+        None | Some(Command::Show) => {
             let group = servers.group().await?;
             match args.json {
                 true => println!("{}", serde_json::to_string_pretty(&show::json(&group))?),

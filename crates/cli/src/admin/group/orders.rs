@@ -22,6 +22,7 @@ pub struct Add {
 
 #[derive(Debug, clap::Args)]
 pub struct Remove {
+    /// The number of the member that is to go; never the active.
     #[arg(value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     member: u32,
     /// How many servers must hold a change from now on before it is acknowledged.

@@ -1,0 +1,204 @@
+//! What `--help` shows beyond the options: a few command lines to start from.
+//!
+//! They stand in one table, so that one test can hold each of them, and those of the manual, against the parser.
+
+#[cfg(test)]
+mod tests;
+
+use clap::{Command, CommandFactory};
+
+/// The whole command line, with its examples.
+pub fn command() -> Command {
+    let mut root = crate::Cli::command();
+    for (path, lines) in EXAMPLES {
+        let text = lines.iter().fold("Examples:".to_owned(), |text, line| text + "\n  " + line);
+        root = at(root, path.split_whitespace(), &text);
+    }
+    root
+}
+
+/// The command with the text at the end of the help of the one that the words lead to.
+fn at<'a>(command: Command, mut words: impl Iterator<Item = &'a str>, text: &str) -> Command {
+    match words.next() {
+        None => command.after_help(text.to_owned()),
+        Some(word) => command.mut_subcommand(word, |command| at(command, words, text)),
+    }
+}
+
+/// By the command that they explain. What follows two spaces and a `#` is said to the reader.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "clover demo --dir /tmp/demo                    # a cluster to try things on",
+            "clover fs -put report.csv /                    # as hdfs dfs -put",
+            "clover admin report                            # data servers, room, blocks",
+            "clover config meta > meta.toml                 # every key of a metadata server",
+        ],
+    ),
+    (
+        "demo",
+        &[
+            "clover demo --dir /tmp/demo",
+            "clover demo --dir /tmp/demo --members 3        # and watch a takeover",
+            "clover demo --dir /tmp/demo --rpc-port 0 --http-port 0 --set dfs.replication=2",
+        ],
+    ),
+    ("meta", &["clover meta format --config meta.toml          # once", "clover meta --config meta.toml"]),
+    (
+        "meta format",
+        &[
+            "clover meta format --config meta.toml          # a new cluster",
+            "clover meta format --join --config meta.toml   # a further server of one",
+        ],
+    ),
+    ("meta accept-disk", &["clover meta accept-disk --config meta.toml"]),
+    (
+        "data",
+        &[
+            "clover data --config data.toml",
+            "clover data --set data_dirs=/mnt/disk1,/mnt/disk2 --set metadata_servers=meta-1:8020",
+        ],
+    ),
+    (
+        "fs",
+        &[
+            "clover fs -ls -R /                             # Hadoop's spelling",
+            "clover fs ls -R /                              # or ours",
+            "clover fs --fs hdfs://meta-1:8020 put report.csv /",
+            "clover fs --json ls / | jq -r .path",
+        ],
+    ),
+    (
+        "fs ls",
+        &[
+            "clover fs ls -h -t /logs                      # the latest first, sizes as 1.5 K",
+            "clover fs ls '/logs/2026-*/*.gz'",
+        ],
+    ),
+    ("fs mkdir", &["clover fs mkdir -p /logs/2026/11"]),
+    (
+        "fs put",
+        &[
+            "clover fs put report.csv /data",
+            "clover fs put -f -t 16 logs /data              # a tree, sixteen files at a time",
+            "mysqldump shop | clover fs put - /backup/shop.sql",
+        ],
+    ),
+    ("fs get", &["clover fs get /data/report.csv", "clover fs get -p '/logs/2026-*' logs"]),
+    ("fs moveFromLocal", &["clover fs moveFromLocal report.csv /data"]),
+    ("fs appendToFile", &["clover fs appendToFile today.log /logs/all.log"]),
+    ("fs getmerge", &["clover fs getmerge /out/part-* out.txt"]),
+    ("fs truncate", &["clover fs truncate -w 1000 /logs/all.log"]),
+    ("fs concat", &["clover fs concat /logs/all.log /logs/monday.log /logs/tuesday.log"]),
+    ("fs cat", &["clover fs cat '/out/part-*' | sort"]),
+    ("fs text", &["clover fs text /data/notes.txt"]),
+    ("fs head", &["clover fs head /data/report.csv"]),
+    ("fs tail", &["clover fs tail -f /logs/all.log"]),
+    ("fs rm", &["clover fs rm -r -skipTrash /tmp/old"]),
+    ("fs rmdir", &["clover fs rmdir /tmp/empty"]),
+    ("fs expunge", &["clover fs expunge"]),
+    ("fs mv", &["clover fs mv /tmp/a /tmp/b /data"]),
+    ("fs cp", &["clover fs cp -p /data /backup", "clover fs cp hdfs://old:8020/data hdfs://new:8020/"]),
+    ("fs du", &["clover fs du -h /", "clover fs du / | sort -nr | head                # the largest first"]),
+    ("fs df", &["clover fs df -h"]),
+    ("fs stat", &["clover fs stat '%n %b %o %r' /data/report.csv"]),
+    ("fs touchz", &["clover fs touchz /out/_SUCCESS"]),
+    ("fs touch", &["clover fs touch -t 20261121:073059 /data/report.csv"]),
+    ("fs chmod", &["clover fs chmod -R g+w,o-rwx /data", "clover fs chmod 1777 /tmp"]),
+    ("fs chown", &["clover fs chown -R ada:staff /user/ada"]),
+    ("fs chgrp", &["clover fs chgrp -R staff /data"]),
+    ("fs setrep", &["clover fs setrep -w 2 /data"]),
+    ("fs getfacl", &["clover fs getfacl -R /data"]),
+    (
+        "fs setfacl",
+        &["clover fs setfacl -m user:ada:rw-,default:group:staff:r-x /data", "clover fs setfacl -b /data"],
+    ),
+    ("fs getfattr", &["clover fs getfattr -d /data/report.csv"]),
+    ("fs setfattr", &["clover fs setfattr -n user.origin -v shop /data/report.csv"]),
+    ("fs count", &["clover fs count -q -h -v /user/ada"]),
+    ("fs test", &["clover fs test -d /data && echo there"]),
+    ("fs checksum", &["clover fs checksum /data/report.csv"]),
+    ("fs createSnapshot", &["clover fs createSnapshot /data monday"]),
+    ("fs deleteSnapshot", &["clover fs deleteSnapshot /data monday"]),
+    ("fs renameSnapshot", &["clover fs renameSnapshot /data monday before-release"]),
+    (
+        "admin",
+        &[
+            "clover admin report --fs hdfs://meta-1:8020    # data servers, room, blocks",
+            "clover admin group                             # who is active, who is in sync",
+            "clover admin safe-mode get",
+        ],
+    ),
+    (
+        "admin group",
+        &[
+            "clover admin group                             # as `clover admin group show`",
+            "clover admin group hand-over --to 2            # before the active's machine is stopped",
+        ],
+    ),
+    ("admin group show", &["clover admin group show --json | jq .view.active"]),
+    ("admin group add", &["clover admin group add 4"]),
+    ("admin group remove", &["clover admin group remove 3"]),
+    ("admin group hand-over", &["clover admin group hand-over --to 2"]),
+    ("admin group fail-active", &["clover admin group fail-active"]),
+    (
+        "admin group unclean-elect",
+        &[
+            "clover admin group unclean-elect --member 3    # says what would be lost, and does nothing",
+            "clover admin group unclean-elect --member 3 --off 1,2 --yes-lose-data",
+        ],
+    ),
+    ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),
+    ("admin topology", &["clover admin topology"]),
+    ("admin safe-mode", &["clover admin safe-mode get --json", "clover admin safe-mode wait"]),
+    ("admin save-namespace", &["clover admin save-namespace"]),
+    ("admin roll-edits", &["clover admin roll-edits"]),
+    ("admin refresh-nodes", &["clover admin refresh-nodes"]),
+    ("admin list-open-files", &["clover admin list-open-files --path /logs"]),
+    ("admin list-corrupt-files", &["clover admin list-corrupt-files"]),
+    ("admin set-balancer-bandwidth", &["clover admin set-balancer-bandwidth 100m"]),
+    ("admin allow-snapshot", &["clover admin allow-snapshot /data"]),
+    ("admin disallow-snapshot", &["clover admin disallow-snapshot /data"]),
+    ("admin ls-snapshottable-dir", &["clover admin ls-snapshottable-dir"]),
+    ("admin ls-snapshot", &["clover admin ls-snapshot /data"]),
+    (
+        "admin snapshot-diff",
+        &[
+            "clover admin snapshot-diff /data monday tuesday",
+            "clover admin snapshot-diff /data monday .      # to now",
+        ],
+    ),
+    ("admin set-quota", &["clover admin set-quota 10000 /user/ada"]),
+    ("admin clr-quota", &["clover admin clr-quota /user/ada"]),
+    (
+        "admin set-space-quota",
+        &[
+            "clover admin set-space-quota 2t /user/ada",
+            "clover admin set-space-quota 100g --storage-type SSD /user/ada",
+        ],
+    ),
+    ("admin clr-space-quota", &["clover admin clr-space-quota /user/ada"]),
+    ("admin storage-policies", &["clover admin storage-policies list"]),
+    ("admin storage-policies list", &["clover admin storage-policies list"]),
+    ("admin storage-policies get", &["clover admin storage-policies get /data"]),
+    ("admin storage-policies set", &["clover admin storage-policies set /data COLD"]),
+    ("admin storage-policies unset", &["clover admin storage-policies unset /data"]),
+    (
+        "client-config",
+        &[
+            "clover client-config conf --target hdfs://meta-1:8020",
+            "clover client-config conf --members meta-1:8020,meta-2:8020,meta-3:8020 --nameservice prod",
+            "HADOOP_CONF_DIR=$PWD/conf hdfs dfs -ls /",
+        ],
+    ),
+    ("config", &["clover config meta > meta.toml", "clover config data --json | jq -r '.[].key'"]),
+    ("completions", &["source <(clover completions bash)"]),
+    (
+        "inspect",
+        &[
+            "clover inspect /var/lib/clover/meta            # is everything sound?",
+            "clover inspect --json --from 100 --to 120 SEGMENT",
+        ],
+    ),
+];
