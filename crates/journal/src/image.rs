@@ -144,6 +144,7 @@ impl ImageWriter {
         Ok(Checkpoint { at: self.at, file_bytes: self.position, sha256 })
     }
 
+    /// Writes a chunk and syncs it: an edit's sync would wait for all that is on its way to the disk.
     fn end_chunk(&mut self) -> io::Result<()> {
         let mut chunk = std::mem::take(&mut self.buffer);
         let content = &chunk[CHUNK_HEADER_BYTES..];
@@ -151,6 +152,7 @@ impl ImageWriter {
         chunk[..4].copy_from_slice(&(length as u32).to_le_bytes());
         chunk[4..8].copy_from_slice(&crc.to_le_bytes());
         self.put(&chunk)?;
+        self.file.sync_data()?;
         self.content_bytes += length as u64;
         self.chunks += 1;
         chunk.truncate(CHUNK_HEADER_BYTES);

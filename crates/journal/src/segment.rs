@@ -4,6 +4,7 @@ use crate::{
     block::{self, Footer, SegmentHeader},
     flow::Shared,
     record::BLOCK_BYTES,
+    settings::BULK_BYTES,
 };
 use base::{Epoch, LogPoint, Sn};
 use env::{Disk, File, OpenMode};
@@ -15,7 +16,6 @@ use std::{
 
 /// The next segment, being prepared or ready.
 pub(crate) const SPARE: &str = "spare";
-const ZEROS_BYTES: usize = 1 << 20;
 
 pub(crate) struct OpenSegment {
     pub file: Arc<dyn File>,
@@ -172,14 +172,14 @@ pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
     let preparing = log.join("spare.tmp");
     let file = disk.open(&preparing, OpenMode::CreateOrTruncate)?;
     file.allocate(bytes)?;
-    let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
+    let zeros = vec![0; BULK_BYTES.min(bytes as usize)];
     let mut at = 0;
     while at < bytes {
         let now = (zeros.len() as u64).min(bytes - at);
         file.write_at(&zeros[..now as usize], at)?;
+        file.sync_data()?;
         at += now;
     }
-    file.sync_data()?;
     let _spare = shared.spare.lock();
     // A segment that could not wait is under that name now and then, but never outside of the lock.
     if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }

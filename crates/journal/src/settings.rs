@@ -2,6 +2,10 @@
 
 use base::{GroupId, MemberId};
 
+/// What is written in bulk beside the log (images, the next segment) is synced in pieces of so many bytes: the sync of
+/// a batch waits for what else is on its way to the disk, and an edit shall not wait for a whole image.
+pub(crate) const BULK_BYTES: usize = 1 << 20;
+
 /// Whose store this is. Written once by `format`, checked at every open by whoever knows better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {

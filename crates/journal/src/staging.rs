@@ -12,6 +12,7 @@ use crate::{
     Checkpoint, Journal, NextStart, StagingError,
     flow::Shared,
     image::{self, ImageHeader},
+    settings::BULK_BYTES,
     store::IMAGES,
 };
 use base::GroupId;
@@ -25,8 +26,6 @@ use std::{
 pub(crate) const STAGING: &str = "staging";
 const WANTED: &str = "wanted";
 const IMAGE: &str = "image";
-/// Bytes written between two syncs: bounds what the last one has to wait for, and what a crash costs.
-const SYNC_BYTES: u64 = 64 << 20;
 
 /// An image being downloaded into the store's staging directory. There is one at a time.
 pub struct Staged {
@@ -72,7 +71,7 @@ impl Staged {
         let result = (|| {
             self.file.write_at(bytes, offset)?;
             self.have += bytes.len() as u64;
-            if self.have - self.synced >= SYNC_BYTES {
+            if self.have - self.synced >= BULK_BYTES as u64 {
                 self.file.sync_data()?;
                 self.synced = self.have;
             }
