@@ -1,7 +1,6 @@
 """A cluster of separate processes: one metadata server, three data servers or more."""
 
 import json
-import os
 import random
 import signal
 import socket
@@ -38,13 +37,15 @@ class CloverCluster:
         self.directory = directory
         self.stock = stock
         self.processes = {}
+        # The processes' variables; None for this one's own.
+        self.environment = None
         self.port = free_port()
         # Fixed, so that a data server which is started again is where it was.
         self.transfer_ports = [free_port() for _ in range(data_servers)]
         self.uri = f"hdfs://127.0.0.1:{self.port}"
 
-    def start(self):
-        """Formats at the first start, and returns when a block can be written."""
+    def start(self, waits=True):
+        """Formats at the first start, and returns when a block can be written, unless somebody else waits for that."""
         if not self.directory.exists():
             self.directory.mkdir(parents=True)
             self.configure()
@@ -52,7 +53,8 @@ class CloverCluster:
         self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
         for number in range(len(self.transfer_ports)):
             self.start_data_server(number)
-        self.wait()
+        if waits:
+            self.wait()
 
     def start_data_server(self, number):
         self.spawn(f"data-{number}", "data", "--config", self.directory / f"data-{number}.toml")
@@ -82,7 +84,7 @@ class CloverCluster:
     def spawn(self, name, *arguments):
         log = open(self.directory / f"{name}.log", "ab")
         command = [str(self.clover), *map(str, arguments)]
-        self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
         log.close()
 
     def wait(self):
@@ -112,7 +114,7 @@ class CloverCluster:
     def kill(self):
         """Every process at once, with no chance to say goodbye."""
         for process in self.processes.values():
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         for process in self.processes.values():
             process.wait()
         self.processes.clear()

@@ -1,17 +1,19 @@
 package org.apache.hadoop.hdfs;
 
-import java.io.BufferedReader;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.InterruptedIOException;
 import java.lang.reflect.InvocationTargetException;
-import java.net.InetAddress;
-import java.net.Socket;
+import java.net.InetSocketAddress;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.fs.FileStatus;
@@ -20,19 +22,30 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicyInfo;
+import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
+import org.apache.hadoop.hdfs.server.blockmanagement.BlockManager;
+import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.StartupOption;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.datanode.FsDatasetTestUtils.MaterializedReplica;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.test.GenericTestUtils;
 import org.mockito.Mockito;
 
 /**
  * Stands in for Hadoop's class of this name, first on the class path, so that Hadoop's own tests run unmodified against
  * a cluster that runs elsewhere, at the URI in the property {@code clover.contract.uri}. "Starting" it empties that
- * cluster, as each test class (some: each test) expects a new one; ending it leaves it alone.
+ * cluster, as each test class (some: each test) expects a new one; ending it leaves it alone. Where the property {@code
+ * clover.contract.layouts} is set and the test wants other data servers, racks, media or keys than there are, the cluster's owner is
+ * asked for a new one.
  *
  * <p>Only what a client can do is here. A test that reaches into the servers' memory finds a mock there, or meets a {@link
  * NoSuchMethodError}, whatever cluster it runs on; where that makes it fail, it counts for nobody. The mocks are for tests that only hold
@@ -47,12 +60,25 @@ public class MiniDFSCluster implements Closeable {
 
   /** A debug build replays a few thousand edits, and three data servers report. */
   private static final int RESTART_S = 60;
+  /** Hadoop's default, and a little. */
+  private static final int HEARTBEAT_MS = 3_500;
+
+  private static final boolean HAS_LAYOUTS = Boolean.getBoolean("clover.contract.layouts");
+  private static final String[] SERVERS_KEYS = System.getProperty("clover.contract.keys", "").split(",");
 
   private final Configuration conf;
   private final URI uri = URI.create(System.getProperty("clover.contract.uri"));
+  /** Those that run, by the owner's numbers; a server that is stopped and started again is the last one, as with Hadoop's class. */
+  private final List<Integer> running = new ArrayList<>();
 
   public static class Builder {
     private final Configuration conf;
+    private int dataServers = 1;
+    private boolean format = true;
+    private boolean waits = true;
+    private int storagesPerServer = 2;
+    private String[] racks;
+    private StorageType[][] storages;
 
     public Builder(Configuration conf) {
       this.conf = conf;
@@ -63,10 +89,12 @@ public class MiniDFSCluster implements Closeable {
     }
 
     public Builder numDataNodes(int count) {
+      dataServers = count;
       return this;
     }
 
     public Builder racks(String[] racks) {
+      this.racks = racks;
       return this;
     }
 
@@ -75,14 +103,41 @@ public class MiniDFSCluster implements Closeable {
     }
 
     public Builder format(boolean format) {
+      this.format = format;
       return this;
     }
 
     public Builder storageTypes(StorageType[] types) {
+      this.storages = new StorageType[][] {types};
       return this;
     }
 
     public Builder storageTypes(StorageType[][] types) {
+      this.storages = types;
+      return this;
+    }
+
+    public Builder storagesPerDatanode(int count) {
+      storagesPerServer = count;
+      return this;
+    }
+
+    public Builder waitSafeMode(boolean wait) {
+      waits = wait;
+      return this;
+    }
+
+    public Builder nnTopology(MiniDFSNNTopology topology) {
+      if (topology != null && topology.countNameNodes() != 1) {
+        throw new UnsupportedOperationException("one metadata server is all there is here");
+      }
+      return this;
+    }
+
+    public Builder startupOption(StartupOption option) {
+      if (option != null && option != StartupOption.REGULAR && option != StartupOption.FORMAT) {
+        throw new UnsupportedOperationException("no start with " + option + " here");
+      }
       return this;
     }
 
@@ -94,27 +149,113 @@ public class MiniDFSCluster implements Closeable {
       return this;
     }
 
-    public Builder storagesPerDatanode(int count) {
-      return this;
-    }
-
     public Builder checkExitOnShutdown(boolean check) {
       return this;
     }
 
-    public Builder waitSafeMode(boolean wait) {
+    public Builder checkDataNodeAddrConfig(boolean check) {
+      return this;
+    }
+
+    public Builder checkDataNodeHostConfig(boolean check) {
+      return this;
+    }
+
+    public Builder clusterId(String id) {
+      return this;
+    }
+
+    public Builder skipFsyncForTesting(boolean skip) {
+      return this;
+    }
+
+    public Builder manageNameDfsDirs(boolean manage) {
+      return this;
+    }
+
+    public Builder manageDataDfsDirs(boolean manage) {
+      return this;
+    }
+
+    public Builder setNNRedundancyConsiderLoad(boolean consider) {
       return this;
     }
 
     public MiniDFSCluster build() throws IOException {
-      return new MiniDFSCluster(conf);
+      return new MiniDFSCluster(this);
+    }
+
+    /** In the owner's words. */
+    private List<String> layout() {
+      List<String> words = new ArrayList<>(List.of("data=" + dataServers));
+      if (racks != null) {
+        words.add("racks=" + String.join(",", racks));
+      }
+      if (storages == null && storagesPerServer != 2) {
+        StorageType[] plain = new StorageType[storagesPerServer];
+        Arrays.fill(plain, StorageType.DEFAULT);
+        storages = new StorageType[][] {plain};
+      }
+      if (storages != null) {
+        List<String> media = new ArrayList<>();
+        for (int number = 0; number < dataServers; number++) {
+          StorageType[] types = storages[storages.length == 1 ? 0 : number];
+          media.add(Arrays.stream(types).map(StorageType::name).collect(Collectors.joining(",")));
+        }
+        words.add("storages=" + String.join(";", media));
+      }
+      return words;
     }
   }
 
-  private MiniDFSCluster(Configuration conf) throws IOException {
-    this.conf = conf;
+  private MiniDFSCluster(Builder builder) throws IOException {
+    conf = builder.conf;
     FileSystem.setDefaultUri(conf, uri);
     conf.set(CommonConfigurationKeysPublic.FS_DEFAULT_NAME_KEY, uri.toString());
+    conf.set(DFSConfigKeys.DFS_NAMENODE_HTTP_ADDRESS_KEY, System.getProperty("clover.contract.http", ""));
+    if (!HAS_LAYOUTS) {
+      Owner.data().forEach(server -> running.add(running.size()));
+      emptyAsOwner();
+      return;
+    }
+    conf.setInt(DFSConfigKeys.DFS_REPLICATION_KEY, Math.min(conf.getInt(DFSConfigKeys.DFS_REPLICATION_KEY, 3), builder.dataServers));
+    // Hadoop's class has a key of its own for this one.
+    conf.setInt("dfs.namenode.safemode.extension", conf.getInt(DFS_NAMENODE_SAFEMODE_EXTENSION_TESTING_KEY, 0));
+    if (builder.format) {
+      List<String> words = new ArrayList<>(List.of("lay-out"));
+      words.addAll(builder.layout());
+      words.addAll(serversKeys());
+      String answer = Owner.ask(words.toArray(String[]::new));
+      for (int number = 0; number < builder.dataServers; number++) {
+        running.add(number);
+      }
+      if (answer.equals("same")) {
+        emptyAsOwner();
+      }
+    } else {
+      for (int number = 0; number < Owner.data().size(); number++) {
+        running.add(number);
+      }
+      restart(false);
+    }
+    await(builder.waits);
+  }
+
+  /** Those that differ from what they are by themselves. */
+  private List<String> serversKeys() {
+    Configuration usual = new HdfsConfiguration();
+    List<String> found = new ArrayList<>();
+    for (String key : SERVERS_KEYS) {
+      String value = conf.get(key);
+      boolean isNoExtension = key.equals("dfs.namenode.safemode.extension") && "0".equals(value);
+      if (value != null && !value.equals(usual.get(key)) && !isNoExtension) {
+        found.add(key + "=" + value);
+      }
+    }
+    return found;
+  }
+
+  private void emptyAsOwner() throws IOException {
     try {
       // Whoever the test is just then.
       UserGroupInformation.createRemoteUser(System.getProperty("user.name"))
@@ -146,12 +287,24 @@ public class MiniDFSCluster implements Closeable {
       fs.setQuotaByStorageType(root, type, HdfsConstants.QUOTA_RESET);
     }
     fs.unsetStoragePolicy(root);
+    dropErasureCoding(fs);
     for (String name : fs.listXAttrs(root)) {
       fs.removeXAttr(root, name);
     }
     fs.removeAcl(root);
     fs.setPermission(root, new FsPermission((short) 0755));
     fs.setOwner(root, System.getProperty("user.name"), "supergroup");
+  }
+
+  private static void dropErasureCoding(DistributedFileSystem fs) throws IOException {
+    if (fs.getErasureCodingPolicy(new Path("/")) != null) {
+      fs.unsetErasureCodingPolicy(new Path("/"));
+    }
+    for (ErasureCodingPolicyInfo policy : fs.getAllErasureCodingPolicies()) {
+      if (policy.isEnabled()) {
+        fs.disableErasureCodingPolicy(policy.getPolicy().getName());
+      }
+    }
   }
 
   private static void dropSnapshots(DistributedFileSystem fs) throws IOException {
@@ -232,6 +385,8 @@ public class MiniDFSCluster implements Closeable {
     NameNode mock = Mockito.mock(NameNode.class, Mockito.RETURNS_DEEP_STUBS);
     NamenodeProtocols rpc = getNameNodeRpc();
     Mockito.doReturn(rpc).when(mock).getRpcServer();
+    Mockito.doReturn(true).when(mock).isActiveState();
+    Mockito.doAnswer(call -> rpc.setSafeMode(SafeModeAction.SAFEMODE_GET, false)).when(mock).isInSafeMode();
     return mock;
   }
 
@@ -240,29 +395,48 @@ public class MiniDFSCluster implements Closeable {
   }
 
   public FSNamesystem getNamesystem() {
-    return Mockito.mock(FSNamesystem.class, Mockito.RETURNS_DEEP_STUBS);
+    FSNamesystem mock = Mockito.mock(FSNamesystem.class, Mockito.RETURNS_DEEP_STUBS);
+    // Some tests wait for that.
+    BlockManager blocks = mock.getBlockManager();
+    Mockito.doReturn(new ConcurrentLinkedQueue<>()).when(blocks).getMarkedDeleteQueue();
+    return mock;
   }
 
   public FSNamesystem getNamesystem(int index) {
     return getNamesystem();
   }
 
-  /** Whoever started the cluster restarts its metadata server; the port is in a property. The data servers stay. */
-  private synchronized void restart() throws IOException {
-    int port = Integer.getInteger("clover.contract.control");
-    try (Socket control = new Socket(InetAddress.getLoopbackAddress(), port)) {
-      control.getOutputStream().write("restart\n".getBytes(StandardCharsets.UTF_8));
-      control.getOutputStream().flush();
-      String answer = new BufferedReader(new InputStreamReader(control.getInputStream(), StandardCharsets.UTF_8)).readLine();
-      if (!"done".equals(answer)) {
-        throw new IOException("the metadata server was not restarted: " + answer);
-      }
+  /** With the configuration as it is by now. The data servers stay. */
+  private synchronized void restart(boolean waits) throws IOException {
+    List<String> words = new ArrayList<>(List.of("restart"));
+    if (HAS_LAYOUTS) {
+      words.addAll(serversKeys());
     }
+    Owner.ask(words.toArray(String[]::new));
+    if (waits) {
+      await(true);
+    }
+  }
+
+  /** Until the metadata server answers, and, if wanted, knows its data servers and is out of safe mode. */
+  private void await(boolean entirely) throws IOException {
     long deadline = System.nanoTime() + RESTART_S * 1_000_000_000L;
-    try (DistributedFileSystem fs = getFileSystem()) {
-      while (fs.setSafeMode(SafeModeAction.SAFEMODE_GET)) {
+    Configuration patient = new HdfsConfiguration();
+    patient.setInt("ipc.client.connect.max.retries", RESTART_S);
+    try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, patient)) {
+      while (true) {
+        try {
+          boolean isSafe = fs.setSafeMode(SafeModeAction.SAFEMODE_GET);
+          if (!entirely || !isSafe && fs.getDataNodeStats(DatanodeReportType.LIVE).length >= running.size()) {
+            return;
+          }
+        } catch (IOException error) {
+          if (System.nanoTime() > deadline) {
+            throw error;
+          }
+        }
         if (System.nanoTime() > deadline) {
-          throw new IOException("still in safe mode " + RESTART_S + " s after a restart");
+          throw new IOException("in safe mode or without its data servers after " + RESTART_S + " s");
         }
         Thread.sleep(50);
       }
@@ -272,28 +446,301 @@ public class MiniDFSCluster implements Closeable {
   }
 
   public void restartNameNode(String... arguments) throws IOException {
-    restart();
+    restart(true);
   }
 
   public void restartNameNode(boolean waitActive) throws IOException {
-    restart();
+    restart(waitActive);
   }
 
   public void restartNameNode(int index) throws IOException {
-    restart();
+    restart(true);
   }
 
   public void restartNameNode(int index, boolean waitActive, String... arguments) throws IOException {
-    restart();
+    restart(waitActive);
   }
 
   public void restartNameNodes() throws IOException {
-    restart();
+    restart(true);
+  }
+
+  public void shutdownNameNode(int index) throws IOException {
+    Owner.ask("stop-metadata");
+  }
+
+  public void shutdownNameNodes() throws IOException {
+    Owner.ask("stop-metadata");
+  }
+
+  /** A data server that a test has in its hand; its other fields are of no use outside of the server's process. */
+  public static class DataNodeProperties {
+    final int number;
+    final DataNode datanode;
+
+    DataNodeProperties(int number, DataNode datanode) {
+      this.number = number;
+      this.datanode = datanode;
+    }
+
+    public DataNode getDatanode() {
+      return datanode;
+    }
+  }
+
+  /** Mocks that know who they are and where, and that can be shut down. */
+  public ArrayList<DataNode> getDataNodes() {
+    ArrayList<DataNode> found = new ArrayList<>();
+    try {
+      for (int number : running) {
+        found.add(dataNode(number));
+      }
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    }
+    return found;
+  }
+
+  public DataNode[] listDataNodes() {
+    return getDataNodes().toArray(DataNode[]::new);
+  }
+
+  public DataNode getDataNode(int ipcPort) {
+    return getDataNodes().stream().filter(node -> node.getIpcPort() == ipcPort).findFirst().orElse(null);
+  }
+
+  private DataNode dataNode(int number) throws IOException {
+    int port = Owner.data().get(number).port();
+    DatanodeInfo info = null;
+    try (DistributedFileSystem fs = getFileSystem()) {
+      for (DatanodeInfo candidate : fs.getDataNodeStats(DatanodeReportType.ALL)) {
+        if (candidate.getXferPort() == port) {
+          info = candidate;
+        }
+      }
+    }
+    DataNode mock = Mockito.mock(DataNode.class, Mockito.RETURNS_DEEP_STUBS);
+    if (info != null) {
+      Mockito.doReturn(info).when(mock).getDatanodeId();
+      Mockito.doReturn(info.getDatanodeUuid()).when(mock).getDatanodeUuid();
+      Mockito.doReturn(info.getXferAddr()).when(mock).getDisplayName();
+      Mockito.doReturn(info.getXferPort()).when(mock).getXferPort();
+      Mockito.doReturn(info.getIpcPort()).when(mock).getIpcPort();
+      Mockito.doReturn(info.getInfoPort()).when(mock).getInfoPort();
+      Mockito.doReturn(new InetSocketAddress(info.getIpAddr(), info.getXferPort())).when(mock).getXferAddress();
+    }
+    Mockito.doAnswer(call -> stop(number)).when(mock).shutdown();
+    return mock;
+  }
+
+  private synchronized Void stop(int number) throws IOException {
+    if (running.remove((Integer) number)) {
+      Owner.ask("stop-data", Integer.toString(number));
+    }
+    return null;
+  }
+
+  public synchronized DataNodeProperties stopDataNode(int index) {
+    if (index < 0 || index >= running.size()) {
+      return null;
+    }
+    try {
+      int number = running.get(index);
+      DataNodeProperties stopped = new DataNodeProperties(number, dataNode(number));
+      stop(number);
+      return stopped;
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    }
+  }
+
+  public synchronized DataNodeProperties stopDataNode(String address) {
+    for (int index = 0; index < running.size(); index++) {
+      if (getDataNodes().get(index).getDatanodeId().getXferAddr().equals(address)) {
+        return stopDataNode(index);
+      }
+    }
+    return null;
+  }
+
+  public void shutdownDataNode(int index) throws IOException {
+    stop(running.get(index));
+  }
+
+  public void shutdownDataNodes() throws IOException {
+    for (int number : List.copyOf(running)) {
+      stop(number);
+    }
+  }
+
+  public synchronized boolean restartDataNode(DataNodeProperties stopped, boolean keepPort) throws IOException {
+    Owner.ask("start-data", Integer.toString(stopped.number));
+    running.add(stopped.number);
+    return true;
+  }
+
+  public boolean restartDataNode(DataNodeProperties stopped) throws IOException {
+    return restartDataNode(stopped, false);
+  }
+
+  public boolean restartDataNode(int index, boolean keepPort) throws IOException {
+    DataNodeProperties stopped = stopDataNode(index);
+    return stopped != null && restartDataNode(stopped, keepPort);
+  }
+
+  public boolean restartDataNode(int index) throws IOException {
+    return restartDataNode(index, false);
+  }
+
+  public boolean restartDataNode(String address) throws IOException {
+    DataNodeProperties stopped = stopDataNode(address);
+    return stopped != null && restartDataNode(stopped);
+  }
+
+  public boolean restartDataNodes(boolean keepPort) throws IOException {
+    for (int index = running.size() - 1; index >= 0; index--) {
+      restartDataNode(index, keepPort);
+    }
+    return true;
+  }
+
+  public boolean restartDataNodes() throws IOException {
+    return restartDataNodes(false);
+  }
+
+  public boolean isDataNodeUp() {
+    return !running.isEmpty();
+  }
+
+  /** They do so by themselves, at each of their heartbeats. */
+  public void triggerHeartbeats() throws InterruptedException {
+    Thread.sleep(HEARTBEAT_MS);
+  }
+
+  public void triggerBlockReports() throws InterruptedException {
+    Thread.sleep(HEARTBEAT_MS);
+  }
+
+  public void triggerDeletionReports() throws InterruptedException {
+    Thread.sleep(HEARTBEAT_MS);
+  }
+
+  public void waitFirstBRCompleted(int index, int timeout) throws IOException, TimeoutException, InterruptedException {
+    await(true);
+  }
+
+  public MaterializedReplica getMaterializedReplica(int index, ExtendedBlock block) throws IOException {
+    Replica found = Replica.find(Owner.data().get(running.get(index)).directories(), block);
+    if (found == null) {
+      throw new org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException(block);
+    }
+    return found;
+  }
+
+  public File getBlockFile(int index, ExtendedBlock block) {
+    Replica found = replica(index, block);
+    return found == null ? null : found.data();
+  }
+
+  public File getBlockMetadataFile(int index, ExtendedBlock block) {
+    Replica found = replica(index, block);
+    return found == null ? null : found.sums();
+  }
+
+  public File[] getAllBlockFiles(ExtendedBlock block) {
+    List<File> found = new ArrayList<>();
+    for (int index = 0; index < running.size(); index++) {
+      Replica replica = replica(index, block);
+      if (replica != null) {
+        found.add(replica.data());
+      }
+    }
+    return found.toArray(File[]::new);
+  }
+
+  private Replica replica(int index, ExtendedBlock block) {
+    try {
+      return Replica.find(Owner.data().get(running.get(index)).directories(), block);
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    }
+  }
+
+  public void corruptReplica(int index, ExtendedBlock block) throws IOException {
+    getMaterializedReplica(index, block).corruptData();
+  }
+
+  public void corruptMeta(int index, ExtendedBlock block) throws IOException {
+    getMaterializedReplica(index, block).corruptMeta();
+  }
+
+  public void deleteMeta(int index, ExtendedBlock block) throws IOException {
+    getMaterializedReplica(index, block).deleteMeta();
+  }
+
+  public int corruptBlockOnDataNodes(ExtendedBlock block) throws IOException {
+    int count = 0;
+    for (int index = 0; index < running.size(); index++) {
+      Replica found = replica(index, block);
+      if (found != null) {
+        found.corruptData();
+        count++;
+      }
+    }
+    return count;
+  }
+
+  public int corruptBlockOnDataNodesByDeletingBlockFile(ExtendedBlock block) throws IOException {
+    int count = 0;
+    for (File file : getAllBlockFiles(block)) {
+      count += file.delete() ? 1 : 0;
+    }
+    return count;
+  }
+
+  public byte[] readBlockOnDataNodeAsBytes(int index, ExtendedBlock block) throws IOException {
+    return DFSTestUtil.readFileAsBytes(getBlockFile(index, block));
+  }
+
+  public String readBlockOnDataNode(int index, ExtendedBlock block) throws IOException {
+    return new String(readBlockOnDataNodeAsBytes(index, block), java.nio.charset.StandardCharsets.UTF_8);
+  }
+
+  public int getNumNameNodes() {
+    return 1;
+  }
+
+  public String getHttpUri(int index) {
+    return "http://" + System.getProperty("clover.contract.http");
+  }
+
+  public static String getBaseDirectory() {
+    return GenericTestUtils.getTestDir("dfs").getAbsolutePath() + File.separator;
+  }
+
+  public void setWaitSafeMode(boolean wait) {}
+
+  public void setNameNodeConf(int index, Configuration changed) {
+    for (java.util.Map.Entry<String, String> entry : changed) {
+      conf.set(entry.getKey(), entry.getValue());
+    }
+  }
+
+  public void waitNameNodeUp(int index) throws IOException {
+    await(true);
+  }
+
+  public boolean isNameNodeUp(int index) {
+    return true;
   }
 
   public void shutdown() {}
 
   public void shutdown(boolean deleteDirectory) {}
+
+  public void shutdown(boolean deleteDirectory, boolean closeFileSystem) {}
+
+  public static void shutdownCluster(MiniDFSCluster cluster) {}
 
   @Override
   public void close() {}

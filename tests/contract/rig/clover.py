@@ -1,0 +1,122 @@
+"""Clover's processes as the judge wants them: laid out anew as a test asks, and their parts stopped and started."""
+
+import os
+import shutil
+
+from harness.cluster import CloverCluster, free_port, toml
+
+from .layout import KEYS, Layout
+
+# Hadoop's tests make blocks of 1 KiB, and some smaller ones.
+MIN_BLOCK_SIZE = "dfs.namenode.fs-limits.min-block-size"
+
+ASK = """\
+#!/bin/bash
+# `id -Gn -- USER`: in the judge's JVM tests put users into groups.
+if [ "$1" = -Gn ] && exec 3<>/dev/tcp/127.0.0.1/{port}; then
+  echo "${{@: -1}}" >&3
+  read -r groups <&3
+  echo "$groups"
+else
+  exec {id} "$@"
+fi 2>/dev/null
+"""
+
+
+class JudgedClover(CloverCluster):
+    def __init__(self, clover, directory, stock, groups_port):
+        super().__init__(clover, directory, stock)
+        self.http_port = free_port()
+        self.http = f"127.0.0.1:{self.http_port}"
+        self.layout = Layout()
+        self.stopped = set()
+        asking = directory.with_name("asking")
+        asking.mkdir()
+        (asking / "id").write_text(ASK.format(port=groups_port, id=shutil.which("id")))
+        (asking / "id").chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{asking}:{os.environ['PATH']}"}
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
+    def configure(self):
+        number = self.layout.data_servers
+        self.transfer_ports = (self.transfer_ports + [free_port() for _ in range(number)])[:number]
+        path = self.directory / "meta.toml"
+        toml(path, name_dir=self.directory / "meta", rpc_address=f"127.0.0.1:{self.port}", http_address=self.http, groups_kept_ms=0)
+        if self.layout.racks:
+            racks = "".join(f'"{self.host(number)}" = "{rack}"\n' for number, rack in enumerate(self.layout.racks))
+            path.write_text(path.read_text() + "[racks]\n" + racks)
+        for number, port in enumerate(self.transfer_ports):
+            toml(
+                self.directory / f"data-{number}.toml",
+                data_dirs=[f"[{medium}]{place}" for medium, place in zip(self.layout.media(number), self.places(number))],
+                metadata_servers=[f"127.0.0.1:{self.port}"],
+                transfer_address=f"{self.host(number)}:{port}",
+                ipc_address="127.0.0.1:0",
+                data_http_address="127.0.0.1:0",
+            )
+
+    def spawn(self, name, *arguments):
+        """With the keys that the test has set."""
+        keys = {"dfs.heartbeat.interval": self.layout.keys.get("dfs.heartbeat.interval", "1")}
+        if name == "meta":
+            keys = {MIN_BLOCK_SIZE: "1", "dfs.namenode.safemode.extension": "0", **keys}
+            keys.update((key, value) for key, value in self.layout.keys.items() if key in KEYS)
+            if keys[MIN_BLOCK_SIZE] == "0":
+                keys[MIN_BLOCK_SIZE] = "1"
+        super().spawn(name, *arguments, *(word for pair in keys.items() for word in ("--set", "=".join(pair))))
+
+    def host(self, number):
+        """Racks are told by host, so that there each data server needs one of its own."""
+        return f"127.0.0.{number + 2}" if self.layout.racks else "127.0.0.1"
+
+    def places(self, number):
+        return [self.directory / f"data-{number}" / str(index) for index, _ in enumerate(self.layout.media(number))]
+
+    def lay_out(self, layout):
+        """Whether everything is new; where the same was there already, it is left as it is."""
+        whole = not self.stopped and all(process.poll() is None for process in self.processes.values())
+        if whole and layout == self.layout and "meta" in self.processes:
+            return False
+        self.kill()
+        shutil.rmtree(self.directory)
+        self.layout, self.stopped = layout, set()
+        # The judge waits for data servers itself.
+        self.start(waits=False)
+        return True
+
+    def renew(self):
+        """Whatever a test that was broken off has left behind is gone."""
+        self.lay_out(Layout(data_servers=0))
+        self.lay_out(Layout())
+
+    def restart_metadata(self, keys=None):
+        if "meta" in self.processes:
+            self.stop_metadata()
+        if keys is not None:
+            self.layout = Layout(self.layout.data_servers, self.layout.racks, self.layout.storages, keys)
+        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+
+    def stop_metadata(self):
+        self.end("meta")
+
+    def stop_data(self, number):
+        self.stopped.add(number)
+        self.end(f"data-{number}")
+
+    def start_data(self, number):
+        self.stopped.discard(number)
+        self.start_data_server(number)
+
+    def end(self, name):
+        process = self.processes.pop(name)
+        process.terminate()
+        process.wait(20)
+
+    def data(self):
+        return [(port, self.places(number)) for number, port in enumerate(self.transfer_ports)]

@@ -1,0 +1,89 @@
+"""What a test asks of the cluster that it "starts": how many data servers, their racks and media, and keys of the servers."""
+
+from dataclasses import dataclass, field
+
+# Hadoop's MiniDFSCluster gives each data server two directories.
+STORAGES = ("DISK", "DISK")
+
+# What a test may set: keys that both servers know by this name. Not the addresses, directories and intervals that the harness itself
+# chooses, and not what only tells clients of a default that they set themselves.
+KEYS = (
+    "dfs.permissions.enabled",
+    "dfs.permissions.superusergroup",
+    "dfs.namenode.acls.enabled",
+    "dfs.namenode.posix.acl.inheritance.enabled",
+    "dfs.namenode.xattrs.enabled",
+    "dfs.namenode.fs-limits.max-xattrs-per-inode",
+    "dfs.namenode.fs-limits.max-xattr-size",
+    "dfs.namenode.fs-limits.min-block-size",
+    "dfs.namenode.fs-limits.max-blocks-per-file",
+    "dfs.namenode.fs-limits.max-component-length",
+    "dfs.namenode.fs-limits.max-directory-items",
+    "dfs.namenode.snapshot.max.limit",
+    "dfs.namenode.snapshot.filesystem.limit",
+    "dfs.namenode.snapshotdiff.listing.limit",
+    "dfs.namenode.max.objects",
+    "dfs.namenode.replication.min",
+    "dfs.replication.max",
+    "dfs.ls.limit",
+    "dfs.namenode.accesstime.precision",
+    "dfs.namenode.safemode.threshold-pct",
+    "dfs.namenode.safemode.extension",
+    "dfs.namenode.safemode.min.datanodes",
+    "dfs.namenode.heartbeat.recheck-interval",
+    "dfs.namenode.stale.datanode.interval",
+    "dfs.heartbeat.interval",
+    "dfs.namenode.reconstruction.pending.timeout-sec",
+    "fs.trash.interval",
+)
+
+# Those that Clover has nothing for; a test that needs one passes on Hadoop, and says so here.
+THEIRS = (
+    "dfs.namenode.snapshot.capture.openfiles",
+    "dfs.namenode.snapshot.skip.capture.accesstime-only-change",
+    "dfs.namenode.snapshot.deletion.ordered",
+    "dfs.namenode.snapshotdiff.allow.snap-root-descendant",
+    "dfs.namenode.snapshot.trashroot.enabled",
+    "dfs.permissions.allow.owner.set.quota",
+    "dfs.permissions.ContentSummary.subAccess",
+    "dfs.permissions.superuser.only",
+    "fs.protected.directories",
+    "dfs.protected.subdirectories.enable",
+    "dfs.storage.policy.enabled",
+    "dfs.storage.policy.permissions.superuser-only",
+    "dfs.storage.default.policy",
+    "dfs.namenode.quota.init-threads",
+    "dfs.namenode.list.openfiles.num.responses",
+    "dfs.batched.ls.limit",
+    "dfs.content-summary.limit",
+    "dfs.client.block.write.replace-datanode-on-failure.enable",
+    "dfs.namenode.startup.delay.block.deletion.sec",
+)
+
+
+@dataclass
+class Layout:
+    data_servers: int = 3
+    racks: tuple = ()
+    # A tuple of media for each data server.
+    storages: tuple = ()
+    keys: dict = field(default_factory=dict)
+
+    @staticmethod
+    def parse(words):
+        """`data=3`, `racks=/a,/b`, `storages=DISK,SSD;DISK,DISK` and, for a key, `dfs.…=value`."""
+        layout = Layout()
+        for word in words:
+            name, _, value = word.partition("=")
+            if name == "data":
+                layout.data_servers = int(value)
+            elif name == "racks":
+                layout.racks = tuple(value.split(","))
+            elif name == "storages":
+                layout.storages = tuple(tuple(media.split(",")) for media in value.split(";"))
+            else:
+                layout.keys[name] = value
+        return layout
+
+    def media(self, number):
+        return self.storages[number] if number < len(self.storages) else STORAGES
