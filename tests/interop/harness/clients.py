@@ -46,6 +46,14 @@ class Stock:
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         return ["java", *options, "-Dfile.encoding=UTF-8", "-cp", f"{conf or self.bare}:{self.class_path}", *map(str, arguments)]
 
+    def data_node(self, conf):
+        """The command that runs Hadoop's DataNode; its jars are those of Hadoop's own tests."""
+        jars = next(self.clients.glob("contract-[0-9]*"), None)
+        if not jars:
+            raise SystemExit(f"{self.clients} has no Hadoop DataNode: run scripts/setup-test")
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+        return ["java", *options, "-cp", f"{conf}:{jars}/*", "org.apache.hadoop.hdfs.server.datanode.DataNode"]
+
 
 def environment():
     """The names in the trees are UTF-8, and the JVM reads them as the locale says."""

@@ -82,8 +82,10 @@ class CloverCluster:
             )
 
     def spawn(self, name, *arguments):
+        self.spawn_command(name, [str(self.clover), *map(str, arguments)])
+
+    def spawn_command(self, name, command):
         log = open(self.directory / f"{name}.log", "ab")
-        command = [str(self.clover), *map(str, arguments)]
         self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
         log.close()
 
@@ -138,6 +140,36 @@ class CloverCluster:
                 process.kill()
                 process.wait()
         self.processes.clear()
+
+
+class StockDataServers(CloverCluster):
+    """Clover's metadata server with Hadoop's own DataNodes."""
+
+    def start_data_server(self, number):
+        self.spawn_command(f"data-{number}", self.stock.data_node(self.directory / f"data-{number}-conf"))
+
+    def configure(self):
+        super().configure()
+        for number, transfer_port in enumerate(self.transfer_ports):
+            xml(
+                self.directory / f"data-{number}-conf",
+                {
+                    "fs.defaultFS": self.uri,
+                    "dfs.datanode.data.dir": self.directory / f"data-{number}",
+                    "dfs.datanode.address": f"127.0.0.1:{transfer_port}",
+                    "dfs.datanode.ipc.address": "127.0.0.1:0",
+                    "dfs.datanode.http.address": "127.0.0.1:0",
+                    "dfs.heartbeat.interval": 1,
+                },
+            )
+
+
+def xml(directory, properties):
+    """A directory with Hadoop's two files, everything in the second, which is read last."""
+    directory.mkdir()
+    lines = [f"<property><name>{name}</name><value>{value}</value></property>\n" for name, value in properties.items()]
+    (directory / "core-site.xml").write_text("<configuration/>\n")
+    (directory / "hdfs-site.xml").write_text(f"<configuration>\n{''.join(lines)}</configuration>\n")
 
 
 def toml(path, **keys):

@@ -20,14 +20,14 @@ def run(report, stock, clover, rounds, work):
         with report.case("cluster", "starts with four data servers"):
             cluster.start()
         if not report.failed:
-            play(report, stock, cluster, rounds, work)
+            play(report, stock, cluster, rounds, work / "logs" / "writing-on.log")
     finally:
         cluster.thaw()
         cluster.stop()
 
 
-def play(report, stock, cluster, rounds, work):
-    with open(work / "logs" / "writing-on.log", "wb") as log:
+def play(report, stock, cluster, rounds, log_path):
+    with open(log_path, "wb") as log:
         client = subprocess.Popen(
             stock.java("Driver", "writing-on", cluster.uri, rounds),
             stdin=subprocess.PIPE,
@@ -44,7 +44,7 @@ def play(report, stock, cluster, rounds, work):
         client.stdin.close()
         if client.wait(60) != 0:
             with report.case("hadoop api", "writes on to the end"):
-                raise Failure("the client failed; see writing-on.log")
+                raise Failure(f"the client failed; see {log_path.name}")
 
 
 def follow(client, cluster):
@@ -68,4 +68,4 @@ def follow(client, cluster):
             cluster.signal(number, signal.SIGCONT)
         client.stdin.write("done\n")
         client.stdin.flush()
-    raise Failure("the client ended in the middle of it; see writing-on.log")
+    raise Failure("the client ended in the middle of it; see its log")
