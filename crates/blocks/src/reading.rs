@@ -36,6 +36,15 @@ impl BlockMap {
         Some(Located { block: record.block(), state: record.state(), corrupt, locations })
     }
 
+    /// Whether [`BlockMap::locations`] would name a place.
+    pub fn has_place(&self, id: BlockId) -> bool {
+        let Some(slot) = self.arena.find(id) else { return false };
+        match self.arena.record(slot).state() {
+            BlockState::Complete => self.arena.places(slot).iter().any(|place| self.storages.is_live(place)),
+            _ => !self.constructed_places(slot).is_empty(),
+        }
+    }
+
     /// Live replicas, and whether all of them are damaged.
     fn readable_places(&self, slot: u32) -> (Vec<u32>, bool) {
         let id = self.arena.record(slot).id();

@@ -36,6 +36,18 @@ pub struct MetaConfig {
     pub group: GroupConfig,
 }
 
+impl MetaConfig {
+    /// How texts for people call this server.
+    pub fn host_name(&self) -> String {
+        let advertised = self.group.advertised.rpc.as_deref().and_then(|address| address.rsplit_once(':'));
+        match advertised {
+            Some((host, _)) => host.to_owned(),
+            None if self.rpc_address.ip().is_loopback() => "localhost".to_owned(),
+            None => self.rpc_address.ip().to_string(),
+        }
+    }
+}
+
 /// This server's place in its group. The default is a group of one.
 #[derive(Clone, Debug)]
 pub struct GroupConfig {

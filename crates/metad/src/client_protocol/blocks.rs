@@ -142,12 +142,12 @@ fn choose(
 pub fn abandon_block(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AbandonBlockRequestProto>(&call, reply) else { return };
     let block = block_of(&request.b);
-    let src = request.src.clone();
+    let (src, pool) = (request.src.clone(), request.b.pool_id.clone());
     calls::write(
         core,
         call,
         reply,
-        move || format!("Cannot abandon block {block} for file{src}"),
+        move || format!("Cannot abandon block {pool}:{block} for file{src}"),
         move |namespace, context, _| {
             let request = ops::abandon_block::Request {
                 path: &request.src,
@@ -166,7 +166,8 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetAdditionalDatanodeRequestProto>(&call, reply) else { return };
     calls::turn(core, call, reply, move |turn, call| {
         calls::refuse_in_safe_mode(turn.core(), || {
-            format!("Cannot add datanode; src={}, blk={}", request.src, block_of(&request.blk))
+            let (pool, block) = (&request.blk.pool_id, block_of(&request.blk));
+            format!("Cannot add datanode; src={}, blk={pool}:{block}", request.src)
         })?;
         let inode = InodeId(request.file_id.unwrap_or(0));
         let storage_policy = turn.namespace().storage_policy_of(inode);
@@ -202,11 +203,12 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
         return;
     };
     let asked = block_of(&request.block);
+    let pool = request.block.pool_id.clone();
     calls::write(
         core,
         call,
         reply,
-        move || format!("Cannot get a new GS for block {asked}"),
+        move || format!("Cannot get a new generation stamp and an access token for block {pool}:{asked}"),
         move |namespace, context, _| {
             let request =
                 ops::update_block_for_pipeline::Request { block: asked, holder: &request.client_name };
@@ -230,7 +232,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
             return Ok(p::UpdatePipelineResponseProto {});
         }
         let (old, new) = (block_of(&request.old_block), block_of(&request.new_block));
-        calls::refuse_in_safe_mode(turn.core(), || format!("Cannot update pipeline for {old}"))?;
+        calls::refuse_in_safe_mode(turn.core(), || "Pipeline not updated".to_owned())?;
         let planned =
             turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
                 let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };

@@ -7,8 +7,9 @@ use crate::{
     forward::Fate,
     turn::{Turn, commit_failed},
 };
+use ::blocks::BlockMap;
 use base::{FsError, FsResult, Sn};
-use namespace::{BlockFacts, Context, Namespace, Planned, Reply};
+use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
 use prost::Message;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -155,13 +156,30 @@ pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResu
     if !blocks.in_safe_mode() {
         return Ok(());
     }
-    let tip = blocks.safe_mode_message(core.moment());
-    let text = format!("{}. Name node is in safe mode.\n{tip}", what());
     // As HDFS does where there are several NameNodes: who has just begun and was made the active at once soon has its
     // reports, and no call is to fail meanwhile.
-    match blocks.in_safe_mode_of_start() && core.replica.peer_address().is_some() {
-        true => Err(FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE))),
-        false => Err(FsError::SafeMode(text)),
+    Err(in_safe_mode(core, &blocks, &what(), blocks.in_safe_mode_of_start()))
+}
+
+/// Refuses to say where `blocks` are while safe mode is on and nobody has reported a replica of one of them: a reader
+/// that is told of no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an
+/// operator has turned safe mode on, as in HDFS.
+pub fn refuse_unknown_places(core: &Core, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
+    let map = core.blocks.lock();
+    if !map.in_safe_mode() || blocks.iter().all(|it| map.has_place(it.block.id)) {
+        return Ok(());
+    }
+    Err(in_safe_mode(core, &map, &format!("Zero blocklocations for {path}"), true))
+}
+
+/// HDFS's sentence. Where there are several members, a client whose patience is asked for tries again.
+fn in_safe_mode(core: &Core, blocks: &BlockMap, what: &str, ask_for_patience: bool) -> FsError {
+    let tip = blocks.safe_mode_message(core.moment());
+    let host = core.config.host_name();
+    let text = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
+    match ask_for_patience && core.replica.peer_address().is_some() {
+        true => FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE)),
+        false => FsError::SafeMode(text),
     }
 }
 

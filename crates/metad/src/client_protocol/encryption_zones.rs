@@ -2,7 +2,7 @@
 
 use super::{
     calls::{self, Sight},
-    decode, require_superuser,
+    decode, refuse_in_safe_mode, require_superuser,
 };
 use crate::core::Core;
 use base::FsError;
@@ -31,11 +31,19 @@ pub fn list_encryption_zones(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn reencrypt_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::ReencryptEncryptionZoneRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
-        return reply.fs_error(&error);
-    }
-    reply.fs_error(&FsError::Io("No key provider configured, re-encryption operation is rejected".into()));
+    let Some((request, reply)) = decode::<p::ReencryptEncryptionZoneRequestProto>(&call, reply) else {
+        return;
+    };
+    let action = match request.action() {
+        p::ReencryptActionProto::StartReencrypt => "START",
+        p::ReencryptActionProto::CancelReencrypt => "CANCEL",
+    };
+    let what = || format!("NameNode in safemode, cannot {action} re-encryption on zone {}", request.zone);
+    let allowed = require_superuser(core, &call).and_then(|()| refuse_in_safe_mode(core, what));
+    let refused = allowed.err().unwrap_or_else(|| {
+        FsError::Io("No key provider configured, re-encryption operation is rejected".into())
+    });
+    reply.fs_error(&refused);
 }
 
 pub fn list_reencryption_status(core: &Arc<Core>, call: Call, reply: Replier) {

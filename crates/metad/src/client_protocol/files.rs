@@ -38,6 +38,7 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
     core.renewals.lock().renew(&request.client_name, core.moment());
     calls::turn(core, call, reply, move |turn, call| {
+        ops::create::check_path(&request.src, &turn.core().config.limits)?;
         let mut answer = try_create(turn, call, &request, &machine);
         if matches!(answer, Err(FsError::RecoveryInProgress(_)))
             && take_over(turn, &request.src, &request.client_name)

@@ -17,25 +17,21 @@ use std::sync::Arc;
 
 pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetQuotaRequestProto>(&call, reply) else { return };
-    let path = request.path.clone();
-    calls::write(
-        core,
-        call,
-        reply,
-        move || format!("Cannot set quota on {path}"),
-        move |namespace, context, _| {
-            let storage_type = request.storage_type.map(storage_type).transpose()?;
-            // Java's signed numbers travel as unsigned ones.
-            let request = ops::set_quota::Request {
-                path: &request.path,
-                inodes: request.namespace_quota as i64,
-                bytes: request.storagespace_quota as i64,
-                storage_type,
-            };
-            ops::set_quota::plan(namespace, context, &request)
-        },
-        |_, _| p::SetQuotaResponseProto {},
-    );
+    calls::turn(core, call, reply, move |turn, call| {
+        // Java's signed numbers travel as unsigned ones.
+        let quota = ops::set_quota::Request {
+            path: &request.path,
+            inodes: request.namespace_quota as i64,
+            bytes: request.storagespace_quota as i64,
+            storage_type: request.storage_type.map(storage_type).transpose()?,
+        };
+        ops::set_quota::check_privilege(&turn.core().context(&call.caller, Some(call.origin)), &quota)?;
+        let what = || format!("Cannot set quota on {}", quota.path);
+        calls::run(turn, call, what, |namespace, context, _| {
+            ops::set_quota::plan(namespace, context, &quota)
+        })?;
+        Ok(p::SetQuotaResponseProto {})
+    });
 }
 
 fn storage_type(number: i32) -> FsResult<StorageType> {

@@ -151,6 +151,7 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
             request.offset,
             request.length,
         )?;
+        calls::refuse_unknown_places(core, &request.src, &blocks.blocks)?;
         if blocks.wants_access_time {
             files::note_access(core, blocks.inode);
         }

@@ -17,6 +17,7 @@ pub fn truncate(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::TruncateRequestProto>(&call, reply) else { return };
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
     calls::turn(core, call, reply, move |turn, call| {
+        ops::truncate::check_length(request.new_length as i64)?;
         let mut essentials = try_truncate(turn, call, &request, &machine);
         if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
             && files::take_over(turn, &request.src, &request.client_name)

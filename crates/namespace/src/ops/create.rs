@@ -5,7 +5,7 @@
 //! answer depends on whether somebody is writing it, since clients wait for a dying writer's lease.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, Context, Edit, Limits, Namespace, Planned, Reply,
     access::{Access, WRITE},
     acl::{
         Acl,
@@ -95,8 +95,15 @@ impl Heirs for CreateEdit {
     }
 }
 
+/// What no file can be called, whatever state the server is in: HDFS looks at the path before it asks for safe mode.
+pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
+    Path::check_length(path, "create", limits)?;
+    reserved::check_creatable(path)?;
+    Path::parse_new(path).map(|_| ())
+}
+
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    Path::check_length(req.path, "create", ctx.limits)?;
+    check_path(req.path, ctx.limits)?;
     for (what, text) in [
         ("name of the user", &*ctx.caller.user),
         ("name of the client", req.holder),
@@ -104,7 +111,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     ] {
         entry_limits::check_text(what, text)?;
     }
-    reserved::check_creatable(req.path)?;
     let erasure_coding = req.erasure_coding.filter(|name| !name.is_empty());
     if erasure_coding.is_some() && req.flags & flag::SHOULD_REPLICATE != 0 {
         return Err(FsError::InvalidArgument(

@@ -39,7 +39,8 @@ pub struct SetQuotaEdit {
 
 record_fields! { SetQuotaEdit { directory, quota } }
 
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+/// Whether the caller may set quotas at all, which HDFS asks before anything else.
+pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
     let access = Access::new(ctx);
     if access.enabled && !access.is_superuser {
         return Err(FsError::AccessDenied(format!(
@@ -48,6 +49,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
             operation(req)
         )));
     }
+    Ok(())
+}
+
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+    check_privilege(ctx, req)?;
+    let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
     check_values(req)?;
     let directory = directory(ns, &resolved)?;

@@ -50,18 +50,19 @@ pub struct Cut {
 record_fields! { TruncateEdit { inode, kept, cut } }
 record_fields! { Cut { holder, machine, stamp, length } }
 
+/// What is refused whatever state the server is in.
+pub fn check_length(length: i64) -> FsResult<u64> {
+    u64::try_from(length)
+        .map_err(|_| FsError::InvalidArgument(format!("Cannot truncate to a negative file size: {length}.")))
+}
+
 /// The answer is true if the file has its new length, and false while a block is being cut.
 /// `RecoveryInProgress` asks the service to release the lease of the file.
 ///
 /// # Errors
 /// Those of HDFS's `FSDirTruncateOp`, in its order.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let Ok(wanted) = u64::try_from(req.length) else {
-        return Err(FsError::InvalidArgument(format!(
-            "Cannot truncate to a negative file size: {}.",
-            req.length
-        )));
-    };
+    let wanted = check_length(req.length)?;
     entry_limits::check_text("name of the client", req.holder)?;
     entry_limits::check_text("name of the client's machine", req.client_machine)?;
     let access = Access::new(ctx);

@@ -1,0 +1,438 @@
+//! What safe mode refuses, and in which words: a table taken from HDFS 3.5.0, call by call, for a superuser and for
+//! somebody else. And where the blocks of a file are while nobody has said so yet.
+
+// Their stories are told elsewhere as well.
+#[allow(dead_code)]
+mod cluster;
+#[allow(dead_code)]
+mod group_files;
+mod spoken;
+
+use cluster::Cluster;
+use group_files::{DataServer, HOLDER, files, finished, numbered, refused, replica};
+use prost::Message;
+use proto::{
+    common as c,
+    exception::{self, ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_ACTION},
+    hdfs as p, protocol,
+};
+use rpc::{CallError, Client, ClientOptions};
+
+const TIP: &str = "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off. NamenodeHostName:localhost";
+const F: &str = "/d/f";
+
+/// A call and what a superuser, and somebody else, are told.
+struct Row {
+    method: &'static str,
+    request: Vec<u8>,
+    superuser: Told,
+    other: Told,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    /// An answer.
+    Something,
+    /// "WHAT. Name node is in safe mode."
+    SafeMode(&'static str),
+    Other(&'static str, String),
+}
+
+use Told::{SafeMode, Something};
+
+/// Both are refused alike.
+fn row(method: &'static str, request: impl Message, what: &'static str) -> Row {
+    same(method, request, SafeMode(what))
+}
+
+fn same(method: &'static str, request: impl Message, told: Told) -> Row {
+    Row { method, request: request.encode_to_vec(), superuser: told.clone(), other: told }
+}
+
+/// The right comes before safe mode.
+fn privileged(method: &'static str, request: impl Message, superuser: Told, operation: &str) -> Row {
+    let denied =
+        format!("Access denied for user bob. Superuser privilege is required for operation {operation}");
+    Row { method, request: request.encode_to_vec(), superuser, other: Told::Other(ACCESS_CONTROL, denied) }
+}
+
+fn permission() -> p::FsPermissionProto {
+    p::FsPermissionProto { perm: 0o755 }
+}
+
+fn block() -> p::ExtendedBlockProto {
+    p::ExtendedBlockProto {
+        pool_id: "BP-1".into(),
+        block_id: 1_073_741_825,
+        generation_stamp: 1001,
+        num_bytes: Some(10),
+    }
+}
+
+fn create(path: &str) -> p::CreateRequestProto {
+    group_files::create_request(path, "me")
+}
+
+fn names() -> Vec<Row> {
+    let mkdirs =
+        p::MkdirsRequestProto { src: F.into(), masked: permission(), create_parent: true, unmasked: None };
+    let rename = p::RenameRequestProto { src: F.into(), dst: "/d/g".into() };
+    let rename2 = p::Rename2RequestProto {
+        src: F.into(),
+        dst: "/d/g".into(),
+        overwrite_dest: true,
+        move_to_trash: None,
+    };
+    let link = p::CreateSymlinkRequestProto {
+        target: "/x".into(),
+        link: F.into(),
+        dir_perm: permission(),
+        create_parent: true,
+    };
+    let unsupported = Told::Other(exception::UNSUPPORTED_OPERATION, "Symlinks not supported".into());
+    vec![
+        row("mkdirs", mkdirs, "Cannot create directory /d/f"),
+        row("rename", rename, "Cannot rename /d/f"),
+        row("rename2", rename2, "Cannot rename /d/f"),
+        row("delete", p::DeleteRequestProto { src: F.into(), recursive: true }, "Cannot delete /d/f"),
+        same("createSymlink", link, unsupported),
+        // As in HDFS, there are no words between "file" and its name.
+        row("create", create(F), "Cannot create file/d/f"),
+        same("create", create("relative"), Told::Other(INVALID_PATH, "Invalid path name relative".into())),
+    ]
+}
+
+fn writing() -> Vec<Row> {
+    let append = p::AppendRequestProto { src: F.into(), client_name: "me".into(), flag: None };
+    let abandon =
+        p::AbandonBlockRequestProto { b: block(), src: F.into(), holder: "me".into(), file_id: None };
+    let additional = p::GetAdditionalDatanodeRequestProto {
+        src: F.into(),
+        blk: block(),
+        num_additional_nodes: 1,
+        client_name: "me".into(),
+        ..Default::default()
+    };
+    let complete =
+        p::CompleteRequestProto { src: F.into(), client_name: "me".into(), last: None, file_id: None };
+    let truncate = |new_length: i64| p::TruncateRequestProto {
+        src: F.into(),
+        new_length: new_length as u64,
+        client_name: "me".into(),
+    };
+    let stamp = p::UpdateBlockForPipelineRequestProto { block: block(), client_name: "me".into() };
+    let update = p::UpdatePipelineRequestProto {
+        client_name: "me".into(),
+        old_block: block(),
+        new_block: block(),
+        ..Default::default()
+    };
+    let fsync =
+        p::FsyncRequestProto { src: F.into(), client: "me".into(), last_block_length: None, file_id: None };
+    let recover = p::RecoverLeaseRequestProto { src: F.into(), client_name: "me".into() };
+    let concat = p::ConcatRequestProto { trg: F.into(), srcs: vec!["/d/h".into()] };
+    let negative = Told::Other(ILLEGAL_ARGUMENT, "Cannot truncate to a negative file size: -1.".into());
+    vec![
+        row("append", append, "Cannot append to file/d/f"),
+        row("addBlock", group_files::add_block_request(F, "me"), "Cannot add block to /d/f"),
+        row("abandonBlock", abandon, "Cannot abandon block BP-1:blk_1073741825_1001 for file/d/f"),
+        row(
+            "getAdditionalDatanode",
+            additional,
+            "Cannot add datanode; src=/d/f, blk=BP-1:blk_1073741825_1001",
+        ),
+        row("complete", complete, "Cannot complete file /d/f"),
+        row("truncate", truncate(0), "Cannot truncate for /d/f"),
+        same("truncate", truncate(-1), negative),
+        row(
+            "updateBlockForPipeline",
+            stamp,
+            "Cannot get a new generation stamp and an access token for block BP-1:blk_1073741825_1001",
+        ),
+        row("updatePipeline", update, "Pipeline not updated"),
+        row("fsync", fsync, "Cannot fsync file /d/f"),
+        row("recoverLease", recover, "Cannot recover the lease of /d/f"),
+        row("concat", concat, "Cannot concat /d/f"),
+    ]
+}
+
+fn attributes() -> Vec<Row> {
+    let quota = |storagespace_quota: i64| p::SetQuotaRequestProto {
+        path: F.into(),
+        namespace_quota: 1,
+        storagespace_quota: storagespace_quota as u64,
+        storage_type: None,
+    };
+    let xattr = || p::XAttrProto {
+        namespace: p::x_attr_proto::XAttrNamespaceProto::User as i32,
+        name: "a".into(),
+        value: None,
+    };
+    let policy = |name: &str| p::SetStoragePolicyRequestProto { src: F.into(), policy_name: name.into() };
+    let disabled = "Cannot request to satisfy storage policy when storage policy satisfier feature has been \
+                    disabled by admin. Seek for an admin help to enable it or use Mover tool.";
+    vec![
+        row(
+            "setPermission",
+            p::SetPermissionRequestProto { src: F.into(), permission: permission() },
+            "Cannot set permission for /d/f",
+        ),
+        row(
+            "setOwner",
+            p::SetOwnerRequestProto { src: F.into(), username: Some("x".into()), groupname: None },
+            "Cannot set owner for /d/f",
+        ),
+        row(
+            "setTimes",
+            p::SetTimesRequestProto { src: F.into(), mtime: 1, atime: 1 },
+            "Cannot set times /d/f",
+        ),
+        row(
+            "setReplication",
+            p::SetReplicationRequestProto { src: F.into(), replication: 2 },
+            "Cannot set replication for /d/f",
+        ),
+        privileged("setQuota", quota(1), SafeMode("Cannot set quota on /d/f"), "setSpaceQuota"),
+        privileged("setQuota", quota(-5), SafeMode("Cannot set quota on /d/f"), "setSpaceQuota"),
+        row("setStoragePolicy", policy("HOT"), "Cannot set storage policy for /d/f"),
+        row("setStoragePolicy", policy("NOPE"), "Cannot set storage policy for /d/f"),
+        row(
+            "unsetStoragePolicy",
+            p::UnsetStoragePolicyRequestProto { src: F.into() },
+            "Cannot unset storage policy for /d/f",
+        ),
+        same(
+            "satisfyStoragePolicy",
+            p::SatisfyStoragePolicyRequestProto { src: F.into() },
+            Told::Other(UNSUPPORTED_ACTION, disabled.into()),
+        ),
+        row(
+            "modifyAclEntries",
+            p::ModifyAclEntriesRequestProto { src: F.into(), acl_spec: Vec::new() },
+            "Cannot modify ACL entries on /d/f",
+        ),
+        row(
+            "removeAclEntries",
+            p::RemoveAclEntriesRequestProto { src: F.into(), acl_spec: Vec::new() },
+            "Cannot remove ACL entries on /d/f",
+        ),
+        row(
+            "removeDefaultAcl",
+            p::RemoveDefaultAclRequestProto { src: F.into() },
+            "Cannot remove default ACL entries on /d/f",
+        ),
+        row("removeAcl", p::RemoveAclRequestProto { src: F.into() }, "Cannot remove ACL on /d/f"),
+        row(
+            "setAcl",
+            p::SetAclRequestProto { src: F.into(), acl_spec: Vec::new() },
+            "Cannot set ACL on /d/f",
+        ),
+        row(
+            "setXAttr",
+            p::SetXAttrRequestProto { src: F.into(), x_attr: Some(xattr()), flag: Some(1) },
+            "Cannot set XAttr on /d/f",
+        ),
+        row(
+            "removeXAttr",
+            p::RemoveXAttrRequestProto { src: F.into(), x_attr: Some(xattr()) },
+            "Cannot remove XAttr entry on /d/f",
+        ),
+    ]
+}
+
+fn snapshots() -> Vec<Row> {
+    let create = p::CreateSnapshotRequestProto { snapshot_root: F.into(), snapshot_name: Some("s".into()) };
+    let delete = p::DeleteSnapshotRequestProto { snapshot_root: F.into(), snapshot_name: "s".into() };
+    let rename = p::RenameSnapshotRequestProto {
+        snapshot_root: F.into(),
+        snapshot_old_name: "s".into(),
+        snapshot_new_name: "t".into(),
+    };
+    vec![
+        row("createSnapshot", create, "Cannot create snapshot for /d/f"),
+        row("deleteSnapshot", delete, "Cannot delete snapshot for /d/f"),
+        row("renameSnapshot", rename, "Cannot rename snapshot for /d/f"),
+        privileged(
+            "allowSnapshot",
+            p::AllowSnapshotRequestProto { snapshot_root: F.into() },
+            SafeMode("Cannot allow snapshot for /d/f"),
+            "allowSnapshot",
+        ),
+        privileged(
+            "disallowSnapshot",
+            p::DisallowSnapshotRequestProto { snapshot_root: F.into() },
+            SafeMode("Cannot disallow snapshot for /d/f"),
+            "disallowSnapshot",
+        ),
+    ]
+}
+
+fn secrets() -> Vec<Row> {
+    let token = c::TokenProto {
+        identifier: Default::default(),
+        password: Default::default(),
+        kind: String::new(),
+        service: String::new(),
+    };
+    let no_keys = "Can't create an encryption zone for /d/f since no key provider is available.";
+    vec![
+        row(
+            "getDelegationToken",
+            c::GetDelegationTokenRequestProto { renewer: "me".into() },
+            "Cannot issue delegation token",
+        ),
+        row(
+            "renewDelegationToken",
+            c::RenewDelegationTokenRequestProto { token: token.clone() },
+            "Cannot renew delegation token",
+        ),
+        row(
+            "cancelDelegationToken",
+            c::CancelDelegationTokenRequestProto { token },
+            "Cannot cancel delegation token",
+        ),
+        privileged(
+            "createEncryptionZone",
+            p::CreateEncryptionZoneRequestProto { src: F.into(), key_name: Some("k".into()) },
+            Told::Other(IO, no_keys.into()),
+            "createEncryptionZone",
+        ),
+        privileged(
+            "reencryptEncryptionZone",
+            p::ReencryptEncryptionZoneRequestProto {
+                action: p::ReencryptActionProto::StartReencrypt as i32,
+                zone: F.into(),
+            },
+            SafeMode("NameNode in safemode, cannot START re-encryption on zone /d/f"),
+            "reencryptEncryptionZone",
+        ),
+    ]
+}
+
+fn service() -> Vec<Row> {
+    let rolling = p::RollingUpgradeRequestProto { action: p::RollingUpgradeActionProto::Query as i32 };
+    vec![
+        privileged("rollEdits", p::RollEditsRequestProto {}, SafeMode("Log not rolled"), "rollEditLog"),
+        privileged("refreshNodes", p::RefreshNodesRequestProto {}, Something, "refreshNodes"),
+        privileged("rollingUpgrade", rolling, Something, "queryRollingUpgrade"),
+        same("reportBadBlocks", p::ReportBadBlocksRequestProto { blocks: Vec::new() }, Something),
+        same("msync", p::MsyncRequestProto {}, Something),
+        // HDFS refuses this one: "Cannot renew lease for me". Here a writer keeps its file over safe mode.
+        same(
+            "renewLease",
+            p::RenewLeaseRequestProto { client_name: "me".into(), namespaces: Vec::new() },
+            Something,
+        ),
+    ]
+}
+
+async fn told(client: &Client, row: &Row) -> (String, String) {
+    match client.call_encoded(row.method, &row.request).await {
+        Ok(_) => Default::default(),
+        Err(CallError::Remote { class, message, .. }) => (class, message),
+        Err(other) => panic!("{}: {other}", row.method),
+    }
+}
+
+fn words(told: &Told) -> (String, String) {
+    match told {
+        Something => Default::default(),
+        SafeMode(what) => (SAFE_MODE.to_owned(), format!("{what}. Name node is in safe mode.\n{TIP}")),
+        Told::Other(class, text) => ((*class).to_owned(), text.clone()),
+    }
+}
+
+async fn set_safe_mode(client: &Client, action: p::SafeModeActionProto) {
+    let request = p::SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+    let _: p::SetSafeModeResponseProto = client.call("setSafeMode", &request).await.unwrap();
+}
+
+async fn check_table(cluster: &Cluster, active: u32) {
+    let alice = files(cluster, active);
+    let address = cluster.server(active).rpc_address();
+    let bob = Client::connect(address, protocol::CLIENT_NAMENODE, "bob", ClientOptions::default());
+    set_safe_mode(&alice, p::SafeModeActionProto::SafemodeEnter).await;
+    let tables = [names(), writing(), attributes(), snapshots(), secrets(), service()];
+    for row in tables.into_iter().flatten() {
+        assert_eq!(told(&alice, &row).await, words(&row.superuser), "{} by a superuser", row.method);
+        assert_eq!(told(&bob, &row).await, words(&row.other), "{} by another", row.method);
+    }
+    set_safe_mode(&alice, p::SafeModeActionProto::SafemodeLeave).await;
+    let mkdirs =
+        p::MkdirsRequestProto { src: "/d".into(), masked: permission(), create_parent: true, unmasked: None };
+    let made: p::MkdirsResponseProto = alice.call("mkdirs", &mkdirs).await.unwrap();
+    assert!(made.result, "and nothing is left of it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn safe_mode_by_an_operator_refuses_in_hdfs_s_words_alone_and_in_a_group() {
+    for members in [1, 2] {
+        let cluster = Cluster::start(members).await;
+        let active = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(active, members as usize).await;
+        check_table(&cluster, active).await;
+        cluster.end().await;
+    }
+}
+
+async fn locate(client: &Client, path: &str) -> Result<p::GetBlockLocationsResponseProto, CallError> {
+    let request = p::GetBlockLocationsRequestProto { src: path.into(), offset: 0, length: 100 };
+    client.call("getBlockLocations", &request).await
+}
+
+/// The replicas that a listing names of the one file in the root: it is not refused for having none.
+async fn listed(client: &Client) -> usize {
+    let request =
+        p::GetListingRequestProto { src: "/".into(), start_after: Default::default(), need_location: true };
+    let listing: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
+    let entries = listing.dir_list.unwrap().partial_listing;
+    let file = entries.iter().find(|entry| entry.path == "whole").unwrap();
+    file.locations.as_ref().unwrap().blocks[0].locs.len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let server = DataServer::register(&cluster, 3).await;
+    finished(&cluster, &server, &files(&cluster, active), "/whole", 5).await;
+    // Of one block alone safe mode wants none: it rounds down.
+    finished(&cluster, &server, &files(&cluster, active), "/another", 20).await;
+    let block = {
+        let found = locate(&files(&cluster, active), "/whole").await.unwrap();
+        found.locations.unwrap().blocks[0].b.clone()
+    };
+    let empty = group_files::create_request("/empty", HOLDER);
+    let _: p::CreateResponseProto =
+        files(&cluster, active).call_as(numbered(40), "create", &empty).await.unwrap();
+    cluster.wait_until_equal().await;
+
+    // All begin anew: whoever leads knows of the block, and of no replica.
+    for member in 1..=3 {
+        cluster.stop(member).await;
+    }
+    for member in 1..=3 {
+        cluster.restart(member).await;
+    }
+    let active = cluster.wait_for_active(&[]).await;
+    let reader = files(&cluster, active);
+    let text = refused(locate(&reader, "/whole").await, exception::RETRIABLE);
+    let begin = format!(
+        "{SAFE_MODE}: Zero blocklocations for /whole. Name node is in safe mode.\nThe reported blocks 0 "
+    );
+    assert!(text.starts_with(&begin), "{text}");
+    assert_eq!(listed(&reader).await, 0);
+    // What has no blocks is nowhere, and what is not there is not there.
+    locate(&reader, "/empty").await.unwrap();
+    refused(locate(&reader, "/none").await, exception::FILE_NOT_FOUND);
+
+    // An operator's safe mode does not hide what is known.
+    set_safe_mode(&reader, p::SafeModeActionProto::SafemodeEnter).await;
+    let again = DataServer::register(&cluster, 3).await;
+    again.received(&cluster, &[active], replica(&block)).await;
+    let found = locate(&reader, "/whole").await.unwrap();
+    assert_eq!(found.locations.unwrap().blocks[0].locs.len(), 1);
+    assert_eq!(listed(&reader).await, 1);
+    cluster.end().await;
+}
