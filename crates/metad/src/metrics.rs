@@ -62,6 +62,10 @@ fn health(core: &Core) -> Health {
     if let Some(active) = status.active {
         details.insert("active".to_owned(), active.to_string());
     }
+    // No failure of this member's, and nobody's while nobody else fails.
+    if let Some(away_ms) = core.replica.coordinator_away_ms() {
+        details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
+    }
     if let Some(reason) = &failure {
         details.insert("reason".to_owned(), reason.clone());
     }
@@ -181,6 +185,11 @@ impl Numbers {
                     "clover_writable",
                     "1 while enough members are in sync for changes",
                     status.is_writable.into(),
+                ),
+                (
+                    "clover_coordinator_out_of_reach",
+                    "1 while the coordinator does not answer: nobody can take over",
+                    core.replica.coordinator_away_ms().is_some().into(),
                 ),
                 ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
             ],

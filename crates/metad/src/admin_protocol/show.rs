@@ -139,6 +139,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         unclean_elections: Some(core.chronicle.unclean_elections()),
         active_unreachable: None,
         silent: Vec::new(),
+        coordinator_away_ms: core.replica.coordinator_away_ms(),
     }
 }
 

@@ -149,6 +149,12 @@ impl Replica {
         self.shared.look(|member| member.status(now))
     }
 
+    /// How long the coordinator has been out of reach; `None` while it is within.
+    pub fn coordinator_away_ms(&self) -> Option<u64> {
+        let lost = *self.shared.coordinator_lost.lock();
+        Some(self.shared.env.clock.moment().ms_since(lost?))
+    }
+
     pub fn me(&self) -> MemberStore {
         self.shared.me
     }

@@ -61,6 +61,8 @@ pub struct Shared {
     pub view_reads: AtomicU64,
     /// When the known commit was last written.
     pub persisted_at: Mutex<Moment>,
+    /// Since when the coordinator is out of reach, as far as it is known.
+    pub coordinator_lost: Mutex<Option<Moment>>,
     /// Whether the coordinator's lock is held, as far as this side knows.
     pub holds_lock: Mutex<bool>,
 }
@@ -102,6 +104,7 @@ impl Shared {
             ticket_count: AtomicU64::new(1),
             view_reads: AtomicU64::new(0),
             persisted_at: Mutex::new(now),
+            coordinator_lost: Mutex::new(None),
             holds_lock: Mutex::new(false),
             env,
         }

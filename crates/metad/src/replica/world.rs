@@ -113,9 +113,14 @@ impl Shared {
                     coord::Event::Members => shared.read_members(),
                     coord::Event::LockGone => shared.push(Event::Input(Input::LockGone), Patience::None),
                     coord::Event::Disconnected => {
+                        let now = shared.env.clock.moment();
+                        shared.coordinator_lost.lock().get_or_insert(now);
                         tracing::warn!(group = %shared.group, "the coordinator is out of reach");
                     }
-                    coord::Event::Connected | coord::Event::Expired => shared.look_again(),
+                    coord::Event::Connected | coord::Event::Expired => {
+                        *shared.coordinator_lost.lock() = None;
+                        shared.look_again();
+                    }
                 }
             }),
         );

@@ -27,7 +27,12 @@ pub fn text(group: &GetGroupResponseProto) -> String {
         lines.push("Takeovers, the latest first; stages in ms since the old active was given up:".to_owned());
         lines.extend(table::lines(&takeovers(group)));
     }
-    lines.extend(group.silent.iter().map(|member| {
+    // A member that was never there has taken over nothing.
+    let silent = group
+        .silent
+        .iter()
+        .filter(|silent| group.members.iter().any(|one| one.member == **silent && one.rpc_address.is_some()));
+    lines.extend(silent.map(|member| {
         format!("Member {member} does not answer: what it has taken over itself is not shown.")
     }));
     lines.join("\n") + "\n"
@@ -72,12 +77,24 @@ fn headline(group: &GetGroupResponseProto) -> Vec<String> {
     ));
     if group.is_writable == Some(false) {
         lines.push(format!(
-            "CHANGES ARE REFUSED: {} in sync, {} needed. Bring a stopped member back.",
+            "CHANGES ARE REFUSED: {} in sync, {} needed. Start the others, or bring a stopped one back.",
             view.in_sync.len(),
             view.in_sync_min
         ));
     }
-    if let Some(reason) = group.active_unreachable.as_deref().filter(|reason| !reason.is_empty()) {
+    if let Some(away_ms) = group.coordinator_away_ms {
+        lines.push(format!(
+            "THE COORDINATOR IS OUT OF REACH of member {} for {}: it goes on, but nobody can take over, and members \
+             cannot be added or removed. Bring ZooKeeper back.",
+            group.answered_by,
+            duration(away_ms)
+        ));
+    }
+    // Whoever has the epoch knows as much as an active, even where it cannot serve yet.
+    let is_substitute = view.active != Some(group.answered_by);
+    if let Some(reason) =
+        group.active_unreachable.as_deref().filter(|reason| is_substitute && !reason.is_empty())
+    {
         lines.push(format!(
             "Member {} tells what it knows; the active cannot be asked: {reason}",
             group.answered_by
@@ -245,6 +262,7 @@ pub fn json(group: &GetGroupResponseProto) -> Value {
         "members": group.members.iter().map(|member| member_json(group, member)).collect::<Vec<_>>(),
         "takeovers": group.takeovers.iter().map(takeover_json).collect::<Vec<_>>(),
         "silent": group.silent,
+        "coordinator_away_ms": group.coordinator_away_ms,
     })
 }
 

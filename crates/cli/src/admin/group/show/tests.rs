@@ -129,3 +129,27 @@ fn a_program_finds_the_same() {
     assert_eq!(json["members"][2]["image_bytes_total"], 5 << 19);
     assert_eq!(json["takeovers"][1]["sync_ms"], 14);
 }
+
+#[test]
+fn a_new_group_whose_others_are_yet_to_come_is_told_what_to_do_and_nothing_else() {
+    let mut group = group();
+    group.view.as_mut().unwrap().in_sync.truncate(1);
+    group.is_writable = Some(false);
+    group.active_unreachable = Some("no other member leads".into());
+    group.members.truncate(1);
+    group.members.push(MemberProto { member: 2, ..Default::default() });
+    group.silent = vec![2];
+    let text = text(&group);
+    assert!(text.contains("CHANGES ARE REFUSED: 1 in sync, 2 needed. Start the others"), "{text}");
+    assert!(!text.contains("cannot be asked") && !text.contains("does not answer"), "{text}");
+}
+
+#[test]
+fn a_coordinator_that_is_away_is_told_before_the_members() {
+    let mut group = group();
+    group.coordinator_away_ms = Some(12_300);
+    let text = text(&group);
+    let line = text.lines().nth(2).unwrap();
+    assert!(line.starts_with("THE COORDINATOR IS OUT OF REACH of member 1 for 12 s:"), "{text}");
+    assert_eq!(json(&group)["coordinator_away_ms"], 12_300);
+}
