@@ -76,7 +76,9 @@ pub enum FormatError {
 /// Why a name directory could not be read.
 #[derive(Debug, Error)]
 pub enum ClusterError {
-    #[error("{0} holds no cluster; make one with `clover meta format`")]
+    #[error(
+        "{0} holds no cluster; make one with `clover meta format`, or with `--join` this server's part of one"
+    )]
     Missing(PathBuf),
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },

@@ -130,3 +130,19 @@ async fn health_metrics_and_the_operators_see_that_the_coordinator_is_out_of_rea
     }
     server.shutdown().await;
 }
+
+/// It could never join, and from then on it would be missed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_its_view_for_itself_takes_no_second_one_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    let config = lone::config(&directory.path().join("name"));
+    metad::format(&env, &config.name_directory, None, config.rpc_address.ip(), &config.group).unwrap();
+    let server = MetaServer::start(env, config).await.unwrap();
+    let client = Client::connect(server.rpc_address(), protocol::ADMIN, "alice", ClientOptions::default());
+    let request = p::AddMemberRequestProto { member: 2, in_sync_min: None };
+    let refusal = client.call::<_, p::AddMemberResponseProto>("addMember", &request).await.unwrap_err();
+    assert!(refusal.to_string().contains("coordinator = embedded"), "{refusal}");
+    assert_eq!(server.replica().status().view.unwrap().0.members, [MemberId(1)]);
+    server.shutdown().await;
+}

@@ -1,7 +1,7 @@
 //! Orders that the active carries out.
 
 use super::refuse;
-use crate::{client_protocol::decode, core::Core, forward, replica::Standing};
+use crate::{CoordinatorConfig, client_protocol::decode, core::Core, forward, replica::Standing};
 use base::MemberId;
 use group::Order;
 use prost::Message;
@@ -60,6 +60,14 @@ pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddMemberRequestProto>(&call, reply) else { return };
     if !core.replica.is_serving() {
         return pass_on(core, call, reply);
+    }
+    if matches!(core.config.group.coordinator, CoordinatorConfig::Embedded) {
+        // The further server could never join, and from then on it would be missed.
+        return refuse(
+            reply,
+            "coordinator = embedded: this cluster was made for one metadata server. A group is made with a ZooKeeper as its \
+             coordinator",
+        );
     }
     let added = MemberId(request.member);
     reconfigure(
