@@ -128,6 +128,9 @@ pub enum FrameError {
          (ipc.maximum.data.length)"
     )]
     TooLong { length: u64, limit: usize },
+    /// Talk to another port: these four bytes begin the answer of a web server.
+    #[error("this port speaks HTTP, not Hadoop's RPC")]
+    Http,
 }
 
 /// The length of the frame that `bytes` start with, its own four bytes left out; `None` until those are
@@ -138,6 +141,7 @@ pub fn frame_length(bytes: &[u8], limit: usize) -> Result<Option<usize>, FrameEr
     match usize::try_from(length) {
         Err(_) => Err(FrameError::Negative(length)),
         Ok(0) => Err(FrameError::Empty),
+        Ok(length) if length > limit && bytes.starts_with(b"HTTP") => Err(FrameError::Http),
         Ok(length) if length > limit => Err(FrameError::TooLong { length: length as u64, limit }),
         Ok(length) => Ok(Some(length)),
     }

@@ -125,6 +125,7 @@ fn frame_lengths_have_limits() {
     assert_eq!(frame_length(&[0, 0, 0], 10), Ok(None));
     assert_eq!(frame_length(&[0, 0, 0, 10], 10), Ok(Some(10)));
     assert_eq!(frame_length(&[0, 0, 0, 11], 10), Err(FrameError::TooLong { length: 11, limit: 10 }));
+    assert_eq!(frame_length(b"HTTP/1.1 400", 10), Err(FrameError::Http));
     assert_eq!(frame_length(&[0; 4], 10), Err(FrameError::Empty));
     assert_eq!(frame_length(&[0xff; 4], 10), Err(FrameError::Negative(-1)));
 }
