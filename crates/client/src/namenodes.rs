@@ -15,13 +15,16 @@ use proto::{exception, protocol};
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Attempts when no server has answered yet: a wrong address should be told soon.
 const FIRST_ATTEMPTS_MAX: u32 = 4;
 /// How long the only metadata server of a file system may take to answer.
 const LONE_TIMEOUT: Duration = Duration::from_secs(60);
+/// After so long without an answer it is told why, and again from time to time.
+const FIRST_WORD: Duration = Duration::from_secs(3);
+const NEXT_WORD: Duration = Duration::from_secs(10);
 /// The pause after such an attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,6 +85,7 @@ impl Namenodes {
     {
         let first = self.clients[0].new_call();
         let mut attempts: u32 = 0;
+        let mut word_due = Instant::now() + FIRST_WORD;
         loop {
             let index = self.current.load(Ordering::Relaxed) % self.clients.len();
             let identity = CallIdentity { retry_count: attempts as i32, ..first };
@@ -110,7 +114,13 @@ impl Namenodes {
             if attempts > attempts_max {
                 return Err(error);
             }
-            tracing::info!("{method}: {error}; trying again");
+            if Instant::now() < word_due {
+                tracing::info!("{method}: {error}; trying again");
+            } else {
+                // Whoever waits at a terminal wants to know for what.
+                tracing::warn!("{method}: {error}; still trying");
+                word_due = Instant::now() + NEXT_WORD;
+            }
             if elsewhere {
                 let next = (index + 1) % self.clients.len();
                 let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);

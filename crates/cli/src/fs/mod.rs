@@ -45,10 +45,12 @@ mod walk;
 mod xattr_value;
 
 use crate::{runtime, target::Target};
+use anyhow::Context;
 pub use failure::{Failure, Outcome};
 pub use item::Item;
 pub use shell::Shell;
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -200,6 +202,8 @@ impl Command {
 
 /// Exit code of a command that was interrupted: 128 + SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
+/// 128 + SIGTERM, as of whoever stops a job that takes too long.
+const EXIT_TERMINATED: u8 = 143;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let command = args.command;
@@ -217,12 +221,18 @@ pub fn run_as(
     let uri = target.uri(&config);
     let mut shell = Shell::new(name, config, uri, is_json);
     runtime::block_on(async move {
+        let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         tokio::select! {
             biased;
             _ = tokio::signal::ctrl_c() => {
                 transfer::clean_up().await;
                 eprintln!("Interrupted");
                 Ok(ExitCode::from(EXIT_INTERRUPTED))
+            }
+            _ = terminate.recv() => {
+                transfer::clean_up().await;
+                eprintln!("Terminated");
+                Ok(ExitCode::from(EXIT_TERMINATED))
             }
             outcome = command(&mut shell) => {
                 shell.check(outcome);

@@ -63,6 +63,11 @@ impl Demo {
         (self.process, self.uri) = spawn(&self.directory, &[]);
     }
 
+    /// As `kill` does.
+    pub fn signal(&self, name: &str) {
+        signal(&self.process, name);
+    }
+
     pub fn uri(&self) -> String {
         self.uri.clone()
     }
@@ -122,6 +127,12 @@ fn spawn(directory: &Path, words: &[&str]) -> (Child, String) {
     // The rest is read, so that it never waits for a reader.
     std::thread::spawn(move || lines.for_each(drop));
     (process, uri)
+}
+
+/// Sends a signal, as `-STOP`.
+pub fn signal(process: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &process.id().to_string()]).status().unwrap();
+    assert!(sent.success());
 }
 
 /// The program, in a directory and without the settings of whoever runs the test.

@@ -2,7 +2,7 @@
 
 use super::{
     PipelineKeeper, WriteError,
-    connection::{Link, ack, describe},
+    connection::{Link, ack, address, describe},
     pipe::{Pipe, SetupError, Stage},
     replacement,
 };
@@ -178,11 +178,12 @@ impl Streamer {
         self.heard = Instant::now();
         let retired = self.window.on_ack(&ack(acknowledgement), self.pipe.nodes().len());
         let retired = retired.map_err(|error| {
-            let node = match &error {
-                WindowError::Failed { node, .. } => Some(*node),
-                _ => Some(0),
+            let WindowError::Failed { node, status, .. } = &error else { return Broken::first(error) };
+            let reason = match self.pipe.nodes().get(*node) {
+                Some(server) => format!("{} answered {status:?}; its log tells why", address(server)),
+                None => error.to_string(),
             };
-            Broken { node, reason: error.to_string() }
+            Broken { node: Some(*node), reason }
         })?;
         if retired.is_some() {
             self.recoveries = 0;
