@@ -38,6 +38,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             reason = server.wait_ended() => anyhow::bail!("the data server has ended: {reason}"),
             signal = runtime::stop_signal() => signal?,
         }
+        tracing::info!("is asked to stop");
         server.shutdown().await;
         Ok(ExitCode::SUCCESS)
     })

@@ -91,7 +91,8 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
         let cluster = metad::format(&env, &name_dir, None, config.rpc_address.ip(), &config.group)?;
         eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     }
-    let meta = MetaServer::start(env.clone(), config).await.context("starting the metadata server")?;
+    let meta = MetaServer::start(env.clone(), config).await;
+    let meta = meta.context("starting the metadata server").map_err(with_advice)?;
     settings.set(&format!("metadata_servers={}", meta.rpc_address()))?;
     let data = start_data(&args, &mut settings, &env, &user).await?;
     wait_until_ready(&meta, &data).await?;
@@ -108,6 +109,20 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
     }
     meta.shutdown().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What somebody who tries things can do about it.
+fn with_advice(error: anyhow::Error) -> anyhow::Error {
+    let is_taken = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::AddrInUse);
+    match is_taken {
+        true => error.context(
+            "a port is taken, perhaps by another demo; --rpc-port and --http-port name others, and 0 takes any free ones",
+        ),
+        false => error,
+    }
 }
 
 /// At the first start in a directory.

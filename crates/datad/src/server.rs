@@ -25,10 +25,10 @@ use web::Web;
 /// Why a data server does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("data directories: {0}")]
+    #[error("the data directories cannot be used")]
     Store(#[from] OpenError),
-    #[error("{what} {addr}: {error}")]
-    Bind { what: &'static str, addr: SocketAddr, error: io::Error },
+    #[error("{what} {addr} could not be opened")]
+    Bind { what: &'static str, addr: SocketAddr, source: io::Error },
     #[error("{0}")]
     Config(String),
 }
@@ -187,7 +187,7 @@ impl DataServer {
 }
 
 fn bind_error(what: &'static str, addr: SocketAddr, error: io::Error) -> StartError {
-    StartError::Bind { what, addr, error }
+    StartError::Bind { what, addr, source: error }
 }
 
 /// The address that others are told: the one bound, or the one from which the first metadata server is

@@ -1,6 +1,6 @@
 //! A demo with several metadata servers: a group in one process, so that a takeover can be watched.
 
-use super::{Args, READY_TIMEOUT, start_data};
+use super::{Args, READY_TIMEOUT, start_data, with_advice};
 use crate::{
     client_config,
     config::{self, settings::Settings},
@@ -151,7 +151,7 @@ async fn keep_running(
             Ok(()) => return Ok(()),
             // A mistake in the settings does not go away by itself.
             Err(error) if not_ready.is_some() => {
-                return Err(error).with_context(|| format!("member {member}"));
+                return Err(error).with_context(|| format!("member {member}")).map_err(with_advice);
             }
             Err(error) => {
                 println!("member {member} has ended ({error}); it starts again in {RESTART_PAUSE:?}")
