@@ -3,6 +3,7 @@
 use super::{
     key::{self, HadoopUnit::*, Key, Kind::*},
     loopback,
+    place::is_host_port,
     settings::Settings,
 };
 use anyhow::bail;
@@ -55,6 +56,9 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     let servers = settings.texts("metadata_servers");
     if servers.is_empty() {
         bail!("metadata_servers is empty: name the metadata server as host:port");
+    }
+    if let Some(server) = servers.iter().find(|server| !is_host_port(server)) {
+        bail!("metadata_servers: `{server}` is not host:port, as meta-1.example:8020");
     }
     let mut config = DataConfig::new(volumes, servers.to_vec());
     config.transfer_addr = settings.required_address("transfer_address")?;

@@ -7,6 +7,9 @@ use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 /// Configuration files are small; anything larger is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// From 0 for unlike to 1 for the same; by eye, so that a letter too few or two parts that changed places are found.
+const ALIKE: f64 = 0.85;
+
 /// The values of every key of one or more roles, each checked.
 pub struct Settings {
     keys: Vec<&'static Key>,
@@ -88,12 +91,22 @@ impl Settings {
                 return Ok((key, unit));
             }
         }
-        let near = self.keys.iter().find(|key| key.name.contains(name) || name.contains(key.name));
-        let hint = match near {
-            Some(key) => format!("did you mean `{}`? ", key.name),
-            None => String::new(),
+        let roles = [("clover meta", super::META), ("clover data", super::DATA)];
+        let is_it = |key: &Key| key.name == name || key.hadoop.is_some_and(|(hadoop, _)| hadoop == name);
+        let hint = match roles.iter().find(|(_, tables)| super::in_order(tables).any(is_it)) {
+            Some((role, _)) => format!("`{role}` has it; "),
+            None => self.near(name).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default(),
         };
         Err(format!("`{name}` is not a key of this configuration; {hint}`clover config` lists them all"))
+    }
+
+    /// The key that was meant, if one is close enough.
+    fn near(&self, name: &str) -> Option<&'static str> {
+        let hadoops = |key: &&'static Key| key.hadoop.map(|(hadoop, _)| hadoop);
+        let names = self.keys.iter().flat_map(|key| [Some(key.name), hadoops(key)]).flatten();
+        let scored = names.map(|known| (strsim::jaro_winkler(known, name), known));
+        let (score, near) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+        (score > ALIKE).then_some(near)
     }
 
     fn value(&self, name: &str) -> &Value {
