@@ -33,6 +33,9 @@ pub enum Input {
     Quiet,
     /// To be appended by whoever is active: a checkpoint, for instance. May be lost.
     Suggest(Proposal),
+    /// Whether the state machine could serve clients at once, were this member active. Where it could not, others are
+    /// preferred: a wish, on which nothing rests. Who says nothing is ready.
+    Ready(bool),
     /// The process is on its way out: let another lead first, if there is one.
     StepDown,
     /// [`crate::Member::deadline`] has passed.

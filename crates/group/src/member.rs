@@ -66,6 +66,7 @@ pub struct Member {
     /// The state machine has applied, or was given, everything up to here.
     applied: Sn,
     is_suspect: bool,
+    is_ready: bool,
     following: Following,
     candidacy: Candidacy,
     /// Whoever leads.
@@ -119,6 +120,7 @@ impl Member {
             applied: restored.base.id.sn,
             tail,
             is_suspect: restored.is_suspect,
+            is_ready: true,
             following: Following::new(now, &settings),
             candidacy: Candidacy::default(),
             leading: None,
@@ -163,6 +165,7 @@ impl Member {
             Input::LockGone => self.candidacy.lock_is_gone = true,
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
+            Input::Ready(is_ready) => self.is_ready = is_ready,
             Input::Quiet => self.on_quiet(),
             Input::StepDown => self.on_step_down(now),
             Input::Tick => {}

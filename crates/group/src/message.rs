@@ -43,11 +43,13 @@ pub enum Message {
         committed: Sn,
         lease_ms: u64,
     },
-    /// The answer to a beacon. `is_granted`: the sender makes no claim for `lease_ms` from now on.
+    /// The answer to a beacon. `is_granted`: the sender makes no claim for `lease_ms` from now on. `is_ready`: its
+    /// state machine could serve clients at once.
     Grant {
         epoch: Epoch,
         round: u64,
         is_granted: bool,
+        is_ready: bool,
         end: LogPoint,
         committed: LogPoint,
     },

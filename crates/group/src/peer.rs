@@ -14,6 +14,8 @@ pub(crate) struct Peer {
     pub lease_end: Option<Moment>,
     pub has_promised: bool,
     pub is_suspect: bool,
+    /// Its state machine could serve at once, as its last grant said.
+    pub is_ready: bool,
     pub end: Option<LogPoint>,
     pub committed: LogPoint,
     /// Durable there and verified against this log, in this epoch and that life.
@@ -54,6 +56,7 @@ impl Peer {
             lease_end: None,
             has_promised: false,
             is_suspect: false,
+            is_ready: false,
             end: None,
             committed: LogPoint::default(),
             matched: Sn(0),

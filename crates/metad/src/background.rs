@@ -1,6 +1,7 @@
 //! What the server does of itself, now and then: overdue answers, expired leases.
 
 use crate::{core::Core, datanodes::release};
+use ::blocks::SafeModeStage;
 use base::InodeId;
 use namespace::ops::release_lease::{self, RECOVERY_HOLDER};
 use std::{
@@ -22,7 +23,9 @@ const RECOVERIES_COUNT_MAX: usize = 1_000;
 pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     let mut tick = 0u64;
     let mut resumed = InodeId(0);
+    let mut said_ready = true;
     while !stop.load(Ordering::Acquire) {
+        say_ready(core, &mut said_ready);
         std::thread::sleep(TICK);
         tick += 1;
         core.chronicle.look(core);
@@ -35,6 +38,16 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             release_expired_leases(core);
             resume_recoveries(core, &mut resumed);
         }
+    }
+}
+
+/// Tells the group whether this member knows where the blocks are. Clients of one that leads without knowing wait for
+/// the data servers' reports, so that another had better lead.
+fn say_ready(core: &Core, said: &mut bool) {
+    let is_ready = core.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
+    if is_ready != *said {
+        core.replica.say_ready(is_ready);
+        *said = is_ready;
     }
 }
 

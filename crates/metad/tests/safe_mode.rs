@@ -436,3 +436,30 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
     assert_eq!(listed(&reader).await, 1);
     cluster.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_active_hands_over_to_a_member_that_knows_the_places_of_blocks() {
+    let mut cluster = Cluster::start(3).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let server = DataServer::register(&cluster, 3).await;
+    finished(&cluster, &server, &files(&cluster, active), "/one", 5).await;
+    finished(&cluster, &server, &files(&cluster, active), "/two", 20).await;
+    cluster.wait_until_equal().await;
+
+    // Of two alike the higher number would go on. It has begun anew, and no data server has found it yet.
+    let unready = (1..=3).rev().find(|member| *member != active).unwrap();
+    let other = 6 - active - unready;
+    cluster.stop(unready).await;
+    cluster.restart(unready).await;
+    cluster.wait_in_sync(active, 3).await;
+    assert!(cluster.server(unready).in_safe_mode());
+    // Long enough for some beacons.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    cluster.stop(active).await;
+    let next = cluster.wait_for_active(&[active]).await;
+    assert_eq!(next, other);
+    let reader = files(&cluster, next);
+    assert_eq!(locate(&reader, "/one").await.unwrap().locations.unwrap().blocks[0].locs.len(), 1);
+    cluster.end().await;
+}

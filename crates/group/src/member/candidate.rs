@@ -106,7 +106,8 @@ impl Member {
         hint.sn <= self.tail.base().id.sn || self.tail.point_at(hint.sn).is_some_and(|point| point.id == hint)
     }
 
-    /// Spreads rivals: by their place among the eligible ones, and by some chance.
+    /// Spreads rivals: by their place among the eligible ones, and by some chance. Who could not serve clients at once
+    /// comes after all who might.
     fn back_off_ms(&mut self) -> u64 {
         let jitter = match self.candidacy.jitter_ms {
             Some(jitter) => jitter,
@@ -119,6 +120,7 @@ impl Member {
         rivals.retain(|member| Some(*member) != view.active && !self.candidacy.gone.contains(member));
         rivals.sort();
         let rank = rivals.iter().position(|member| *member == self.me.member).unwrap_or(rivals.len());
+        let rank = if self.is_ready { rank } else { rank + rivals.len() };
         rank as u64 * self.settings.rank_backoff_ms + jitter
     }
 

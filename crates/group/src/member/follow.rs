@@ -198,7 +198,8 @@ impl Member {
             leader.has_told = true;
         }
         let (end, committed) = (self.end(), self.committed_point());
-        self.reply(from, Message::Grant { epoch, round, is_granted, end, committed }, effects);
+        let is_ready = self.is_ready;
+        self.reply(from, Message::Grant { epoch, round, is_granted, is_ready, end, committed }, effects);
         self.advance_commit(now, effects);
     }
 

@@ -18,7 +18,7 @@ use group::{Append, Message, Proposal};
 use thiserror::Error;
 
 /// Raised with every change of the messages or of the handshake.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
 pub const EPOCH_MAX: u64 = (1 << 23) - 1;
@@ -100,11 +100,12 @@ pub fn encode(message: &Message, to: &mut BytesMut) {
             to.put_u64_le(committed.0);
             to.put_u64_le(*lease_ms);
         }
-        Message::Grant { epoch, round, is_granted, end, committed } => {
+        Message::Grant { epoch, round, is_granted, is_ready, end, committed } => {
             to.put_u8(kind::GRANT);
             to.put_u64_le(epoch.0);
             to.put_u64_le(*round);
             to.put_u8(u8::from(*is_granted));
+            to.put_u8(u8::from(*is_ready));
             put_point(*end, to);
             put_point(*committed, to);
         }
@@ -220,6 +221,7 @@ impl Reader {
                 epoch: self.epoch()?,
                 round: self.u64("round")?,
                 is_granted: self.bool("grant")?,
+                is_ready: self.bool("readiness")?,
                 end: self.point()?,
                 committed: self.point()?,
             },

@@ -220,6 +220,11 @@ impl Replica {
         self.shared.order(order, done);
     }
 
+    /// Whether this server could answer clients at once if it led.
+    pub fn say_ready(&self, is_ready: bool) {
+        self.shared.push(Event::Input(Input::Ready(is_ready)), Patience::None);
+    }
+
     /// Lets another member lead, if there is one; for a server on its way out.
     pub fn step_down(&self) {
         self.shared.between(Input::StepDown);

@@ -134,6 +134,44 @@ fn an_epoch_is_handed_over_at_once() {
 }
 
 #[test]
+fn an_epoch_is_handed_to_whoever_can_serve_at_once() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "kept");
+    // The higher number would be chosen otherwise; it says so with its next grant.
+    cluster.step(3, Input::Ready(false));
+    cluster.pass(200);
+    cluster.step(1, Input::Operator { ticket: 7, order: Order::HandOver { to: None } });
+    cluster.step(1, Input::Quiet);
+    cluster.settle();
+    assert_eq!(cluster.serving(), Some(2));
+    // An order that names a member is obeyed, and so is one that finds nobody better.
+    cluster.pass(1_000);
+    cluster.step(2, Input::Operator { ticket: 8, order: Order::HandOver { to: Some(MemberId(3)) } });
+    cluster.step(2, Input::Quiet);
+    cluster.settle();
+    assert_eq!(cluster.serving(), Some(3));
+}
+
+#[test]
+fn whoever_can_serve_at_once_takes_over_first() {
+    for unready in [2, 3] {
+        let mut cluster = serving(3);
+        cluster.propose(1, "kept");
+        cluster.step(unready, Input::Ready(false));
+        cluster.kill(1);
+        cluster.pass(1_000);
+        assert_eq!(cluster.serving(), Some(5 - unready));
+    }
+    // It is only a wish: alone, it leads all the same.
+    let mut cluster = serving(3);
+    cluster.step(2, Input::Ready(false));
+    cluster.step(3, Input::Ready(false));
+    cluster.kill(1);
+    cluster.pass(1_000);
+    assert!(cluster.serving().is_some());
+}
+
+#[test]
 fn below_the_minimum_nothing_commits_until_another_is_back() {
     let mut cluster = serving(2);
     cluster.propose(1, "both have it");
@@ -296,7 +334,8 @@ fn what_a_process_said_before_its_end_does_not_let_it_in_again() {
     cluster.kill(2);
     // It was on its way when the process ended.
     let committed = end;
-    let message = crate::Message::Grant { epoch: Epoch(1), round: 1, is_granted: true, end, committed };
+    let message =
+        crate::Message::Grant { epoch: Epoch(1), round: 1, is_granted: true, is_ready: true, end, committed };
     cluster.step(1, Input::Message { from: store(2), boot: 1, message });
     cluster.pass(200);
     assert_eq!(cluster.view.in_sync, [store(1), store(3)]);

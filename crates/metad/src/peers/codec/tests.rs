@@ -38,9 +38,9 @@ fn message() -> impl Strategy<Value = Message> {
         (epoch(), any::<u64>(), sn(), any::<u64>()).prop_map(|(epoch, round, committed, lease_ms)| {
             Message::Beacon { epoch, round, committed, lease_ms }
         }),
-        (epoch(), any::<u64>(), any::<bool>(), point(), point()).prop_map(
-            |(epoch, round, is_granted, end, committed)| {
-                Message::Grant { epoch, round, is_granted, end, committed }
+        (epoch(), any::<u64>(), any::<(bool, bool)>(), point(), point()).prop_map(
+            |(epoch, round, (is_granted, is_ready), end, committed)| {
+                Message::Grant { epoch, round, is_granted, is_ready, end, committed }
             }
         ),
         (point(), any::<u32>()).prop_map(|(after, bytes_max)| Message::Fetch { after, bytes_max }),
