@@ -51,8 +51,9 @@ impl Namespace {
             Body::Truncate(edit) => changes(edit.inode),
             Body::TruncateCopy(edit) => changes(edit.inode),
             Body::Concat(edit) => {
+                // The sources have the target's parent, and may be many.
                 changes(edit.target);
-                edit.sources.iter().copied().for_each(&mut changes);
+                footprint.extend_from_slice(&edit.sources);
             }
             Body::Fsync(edit) => changes(edit.inode),
             Body::NewStamp(edit) => changes(edit.inode),

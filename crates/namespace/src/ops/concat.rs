@@ -4,7 +4,6 @@ use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{Access, READ, WRITE},
     edit::{Body, codec::record_fields},
-    ops::delete::INODES_AT_ONCE,
     resolve::{Purpose, Resolved, resolve},
     snapshots::AFTER_ALL,
     store::{NONE, inode::NAMED},
@@ -19,8 +18,10 @@ pub struct Request<'a> {
     pub sources: &'a [String],
 }
 
-/// One inode is the target's.
-const SOURCES_MAX: usize = INODES_AT_ONCE - 1;
+/// An entry of the journal holds this many ids, of seven bytes at most, with room to spare. One edit it has to be: a
+/// reader sees all of the sources or none, and so does a replay. HDFS has no number of its own, only the size of a
+/// request.
+const SOURCES_MAX: usize = 2_000_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConcatEdit {
