@@ -383,7 +383,10 @@ fn concat_joins_thousands_of_files_in_one_edit() -> FsResult<()> {
     assert!(footprint.contains(&target) && ids.iter().all(|id| footprint.contains(id)));
     let mut on_path = Vec::new();
     world.ns.inodes_on("/d", &mut on_path);
-    assert!(on_path.iter().any(|inode| *inode != InodeId::ROOT && footprint.contains(inode)), "and the directory");
+    assert!(
+        on_path.iter().any(|inode| *inode != InodeId::ROOT && footprint.contains(inode)),
+        "and the directory"
+    );
     assert_eq!(footprint.len() as u64, COUNT + 2, "once each");
 
     world.apply(edit);
