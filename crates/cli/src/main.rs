@@ -111,7 +111,8 @@ fn main() -> ExitCode {
     match cli.command.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("clover: {error:#}");
+            let remedy = error.downcast_ref().and_then(target::remedy);
+            eprintln!("clover: {error:#}{}", remedy.map(|remedy| format!(". {remedy}")).unwrap_or_default());
             ExitCode::FAILURE
         }
     }

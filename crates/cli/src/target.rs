@@ -20,6 +20,20 @@ pub struct Target {
     define: Vec<String>,
 }
 
+/// What to do where nobody was reached.
+pub fn remedy(error: &client::Error) -> Option<String> {
+    let client::Error::Unreachable { target, .. } = error else { return None };
+    let authority = target.strip_prefix("hdfs://").unwrap_or(target);
+    let is_bare = !authority.contains(':') && !authority.contains('.');
+    Some(match is_bare {
+        true => format!(
+            "Is it running? If {authority} is the name of a group, HADOOP_CONF_DIR or --conf must lead to the configuration that names \
+             its servers"
+        ),
+        false => "Is it running? `--fs hdfs://HOST:PORT` names another one".to_owned(),
+    })
+}
+
 impl Target {
     /// The files named, or those of the environment, and then what `-D` sets.
     pub fn configuration(&self) -> anyhow::Result<Config> {

@@ -58,6 +58,16 @@ fn nobody_at_home_is_told_soon_and_with_a_remedy() {
         assert!(output.text.contains(part), "{part}: {}", output.text);
     }
     assert_eq!(output.text.lines().count(), 1, "{}", output.text);
+    let output = say(&["admin", "report", "--fs", "hdfs://127.0.0.1:1"]);
+    assert!(
+        output.text.contains("refused") && output.text.contains("--fs hdfs://HOST:PORT"),
+        "{}",
+        output.text
+    );
+    // Names that end like this are nobody's.
+    let output = say(&["fs", "-fs", "hdfs://prod_invalid", "-ls", "/"]);
+    let part = "If prod_invalid is the name of a group, HADOOP_CONF_DIR or --conf";
+    assert!(output.text.contains(part), "{}", output.text);
 }
 
 #[test]

@@ -19,6 +19,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Orders take as long as a change of the view takes, or as a group needs to settle.
 pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long an order may wait without a word to whoever gave it.
+const WORD_PERIOD: Duration = Duration::from_secs(5);
+
 pub struct Servers {
     uri: String,
     user: String,
@@ -123,14 +126,37 @@ impl Servers {
         );
         let mut refusals = Vec::new();
         for address in addresses {
-            match self.ask(&address, method, request, ORDER_TIMEOUT).await {
+            let asked = self.ask(&address, method, request, ORDER_TIMEOUT);
+            let answer = telling(asked, WORD_PERIOD, || {
+                eprintln!(
+                    "still waiting for {address}; `clover admin group` shows whether the coordinator is away"
+                );
+            });
+            match answer.await {
                 Ok(answer) => return Ok(answer),
+                Err(error @ CallError::Timeout { .. }) => {
+                    bail!(
+                        "{address}: {}; it may be carried out yet: `clover admin group` shows",
+                        reason(&error)
+                    )
+                }
                 // Whoever was not reached has done nothing; another may pass the order on.
                 Err(error @ CallError::Connect(_)) => refusals.push(format!("{address}: {}", reason(&error))),
                 Err(error) => bail!("{address}: {}", reason(&error)),
             }
         }
         bail!("no metadata server of {} takes the order ({})", self.uri, refusals.join("; "))
+    }
+}
+
+/// Waits, and says so from time to time.
+async fn telling<T>(what: impl Future<Output = T>, period: Duration, mut say: impl FnMut()) -> T {
+    let mut what = std::pin::pin!(what);
+    loop {
+        match tokio::time::timeout(period, &mut what).await {
+            Ok(done) => return done,
+            Err(_) => say(),
+        }
     }
 }
 
@@ -172,5 +198,23 @@ pub fn reason(error: &CallError) -> String {
         }
         CallError::Connect(error) => error.to_string(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_is_told_from_time_to_time_and_gets_the_answer() {
+        let mut words = 0;
+        let period = Duration::from_millis(20);
+        let slow = async {
+            tokio::time::sleep(period * 4).await;
+            7
+        };
+        assert_eq!(telling(slow, period, || words += 1).await, 7);
+        assert!((1..=4).contains(&words), "{words}");
+        assert_eq!(telling(async { 8 }, period, || unreachable!("nobody waits")).await, 8);
     }
 }

@@ -1,5 +1,6 @@
 //! What a command says when something did not work, in the words that Hadoop's shell uses.
 
+use crate::target;
 use std::fmt;
 
 /// Why one argument could not be dealt with. The command goes on with the next one.
@@ -80,7 +81,7 @@ impl fmt::Display for Failure {
                 write!(f, ": {reason}")
             }
             Self::Client(error @ client::Error::Unreachable { .. }) => {
-                write!(f, "{error}. Is it running? `--fs hdfs://HOST:PORT` names another one")
+                write!(f, "{error}. {}", target::remedy(error).unwrap_or_default())
             }
             Self::Client(error) => {
                 // One line is what scripts expect.
