@@ -54,6 +54,7 @@ mod stats;
 mod storage;
 mod sweep;
 mod takeover;
+mod waiting;
 
 pub use config::{Config, SafeModeConfig};
 pub use map::BlockMap;
@@ -61,6 +62,7 @@ pub use placement::Placement;
 pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
 pub use stats::{ServerFilter, Stats, StorageStats};
+pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{
     BlockState, Command, CorruptReason, Events, Facts, Heartbeat, Increment, Located, Location, Reader,
     Recovery, RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId,

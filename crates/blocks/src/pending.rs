@@ -61,6 +61,11 @@ impl Pending {
         self.blocks.len()
     }
 
+    /// Each block, when it is given up, and how many replicas of it are on their way.
+    pub fn iter(&self) -> impl Iterator<Item = (BlockId, Moment, usize)> + '_ {
+        self.blocks.iter().map(|(id, awaited)| (*id, awaited.deadline, awaited.servers.len()))
+    }
+
     /// The server is gone: nothing will arrive there. Returns the blocks that waited for it.
     pub fn forget_server(&mut self, server: u32) -> Vec<BlockId> {
         let touched: Vec<_> = self

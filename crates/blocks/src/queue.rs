@@ -73,6 +73,11 @@ impl Queue {
         self.levels[Priority::Lost as usize].iter().copied()
     }
 
+    /// Those that are not lost, the most endangered first.
+    pub fn endangered(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.levels[..Priority::Lost as usize].iter().flatten().copied()
+    }
+
     pub fn lost_count(&self) -> usize {
         self.levels[Priority::Lost as usize].len()
     }

@@ -40,6 +40,10 @@ impl Undecided {
         self.blocks.remove(&id);
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.blocks.iter().copied()
+    }
+
     pub fn clear(&mut self) {
         self.blocks.clear();
     }

@@ -15,7 +15,7 @@ const USER: &str = "alice";
 const HOLDER: &str = "DFSClient_test_1";
 
 struct Cluster {
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
     server: MetaServer,
     files: Client,
     data: Client,
@@ -46,7 +46,7 @@ impl Cluster {
         let files = connect(proto::protocol::CLIENT_NAMENODE);
         let data = connect(proto::protocol::DATANODE);
         let info = spoken::version(&data).await;
-        Self { _directory: directory, server, files, data, info }
+        Self { directory, server, files, data, info }
     }
 
     fn registration(&self, uuid: &str) -> d::DatanodeRegistrationProto {
@@ -349,5 +349,85 @@ async fn only_data_servers_that_the_list_names_take_part() {
     let message = refused(answer, "IOException");
     assert!(message.contains(&list.display().to_string()), "{message}");
     refused(cluster.heartbeat(&server).await, ".DisallowedDatanodeException");
+    cluster.stop().await;
+}
+
+/// The lines of `dfsadmin -metasave`, with the address of the one data server and its times taken out.
+async fn meta_saved(cluster: &Cluster, name: &str) -> Vec<String> {
+    let request = p::MetaSaveRequestProto { filename: name.into() };
+    let _: p::MetaSaveResponseProto = cluster.files.call("metaSave", &request).await.unwrap();
+    let path = cluster.directory.path().join("metasave").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_copying_or_deletion_is_written_down_as_hdfs_does() {
+    let cluster = Cluster::start().await;
+    let registration = cluster.registered().await;
+    let address = format!("{}:{}", registration.datanode_id.ip_addr, registration.datanode_id.xfer_port);
+    let few = cluster.write(&registration, "/few").await;
+    let bad = cluster.write(&registration, "/bad").await;
+    let gone = cluster.write(&registration, "/gone").await;
+    let raise = p::SetReplicationRequestProto { src: "/few".into(), replication: 3 };
+    let _: p::SetReplicationResponseProto = cluster.files.call("setReplication", &raise).await.unwrap();
+    let mut located = cluster.locations("/bad").await;
+    let _: p::ReportBadBlocksResponseProto = cluster
+        .files
+        .call("reportBadBlocks", &p::ReportBadBlocksRequestProto { blocks: vec![located.remove(0)] })
+        .await
+        .unwrap();
+    let delete = p::DeleteRequestProto { src: "/gone".into(), recursive: false };
+    let _: p::DeleteResponseProto = cluster.files.call("delete", &delete).await.unwrap();
+
+    let name = |block: &p::BlockProto| format!("blk_{}_{}", block.block_id, block.gen_stamp);
+    let mut lines = meta_saved(&cluster, "out.txt").await;
+    let server = lines.pop().unwrap();
+    let counts = |live: u8, corrupt: u8| {
+        format!(
+            "(replicas: live: {live} decommissioning and decommissioned: 0 corrupt: {corrupt} in excess: 0 \
+             maintenance mode: 0)  {address}"
+        )
+    };
+    let expected = [
+        "3 files and directories, 2 blocks = 5 total filesystem objects".to_owned(),
+        "Live Datanodes: 1".into(),
+        "Dead Datanodes: 0".into(),
+        "Metasave: Blocks waiting for reconstruction: 1".into(),
+        format!("/few: {} {} : ", name(&few), counts(1, 0)),
+        "Metasave: Blocks currently missing: 1".into(),
+        format!("/bad: {} MISSING {}(corrupt) : ", name(&bad), counts(0, 1)),
+        "Mis-replicated blocks that have been postponed:".into(),
+        "Metasave: Blocks being reconstructed: 0".into(),
+        "Metasave: Blocks 1 waiting deletion from 1 datanodes.".into(),
+        address.clone(),
+        name(&gone),
+        "Corrupt Blocks:".into(),
+        format!(
+            "Block={}\tSize={}\tNode={address}\tStorageID={STORAGE}\tStorageState=NORMAL\tTotalReplicas=1\t\
+             Reason=CORRUPTION_REPORTED",
+            name(&bad),
+            bad.num_bytes()
+        ),
+        "Metasave: Number of datanodes: 1".into(),
+    ];
+    assert_eq!(lines, expected);
+    assert!(server.starts_with(&format!("{address} IN ")) && !server.contains("NaN"), "{server}");
+
+    // The next one takes its place. Nothing is written elsewhere, and not for everybody.
+    let again = meta_saved(&cluster, "out.txt").await;
+    assert_eq!(again.len(), expected.len() + 1);
+    for name in ["", "..", "../out", "a/b", "/etc/out"] {
+        let request = p::MetaSaveRequestProto { filename: name.into() };
+        let refused: Result<p::MetaSaveResponseProto, _> = cluster.files.call("metaSave", &request).await;
+        let class = refused.unwrap_err().class().unwrap().to_owned();
+        assert_eq!(class, proto::exception::ILLEGAL_ARGUMENT, "{name}");
+    }
+    let options = ClientOptions::default();
+    let bob = Client::connect(cluster.server.rpc_address(), proto::protocol::CLIENT_NAMENODE, "bob", options);
+    let request = p::MetaSaveRequestProto { filename: "bob".into() };
+    let refused: Result<p::MetaSaveResponseProto, _> = bob.call("metaSave", &request).await;
+    assert_eq!(refused.unwrap_err().class().unwrap(), proto::exception::ACCESS_CONTROL);
+    assert!(!cluster.directory.path().join("metasave/bob").exists());
     cluster.stop().await;
 }

@@ -186,14 +186,6 @@ pub fn get_edits_from_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     reply.fs_error(&refused);
 }
 
-pub fn meta_save(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::MetaSaveRequestProto>(&call, reply) else { return };
-    let refused = superuser_or(core, &call, || {
-        not_built("metaSave: a dump of the blocks that wait for copying or deletion")
-    });
-    reply.fs_error(&refused);
-}
-
 fn superuser_or(core: &Core, call: &Call, refusal: impl FnOnce() -> FsError) -> FsError {
     let allowed: FsResult<()> = require_superuser(core, call);
     allowed.err().unwrap_or_else(refusal)

@@ -18,6 +18,7 @@ mod encryption_zones;
 mod erasure_coding;
 mod files;
 mod leading;
+mod meta_save;
 mod open_files;
 mod places;
 mod policies;
@@ -182,7 +183,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "finalizeUpgrade" => administration::finalize_upgrade(core, call, reply),
         "upgradeStatus" => administration::upgrade_status(core, call, reply),
         "rollingUpgrade" => administration::rolling_upgrade(core, call, reply),
-        "metaSave" => administration::meta_save(core, call, reply),
+        "metaSave" => meta_save::meta_save(core, call, reply),
         "setBalancerBandwidth" => administration::set_balancer_bandwidth(core, call, reply),
         "getCurrentEditLogTxid" => administration::get_current_edit_log_txid(core, call, reply),
         "getEditsFromTxid" => administration::get_edits_from_txid(core, call, reply),
