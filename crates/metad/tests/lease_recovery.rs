@@ -428,9 +428,13 @@ async fn an_append_is_told_the_last_block_and_a_silent_writer_loses_it() {
     assert_eq!(located.last_block.unwrap().storage_i_ds, [STORAGE], "it can be read meanwhile");
     refused(cluster.append("/file", OTHER, 4).await, ".AlreadyBeingCreatedException");
     cluster.pass(MINUTE_MS + 1);
-    // Its replica is as it was: the file is closed at once, and opened for the next one.
+    // Its replica is as it was told, which may be too long ago: its servers agree first.
+    refused(cluster.append("/file", OTHER, 4).await, ".RecoveryInProgressException");
+    let order = cluster.ordered().await;
+    assert_eq!(order.block.b.generation_stamp, block.b.generation_stamp);
+    cluster.commit(&order, Some(77)).await.unwrap();
     let appended = cluster.append("/file", OTHER, 4).await.unwrap();
-    assert_eq!(appended.block.unwrap().b.generation_stamp, block.b.generation_stamp);
+    assert_eq!(appended.block.unwrap().b.generation_stamp, order.new_gen_stamp);
     refused(cluster.append("/file", WRITER, 4).await, ".AlreadyBeingCreatedException");
     cluster.stop().await;
 }

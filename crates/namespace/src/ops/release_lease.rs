@@ -1,6 +1,6 @@
 //! Takes a file away from a writer that is presumed dead: HDFS's `internalReleaseLease`.
 //!
-//! A file whose blocks are all finished is closed; a last block that was never written goes away; a last
+//! A file whose blocks are all finished is closed; a last block that was never written goes away; a new last
 //! block that some server finished gets the length that was reported. Else the data servers must agree on a
 //! length first: the block gets a new stamp for that, the file another holder, and
 //! [`super::commit_block_synchronization`] finishes it.
@@ -72,9 +72,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
         return close(None, true);
     }
     let finished = facts.recovered_length(&block).filter(|length| *length < LENGTH_LIMIT);
-    // What is to be shorter is not finished, whatever the data servers have.
+    // What is to be shorter is not finished, whatever the data servers have. Nor is what had bytes before: an append, or
+    // a pipeline that was repaired, may have given the replicas another stamp that nobody has told of yet, and a block
+    // finished under the old one would have no good replica.
     if truncation.is_none()
-        && let Some(length) = finished.filter(|length| *length >= block.length)
+        && block.length == 0
+        && let Some(length) = finished
     {
         return close(Some(Block { length, ..block }), false);
     }
