@@ -192,7 +192,7 @@ impl<'a> Access<'a> {
             let is_empty = ns.tree.inode(directory).children_count() == 0;
             if !(is_empty && ignore_empty) {
                 if !self.may(ns, directory, action) {
-                    return Err(self.denial(ns, directory, &ns.tree.path_of(directory), action));
+                    return Err(self.denial(ns, directory, &ns.last_path_of(directory), action));
                 }
                 let mut children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
                 if let Some(child) = children.find(|child| self.is_sticky_violated(ns, directory, *child)) {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use base::{Block, FsResult, InodeId};
+use base::{Block, Caller, FsError, FsResult, InodeId};
 use common::World;
 use namespace::{
     Limits,
@@ -213,6 +213,33 @@ fn diff(world: &World, from: &str, to: &str) -> FsResult<Vec<String>> {
     let page = get_snapshot_diff::get(&world.ns, &world.context(None), &request)?.page;
     let modified = page.modified.iter().map(|entry| String::from_utf8_lossy(&entry.path).into_owned());
     Ok(modified.collect())
+}
+
+/// HDFS's `getFullPathName`: what only a snapshot has is refused by the path that it had last.
+#[test]
+fn what_is_deleted_and_may_not_be_read_in_a_snapshot_is_refused_by_its_path() -> FsResult<()> {
+    let mut world = with_snapshot(|world| {
+        for path in ["/q/d", "/q/d/closed"] {
+            assert_eq!(world.mkdirs(path, true), Ok(true));
+        }
+        assert!(world.set_permission("/q/d/closed", 0o700).is_ok());
+    })?;
+    let refused = |world: &World, path: &str| {
+        let text = format!("user=bob, access=READ, inode=\"{path}\":hdfs:supergroup:drwx------");
+        assert_eq!(diff(world, "s", ""), Err(FsError::AccessDenied(format!("Permission denied: {text}"))));
+    };
+    let as_user = |world: &mut World, user: &str| world.caller = Caller::simple(user, &[]);
+    as_user(&mut world, "bob");
+    refused(&world, "/q/d/closed");
+    as_user(&mut world, "hdfs");
+    world.delete("/q/d/closed", true)?;
+    as_user(&mut world, "bob");
+    refused(&world, "/q/d/closed");
+    as_user(&mut world, "hdfs");
+    world.delete("/q/d", true)?;
+    as_user(&mut world, "bob");
+    refused(&world, "/q/d/closed");
+    Ok(())
 }
 
 /// HDFS copies the quota of a directory with the rest of its attributes. It shows the copy at the top of a snapshot only, and

@@ -123,7 +123,7 @@ impl Walk {
         }
         let access = Access::new(ctx).at(at);
         if access.enabled && !is_past && !access.may(ns, handle, READ_EXECUTE) {
-            return Err(access.denial(ns, handle, &ns.tree.path_of(handle), READ_EXECUTE));
+            return Err(access.denial(ns, handle, &ns.last_path_of(handle), READ_EXECUTE));
         }
         self.summary.directory_count += 1;
         self.summary.snapshot.directory_count += u64::from(is_past);

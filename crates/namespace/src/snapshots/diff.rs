@@ -340,6 +340,29 @@ impl Namespace {
         names.reverse();
         Some(names.join(&b'/'))
     }
+
+    /// HDFS's `getFullPathName`: of what only snapshots have it is where it was last.
+    pub(crate) fn last_path_of(&self, handle: u32) -> String {
+        let mut names = Vec::new();
+        let mut at = handle;
+        while at != self.tree.root && names.len() <= DEPTH_MAX {
+            let inode = self.tree.inode(at);
+            let place = if inode.parent != NONE {
+                Some((inode.parent, self.tree.name_of(at)))
+            } else {
+                let entries = self.tree.snapshots.named.get(&inode.id());
+                let last = entries.and_then(|keys| keys.iter().max_by_key(|key| key.2));
+                last.and_then(|key| Some((self.handle(key.0)?, &*key.1)))
+            };
+            let Some((parent, name)) = place else { break };
+            names.push(name);
+            at = parent;
+        }
+        if names.is_empty() {
+            return "/".into();
+        }
+        names.into_iter().rev().fold(String::new(), |path, name| path + "/" + &String::from_utf8_lossy(name))
+    }
 }
 
 /// Far above what a path may have; it ends the way up in an image that someone made up.
