@@ -32,6 +32,8 @@ const COMMIT_PAUSE: Duration = Duration::from_millis(500);
 pub enum RecoveryError {
     #[error("no server of the block answered; the last said: {0}")]
     NobodyAnswered(String),
+    #[error("{0} of its replicas were found, all of them still being copied in")]
+    OnlyCopies(usize),
     #[error("finished replicas have different lengths, {0} and {1}")]
     LengthsDiffer(u64, u64),
     #[error("a newer recovery is under way: {0}")]
@@ -199,12 +201,7 @@ async fn gather(
         match begin(state, block, order, server).await {
             Ok(found) => {
                 answers += 1;
-                let usable = found.filter(|candidate| {
-                    candidate.block.length > 0
-                        && candidate.block.generation_stamp >= block.block.generation_stamp
-                        && candidate.state <= ReplicaState::WaitingRecovery
-                });
-                members.extend(usable.map(|candidate| Member { id: server.id.clone(), candidate }));
+                members.extend(found.map(|candidate| Member { id: server.id.clone(), candidate }));
             }
             Err(error) if error.contains("RecoveryInProgressException") => {
                 return Err(RecoveryError::Superseded(error));
@@ -215,7 +212,18 @@ async fn gather(
             }
         }
     }
-    if answers == 0 { Err(RecoveryError::NobodyAnswered(last_error)) } else { Ok(members) }
+    if answers == 0 { Err(RecoveryError::NobodyAnswered(last_error)) } else { usable(members, block.block) }
+}
+
+/// Those with bytes of the block that a client wrote. A replica that is being copied in is none, but tells that
+/// somebody has the block: it must not go away as one of which nobody has a byte.
+fn usable(mut members: Vec<Member>, block: Block) -> Result<Vec<Member>, RecoveryError> {
+    members.retain(|Member { candidate, .. }| {
+        candidate.block.length > 0 && candidate.block.generation_stamp >= block.generation_stamp
+    });
+    let found = members.len();
+    members.retain(|member| member.candidate.state <= ReplicaState::WaitingRecovery);
+    if found > 0 && members.is_empty() { Err(RecoveryError::OnlyCopies(found)) } else { Ok(members) }
 }
 
 /// The length that all can have, and who takes it. A finished replica settles it. Otherwise it is the
@@ -380,6 +388,19 @@ mod tests {
     /// The length agreed on and how many take part.
     fn outcome(members: Vec<Member>) -> Option<(u64, usize)> {
         agree(members, None).unwrap().map(|(length, members)| (length, members.len()))
+    }
+
+    /// HDFS: a block of which replicas were found, but none in a state to recover, is not given up.
+    #[test]
+    fn a_block_that_is_being_copied_is_not_taken_for_one_that_was_never_written() {
+        use ReplicaState::{BeingWritten, Temporary};
+        let of = |members| usable(members, member(BeingWritten, 0).candidate.block);
+        assert!(matches!(
+            of(vec![member(Temporary, 5), member(BeingWritten, 0)]),
+            Err(RecoveryError::OnlyCopies(1))
+        ));
+        assert_eq!(of(vec![member(Temporary, 0), member(BeingWritten, 0)]).unwrap().len(), 0);
+        assert_eq!(of(vec![member(Temporary, 9), member(BeingWritten, 7)]).unwrap().len(), 1);
     }
 
     #[test]
