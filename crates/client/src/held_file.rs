@@ -72,18 +72,14 @@ impl HeldFile {
         Ok(())
     }
 
-    fn complete_request(&self, last: Option<ExtendedBlockProto>) -> hdfs::CompleteRequestProto {
-        hdfs::CompleteRequestProto {
+    /// Ends the file.
+    pub async fn complete(&self, last: Option<ExtendedBlockProto>) -> Result<()> {
+        let request = hdfs::CompleteRequestProto {
             src: self.path.clone(),
             client_name: self.fs.client_name().to_owned(),
             last,
             file_id: Some(self.file_id),
-        }
-    }
-
-    /// Ends the file.
-    pub async fn complete(&self, last: Option<ExtendedBlockProto>) -> Result<()> {
-        let request = self.complete_request(last);
+        };
         let mut pauses = Pauses::new(&self.fs);
         loop {
             let response: hdfs::CompleteResponseProto = self.fs.call("complete", &request).await?;
@@ -101,12 +97,16 @@ impl HeldFile {
         }
     }
 
-    /// Closes a file that could not be appended to, if its servers still have what they had.
-    pub async fn give_up(&self, last: ExtendedBlockProto) {
-        let request = self.complete_request(Some(last));
-        let closed: Result<hdfs::CompleteResponseProto> = self.fs.call("complete", &request).await;
-        if !closed.is_ok_and(|response| response.result) {
-            tracing::info!("{} stays open; its lease will close it", self.path);
+    /// Has a file closed that could not be appended to. Some of its servers may have taken up the append, with a stamp
+    /// that nobody else knows: they are to agree, rather than that this client calls the block what it was.
+    pub async fn give_up(&self) {
+        let request = hdfs::RecoverLeaseRequestProto {
+            src: self.path.clone(),
+            client_name: self.fs.client_name().to_owned(),
+        };
+        let closed: Result<hdfs::RecoverLeaseResponseProto> = self.fs.call("recoverLease", &request).await;
+        if let Err(error) = closed {
+            tracing::info!("{} stays open; its lease will close it: {error}", self.path);
         }
     }
 }

@@ -59,9 +59,9 @@ impl FileWriter {
                 match BlockWriter::append(&last, &writer.options, writer.file.clone()).await {
                     Ok(block) => writer.block = Some(block),
                     Err(source) => {
-                        // Nothing was written: better closed as it was than left to its lease.
+                        // Nothing was written: better closed than left to its lease.
                         let failure = writer.failed(source);
-                        writer.file.give_up(last.b).await;
+                        writer.file.give_up().await;
                         return Err(failure);
                     }
                 }

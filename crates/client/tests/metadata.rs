@@ -222,6 +222,39 @@ async fn a_server_that_does_not_answer_is_left_out_of_the_next_pipeline() {
     assert_eq!(methods[2..], ["addBlock", "abandonBlock", "addBlock", "abandonBlock", "addBlock"]);
 }
 
+/// The server may have taken the append up and only its answer be lost: the block is not what it was.
+#[tokio::test]
+async fn a_file_that_cannot_be_appended_to_is_closed_by_its_servers_and_not_by_the_client() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let last = move || {
+        let mut last = block_at(closed.into());
+        last.b.num_bytes = Some(300);
+        last
+    };
+    let (server, script) = serve(move |_, call, reply| match call.method {
+        "getServerDefaults" => defaults(reply),
+        "append" => {
+            let mut stat = entry("");
+            (stat.file_id, stat.blocksize, stat.length) = (Some(16_386), Some(1 << 20), 300);
+            reply.ok(&hdfs::AppendResponseProto { block: Some(last()), stat: Some(stat) });
+        }
+        "updateBlockForPipeline" => {
+            let mut block = last();
+            block.b.generation_stamp += 1;
+            reply.ok(&hdfs::UpdateBlockForPipelineResponseProto { block });
+        }
+        "getAdditionalDatanode" => reply.fs_error(&FsError::Io("there is no other".into())),
+        "recoverLease" => {
+            let request: hdfs::RecoverLeaseRequestProto = call.decode().unwrap();
+            assert_eq!(request.src, "/f");
+            reply.ok(&hdfs::RecoverLeaseResponseProto { result: false });
+        }
+        other => panic!("{other} is not called"),
+    });
+    assert!(service(&[&server]).append("/f", false).await.is_err());
+    assert_eq!(script.calls.lock().unwrap().last().map(|call| call.3), Some("recoverLease"));
+}
+
 fn block_at(port: u32) -> hdfs::LocatedBlockProto {
     let id = hdfs::DatanodeIdProto {
         ip_addr: "127.0.0.1".into(),
