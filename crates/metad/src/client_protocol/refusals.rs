@@ -7,21 +7,29 @@
 
 use base::{CallId, CallOrigin, ClientId, FsResult};
 use namespace::Reply;
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt::{self, Write},
+};
 
 /// About as many as a busy server refuses in the time for which a server may be frozen.
 const ENTRIES_MAX: usize = 1 << 16;
+/// Of the texts together. An ordinary one has 200 bytes; one that tells of a path as long as they may be, 8,000 and more.
+const TEXT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Default)]
 pub struct Refusals {
     answers: HashMap<(ClientId, CallId), Answer>,
     /// In the order of their coming. One that was forgotten and put again is in it twice.
     order: VecDeque<(ClientId, CallId)>,
+    /// Of the texts of all answers.
+    text_bytes: usize,
 }
 
 struct Answer {
     fingerprint: u64,
     retry_count: i32,
+    text_bytes: usize,
     answer: FsResult<Reply>,
 }
 
@@ -38,7 +46,11 @@ impl Refusals {
 
     /// For an answer that was not given after all.
     pub fn forget(&mut self, origin: &CallOrigin) {
-        self.answers.remove(&(origin.client_id, origin.call_id));
+        self.remove((origin.client_id, origin.call_id));
+    }
+
+    fn remove(&mut self, key: (ClientId, CallId)) {
+        self.text_bytes -= self.answers.remove(&key).map_or(0, |answer| answer.text_bytes);
     }
 
     pub fn put(&mut self, origin: &CallOrigin, fingerprint: u64, answer: FsResult<Reply>) {
@@ -46,17 +58,35 @@ impl Refusals {
             return;
         }
         let key = (origin.client_id, origin.call_id);
-        let answer = Answer { fingerprint, retry_count: origin.retry_count, answer };
-        if self.answers.insert(key, answer).is_some() {
-            return;
+        let text_bytes = text_bytes(&answer);
+        let answer = Answer { fingerprint, retry_count: origin.retry_count, text_bytes, answer };
+        self.text_bytes += text_bytes;
+        match self.answers.insert(key, answer) {
+            Some(before) => self.text_bytes -= before.text_bytes,
+            None => self.order.push_back(key),
         }
-        self.order.push_back(key);
-        if self.order.len() > ENTRIES_MAX
+        while (self.order.len() > ENTRIES_MAX || self.text_bytes > TEXT_BYTES_MAX)
             && let Some(oldest) = self.order.pop_front()
         {
-            self.answers.remove(&oldest);
+            self.remove(oldest);
         }
     }
+}
+
+fn text_bytes(answer: &FsResult<Reply>) -> usize {
+    struct Count(usize);
+    impl Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    if let Err(error) = answer {
+        // Counting does not fail.
+        let _ = write!(count, "{error}");
+    }
+    count.0
 }
 
 #[cfg(test)]
@@ -81,6 +111,24 @@ mod tests {
         assert_eq!(refusals.get(&origin(7, 0), 43), None);
         assert_eq!(refusals.get(&origin(8, 0), 42), None);
         assert_eq!(refusals.get(&origin(7, -1), 42), None);
+    }
+
+    #[test]
+    fn long_texts_make_room_for_each_other() {
+        let mut refusals = Refusals::default();
+        let long = |call: i32| Err(FsError::NotFound(format!("{call}{}", "/x".repeat(4_000))));
+        for call in 0..10_000 {
+            refusals.put(&origin(call, 0), 1, long(call));
+            // Told again, and forgotten and told again, it counts once.
+            refusals.put(&origin(call, 1), 1, long(call));
+            refusals.forget(&origin(call, 1));
+            refusals.put(&origin(call, 1), 1, long(call));
+        }
+        let bytes: usize = refusals.answers.values().map(|answer| text_bytes(&answer.answer)).sum();
+        assert!((8 << 20..=TEXT_BYTES_MAX).contains(&bytes), "{bytes} bytes are kept");
+        assert_eq!(refusals.text_bytes, bytes);
+        assert_eq!(refusals.get(&origin(9_999, 0), 1), Some(long(9_999)));
+        assert_eq!(refusals.get(&origin(0, 0), 1), None);
     }
 
     #[test]
