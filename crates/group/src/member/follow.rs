@@ -214,6 +214,12 @@ impl Member {
             |point: LogPoint| self.tail.holds(point) || by_sn && self.tail.point_at(point.id.sn).is_some();
         let is_held = previous.id.sn < base.id.sn || holds(previous);
         if !is_held {
+            // That the active's log goes on from another entry says as much as that entry would.
+            if previous.id.sn <= self.committed && self.tail.point_at(previous.id.sn).is_some() {
+                let reason =
+                    format!("entries up to {} have committed here, the active has others", self.committed);
+                return self.distrust(reason, effects);
+            }
             let (end, committed) = (self.end(), self.committed_point());
             return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
         }

@@ -458,3 +458,38 @@ fn who_knows_more_than_an_unclean_election_has_left_begins_anew() {
     let reason = cluster.members[&2].distrust.clone().expect("it gives up what it has");
     assert!(reason.contains("an operator"), "{reason}");
 }
+
+/// What the member knows to have committed ends far behind the active's base, so the active streams from its disk, and
+/// what the stream goes on from is another entry than the member's.
+#[test]
+fn who_knows_of_a_line_that_was_given_up_long_ago_begins_anew() {
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(500);
+    assert_eq!(cluster.serving(), Some(3));
+    for number in 0..20 {
+        cluster.propose(3, &format!("after the election {number}"));
+    }
+    cluster.kill(3);
+    // Both remember what had committed.
+    let remembers = |cluster: &mut Cluster, id: u32| {
+        let (now, promised) = (cluster.now, cluster.members[&id].promised);
+        let base = cluster.members[&id].log.last().unwrap().point();
+        cluster.restart(id);
+        let restored = Restored { promised, base, boot: 9, ..Restored::default() };
+        let member = Member::new(Settings::default(), store(id), restored, now, 1);
+        let node = cluster.node(id);
+        (node.boot, node.member) = (9, member);
+        cluster.read_view(id);
+        base.id.sn
+    };
+    let active_base = remembers(&mut cluster, 3);
+    cluster.pass(1_500);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    cluster.cut.clear();
+    let base = remembers(&mut cluster, 2);
+    assert!(base < active_base, "{base}, {active_base}");
+    cluster.pass(2_000);
+    assert_eq!(cluster.serving(), Some(3), "the new line goes on");
+    assert!(cluster.members[&2].distrust.is_some(), "{:?}", cluster.role(2));
+}
