@@ -51,6 +51,14 @@ pub(crate) fn check_not_top(text: &str) -> FsResult<()> {
     if is_top(text) { Err(FsError::InvalidPath(text.into())) } else { Ok(()) }
 }
 
+/// HDFS refuses a rename to `/.reserved` itself before all else that may be wrong with the destination.
+pub(crate) fn check_destination(text: &str) -> FsResult<()> {
+    if is_top(text) {
+        return Err(FsError::InvalidPath("Cannot rename to or from /.reserved".into()));
+    }
+    Ok(())
+}
+
 /// Refuses to create a file under a name that is nothing else.
 pub(crate) fn check_creatable(text: &str) -> FsResult<()> {
     let rest = text.strip_prefix(PREFIX);

@@ -8,6 +8,7 @@ use crate::{
     entry_limits,
     ops::allow_snapshot,
     path::Path,
+    reserved,
     resolve::{Purpose, Resolved, resolve},
 };
 use base::{FsResult, InodeId, Timestamp};
@@ -65,6 +66,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     if is_below(&text, source.path.as_str()) {
         return REFUSED;
     }
+    reserved::check_destination(&text)?;
     let parent = match into {
         Some(directory) if ns.tree.child(directory, name.as_bytes()).is_some() => return REFUSED,
         Some(directory) => directory,

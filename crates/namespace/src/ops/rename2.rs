@@ -10,6 +10,7 @@ use crate::{
         rename::{RenameEdit, check_limits, is_below},
     },
     path::Path,
+    reserved,
     resolve::{Purpose, Resolved, resolve},
 };
 use base::{FsError, FsResult};
@@ -44,6 +45,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
             "Rename destination {to} is a directory or file under source {from}"
         )));
     }
+    reserved::check_destination(to)?;
     if destination.path.is_root() {
         return Err(FsError::Io("rename destination cannot be the root".into()));
     }
