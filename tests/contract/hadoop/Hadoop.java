@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
+import java.lang.reflect.Field;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -9,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
@@ -116,6 +118,10 @@ public class Hadoop {
     }
     cluster = builder.build();
     cluster.waitActive();
+    // MiniDFSCluster turns symbolic links on, which no NameNode does by itself.
+    Field symlinks = FileSystem.class.getDeclaredField("symlinksEnabled");
+    symlinks.setAccessible(true);
+    symlinks.setBoolean(null, false);
     uuids.clear();
     for (DataNode node : cluster.getDataNodes()) {
       uuids.add(node.getDatanodeUuid());

@@ -56,7 +56,8 @@ class JudgedClover(CloverCluster):
                 self.directory / f"data-{number}.toml",
                 data_dirs=[f"[{medium}]{place}" for medium, place in zip(self.layout.media(number), self.places(number))],
                 metadata_servers=[f"127.0.0.1:{self.port}"],
-                transfer_address=f"{self.host(number)}:{port}",
+                transfer_address=f"127.0.0.1:{port}",
+                hostname=self.host(number),
                 ipc_address="127.0.0.1:0",
                 data_http_address="127.0.0.1:0",
             )
@@ -73,7 +74,7 @@ class JudgedClover(CloverCluster):
 
     def host(self, number):
         """Racks are told by host, so that there each data server needs one of its own."""
-        return f"127.0.0.{number + 2}" if self.layout.racks else "127.0.0.1"
+        return f"server-{number}" if self.layout.racks else ""
 
     def places(self, number):
         return [self.directory / f"data-{number}" / str(index) for index, _ in enumerate(self.layout.media(number))]

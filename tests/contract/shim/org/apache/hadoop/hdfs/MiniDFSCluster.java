@@ -4,13 +4,16 @@ import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
@@ -36,6 +39,8 @@ import org.apache.hadoop.hdfs.server.datanode.FsDatasetTestUtils.MaterializedRep
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
+import org.apache.hadoop.ipc.ProtobufRpcEngine2;
+import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.test.GenericTestUtils;
 import org.mockito.Mockito;
@@ -231,6 +236,8 @@ public class MiniDFSCluster implements Closeable {
       }
       if (answer.equals("same")) {
         emptyAsOwner();
+      } else {
+        forgetConnections();
       }
     } else {
       for (int number = 0; number < Owner.data().size(); number++) {
@@ -288,10 +295,14 @@ public class MiniDFSCluster implements Closeable {
     }
     fs.unsetStoragePolicy(root);
     dropErasureCoding(fs);
-    for (String name : fs.listXAttrs(root)) {
-      fs.removeXAttr(root, name);
+    try {
+      for (String name : fs.listXAttrs(root)) {
+        fs.removeXAttr(root, name);
+      }
+      fs.removeAcl(root);
+    } catch (IOException switchedOff) {
+      // Then a test has come as far as this with a server that has none of them.
     }
-    fs.removeAcl(root);
     fs.setPermission(root, new FsPermission((short) 0755));
     fs.setOwner(root, System.getProperty("user.name"), "supergroup");
   }
@@ -372,7 +383,8 @@ public class MiniDFSCluster implements Closeable {
           try {
             return call.getMethod().invoke(client, call.getArguments());
           } catch (InvocationTargetException error) {
-            throw error.getCause();
+            // In a server's own process nothing is wrapped.
+            throw error.getCause() instanceof RemoteException remote ? remote.unwrapRemoteException() : error.getCause();
           }
         });
   }
@@ -386,6 +398,7 @@ public class MiniDFSCluster implements Closeable {
     NamenodeProtocols rpc = getNameNodeRpc();
     Mockito.doReturn(rpc).when(mock).getRpcServer();
     Mockito.doReturn(true).when(mock).isActiveState();
+    Mockito.doReturn(uri.getAuthority()).when(mock).getHostAndPort();
     Mockito.doAnswer(call -> rpc.setSafeMode(SafeModeAction.SAFEMODE_GET, false)).when(mock).isInSafeMode();
     return mock;
   }
@@ -413,9 +426,32 @@ public class MiniDFSCluster implements Closeable {
       words.addAll(serversKeys());
     }
     Owner.ask(words.toArray(String[]::new));
+    forgetConnections();
     if (waits) {
       await(true);
     }
+  }
+
+  /** A client that is idle does not look at its connection, and Hadoop's class has another port each time. */
+  private static void forgetConnections() {
+    try {
+      Object clients = field(ProtobufRpcEngine2.class, "CLIENTS").get(null);
+      for (Object client : ((Map<?, ?>) field(clients.getClass(), "clients").get(clients)).values()) {
+        for (Object connection : ((Map<?, ?>) field(client.getClass(), "connections").get(client)).values()) {
+          Method close = connection.getClass().getDeclaredMethod("markClosed", IOException.class);
+          close.setAccessible(true);
+          close.invoke(connection, new IOException("the cluster is another one"));
+        }
+      }
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  private static Field field(Class<?> of, String name) throws NoSuchFieldException {
+    Field found = of.getDeclaredField(name);
+    found.setAccessible(true);
+    return found;
   }
 
   /** Until the metadata server answers, and, if wanted, knows its data servers and is out of safe mode. */
@@ -588,6 +624,11 @@ public class MiniDFSCluster implements Closeable {
     return stopped != null && restartDataNode(stopped, keepPort);
   }
 
+  /** Where a test wants the metadata server to take it for dead in between, it does not, on either side. */
+  public boolean restartDataNode(int index, boolean keepPort, boolean expire) throws IOException {
+    return restartDataNode(index, keepPort);
+  }
+
   public boolean restartDataNode(int index) throws IOException {
     return restartDataNode(index, false);
   }
@@ -721,7 +762,7 @@ public class MiniDFSCluster implements Closeable {
   public void setWaitSafeMode(boolean wait) {}
 
   public void setNameNodeConf(int index, Configuration changed) {
-    for (java.util.Map.Entry<String, String> entry : changed) {
+    for (Map.Entry<String, String> entry : changed) {
       conf.set(entry.getKey(), entry.getValue());
     }
   }
