@@ -73,7 +73,8 @@ fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
         Some(files) => format!("[Lease.  Holder: {holder}, pending creates: {}]", files.len()),
         None => format!("Holder {holder} does not have any open files."),
     };
-    format!("{path} (inode {}) {lease}", found.inode)
+    // Where the client has sent a number that none has, it sees that again: to Java it is one with a sign.
+    format!("{path} (inode {}) {lease}", found.inode.0 as i64)
 }
 
 /// Whether a file that shall be opened is free. `purpose` is Hadoop's name of the operation, as `APPEND_FILE`.

@@ -1,5 +1,6 @@
 //! What an operation may ask for at most, and who may ask for everything.
 
+use crate::ProtectedDirectories;
 use base::Timestamp;
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ pub struct Limits {
     /// When the file system was made: `/.reserved` shows it.
     pub created: Timestamp,
     pub access: AccessPolicy,
+    pub protected: ProtectedDirectories,
 }
 
 impl Default for Limits {
@@ -73,6 +75,7 @@ impl Default for Limits {
             xattrs: XattrLimits::default(),
             created: Timestamp::default(),
             access: AccessPolicy::default(),
+            protected: ProtectedDirectories::default(),
         }
     }
 }

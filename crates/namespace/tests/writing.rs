@@ -91,6 +91,9 @@ fn a_stranger_or_a_stale_block_gets_no_new_one() -> FsResult<()> {
     assert!(matches!(foreign, Err(FsError::Io(_))));
     let missing = try_add(&mut world, InodeId(99_999), HOLDER, None, &AllFinished);
     assert!(matches!(missing, Err(FsError::NotFound(text)) if text.starts_with("File does not exist: /f")));
+    // A client that has sent -1 is told so.
+    let negative = try_add(&mut world, InodeId(u64::MAX), HOLDER, None, &AllFinished);
+    assert!(matches!(negative, Err(FsError::NotFound(text)) if text.contains("/f (inode -1) ")));
     assert_eq!(world.ns.digest(), digest);
     Ok(())
 }

@@ -82,7 +82,7 @@ class JudgedClover(CloverCluster):
     def lay_out(self, layout):
         """Whether everything is new; where the same was there already, it is left as it is."""
         whole = not self.stopped and all(process.poll() is None for process in self.processes.values())
-        if whole and layout == self.layout and "meta" in self.processes:
+        if whole and layout == self.layout and layout.can_be_emptied() and "meta" in self.processes:
             return False
         self.kill()
         shutil.rmtree(self.directory)

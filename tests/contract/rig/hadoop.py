@@ -76,7 +76,7 @@ class HadoopCluster:
             self.layout = layout
             self.renew()
             return True
-        if not self.stopped and self.has_metadata and layout == self.layout:
+        if not self.stopped and self.has_metadata and layout == self.layout and layout.can_be_emptied():
             return False
         self.lay_out_anew(layout)
         return True

@@ -10,6 +10,8 @@ STORAGES = ("DISK", "DISK")
 KEYS = (
     "dfs.permissions.enabled",
     "dfs.permissions.superusergroup",
+    "fs.protected.directories",
+    "dfs.protected.subdirectories.enable",
     "dfs.namenode.acls.enabled",
     "dfs.namenode.posix.acl.inheritance.enabled",
     "dfs.namenode.xattrs.enabled",
@@ -47,8 +49,6 @@ THEIRS = (
     "dfs.permissions.allow.owner.set.quota",
     "dfs.permissions.ContentSummary.subAccess",
     "dfs.permissions.superuser.only",
-    "fs.protected.directories",
-    "dfs.protected.subdirectories.enable",
     "dfs.storage.policy.enabled",
     "dfs.storage.policy.permissions.superuser-only",
     "dfs.storage.default.policy",
@@ -84,6 +84,10 @@ class Layout:
             else:
                 layout.keys[name] = value
         return layout
+
+    def can_be_emptied(self):
+        """Not even the superuser empties a cluster with protected directories."""
+        return "fs.protected.directories" not in self.keys
 
     def media(self, number):
         return self.storages[number] if number < len(self.storages) else STORAGES

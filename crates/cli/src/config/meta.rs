@@ -8,7 +8,7 @@ use super::{
 };
 use anyhow::bail;
 use metad::{CallLimits, FileDefaults, GroupsConfig, MetaConfig};
-use namespace::{AccessPolicy, Limits, XattrLimits};
+use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
 use std::path::PathBuf;
 
 const ANY: u64 = i64::MAX as u64;
@@ -44,6 +44,10 @@ pub const KEYS: &[Key] = &[
         help: "Attributes of the namespaces user and trusted that one file may have." },
     Key { name: "max_xattr_size", hadoop: Some(("dfs.namenode.fs-limits.max-xattr-size", Same)), kind: Bytes { min: 1, max: 32_768 }, default: "16384",
         help: "Bytes of an attribute's name and value together." },
+    Key { name: "protected_directories", hadoop: Some(("fs.protected.directories", Same)), kind: Text, default: "",
+        help: "Directories that nobody deletes or renames unless they are empty, with commas between." },
+    Key { name: "protected_subdirectories", hadoop: Some(("dfs.protected.subdirectories.enable", Same)), kind: Bool, default: "false",
+        help: "Whether the directories below those are protected as well." },
     Key { name: "default_block_size", hadoop: Some(("dfs.blocksize", Same)), kind: Bytes { min: 512, max: 1 << 46 }, default: "128m",
         help: "Told to clients that do not choose a block size." },
     Key { name: "default_replication", hadoop: Some(("dfs.replication", Same)), kind: Integer { min: 1, max: 512 }, default: "3",
@@ -129,7 +133,13 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         "" => user,
         named => named,
     };
+    let protected = settings.text("protected_directories");
+    let protected = ProtectedDirectories::parse(protected, settings.flag("protected_subdirectories"))
+        .map_err(|path| {
+            anyhow::anyhow!("protected_directories: `{path}` is no path of a directory that could be deleted")
+        })?;
     let limits = Limits {
+        protected,
         component_length_max: settings.number("max_component_length") as usize,
         directory_items_max: settings.number("max_directory_items") as u32,
         block_size_min: settings.number("min_block_size"),

@@ -47,6 +47,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         let message = format!("`{} is non empty': Directory is not empty", resolved.path.as_str());
         return Err(FsError::NotEmpty(message));
     }
+    ctx.limits.protected.check(ns, &resolved)?;
     if resolved.path.is_root() {
         return Ok(Planned::NoChange(Reply::Bool(false)));
     }

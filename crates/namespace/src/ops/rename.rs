@@ -40,6 +40,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
     let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
+    ctx.limits.protected.check(ns, &source)?;
     // Into a directory: under the source's name.
     let into = destination.target.filter(|target| ns.tree.inode(*target).is_directory());
     let name = if into.is_some() { source.path.name() } else { destination.path.name() };

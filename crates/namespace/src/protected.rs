@@ -1,0 +1,87 @@
+//! Directories that nobody may delete or rename while there is anything in them, not even the superuser.
+//!
+//! HDFS's `fs.protected.directories`, a guard against the slip of a hand: what is asked is only whether the directory is
+//! empty, whoever the caller is and whether or not permissions are checked. What holds such a directory is guarded with it.
+
+use crate::{Namespace, resolve::Resolved};
+use base::{FsError, FsResult};
+use std::{collections::BTreeSet, ops::Bound};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProtectedDirectories {
+    /// Absolute, without a slash at the end.
+    paths: BTreeSet<String>,
+    /// Directories below them are protected as well; `dfs.protected.subdirectories.enable`.
+    below_too: bool,
+}
+
+impl ProtectedDirectories {
+    /// Reads paths with commas between. The error is the first that is no absolute path, or names what cannot be deleted anyway.
+    pub fn parse(text: &str, below_too: bool) -> Result<Self, String> {
+        let mut paths = BTreeSet::new();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let names: Vec<&str> = part.split('/').filter(|name| !name.is_empty()).collect();
+            let is_plain = names.iter().all(|name| !matches!(*name, "." | ".." | ".reserved" | ".snapshot"));
+            if !part.starts_with('/') || names.is_empty() || !is_plain {
+                return Err(part.to_owned());
+            }
+            paths.insert(format!("/{}", names.join("/")));
+        }
+        Ok(Self { paths, below_too })
+    }
+
+    /// Whether what was resolved may go. An empty directory always may, and a file.
+    pub(crate) fn check(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
+        let path = resolved.path.as_str();
+        if self.paths.is_empty() || !resolved.target.is_some_and(|target| has_children(ns, target)) {
+            return Ok(());
+        }
+        if self.paths.contains(path) {
+            let message = format!("Cannot delete/rename non-empty protected directory {path}");
+            return Err(FsError::AccessDenied(message));
+        }
+        // In the order of bytes all that is below a directory stands together: "0" follows "/".
+        let below = (Bound::Excluded(format!("{path}/")), Bound::Excluded(format!("{path}0")));
+        for descendant in self.paths.range(below) {
+            if find(ns, descendant).is_some_and(|found| has_children(ns, found)) {
+                let message = format!("Cannot delete/rename non-empty protected subdirectory {descendant}");
+                return Err(FsError::AccessDenied(message));
+            }
+        }
+        let above = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
+        match above.filter(|_| self.below_too).find(|above| self.paths.contains(*above)) {
+            Some(above) => Err(FsError::AccessDenied(format!(
+                "Cannot delete/rename subdirectory under protected subdirectory {above}"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn has_children(ns: &Namespace, handle: u32) -> bool {
+    let inode = ns.tree.inode(handle);
+    inode.is_directory() && inode.children_count() > 0
+}
+
+fn find(ns: &Namespace, path: &str) -> Option<u32> {
+    path.split('/').filter(|name| !name.is_empty()).try_fold(ns.tree.root, |directory, name| {
+        let is_directory = ns.tree.inode(directory).is_directory();
+        is_directory.then(|| ns.tree.child(directory, name.as_bytes())).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProtectedDirectories;
+
+    #[test]
+    fn paths_are_absolute_and_plain() {
+        let parsed = ProtectedDirectories::parse(" /a , /b//c/,,", false).expect("two paths");
+        assert_eq!(parsed.paths.iter().map(String::as_str).collect::<Vec<_>>(), ["/a", "/b/c"]);
+        assert_eq!(ProtectedDirectories::parse("", true).map(|parsed| parsed.paths.len()), Ok(0));
+        for wrong in ["a", "/", "/a/../b", "/.reserved/raw/a", "/a/.snapshot/s", "/a,b"] {
+            let refused = ProtectedDirectories::parse(wrong, false).expect_err(wrong);
+            assert!(wrong.ends_with(&refused), "{wrong}: {refused}");
+        }
+    }
+}
