@@ -4,17 +4,41 @@ use crate::Target;
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
 use bytes::{Bytes, BytesMut};
 use group::{Append, Message, Proposal};
-use metad::peers::{Identity, Secret, codec, frame, handshake};
+use metad::{
+    foreign::{decode_takeovers, encode_takeovers},
+    peers::{Identity, Secret, codec, frame, handshake},
+};
+use proto::clover::admin::TakeoverProto;
 use std::{
     io::{self, Read, Write},
     os::unix::net::UnixStream,
 };
 
-pub fn targets() -> [Target; 2] {
+pub fn targets() -> [Target; 3] {
     [
+        Target { name: "takeovers", samples: takeovers, check: check_takeovers },
         Target { name: "member_message", samples: messages, check: check_message },
         Target { name: "member_handshake", samples: handshakes, check: check_handshake },
     ]
+}
+
+fn takeovers() -> Vec<Vec<u8>> {
+    let takeover = |epoch, trigger: &str| TakeoverProto {
+        epoch,
+        member: Some(2),
+        trigger: trigger.into(),
+        ended_at_ms: Some(1_763_000_000_000),
+        ..TakeoverProto::default()
+    };
+    let all: Vec<_> = (1..=20).map(|epoch| takeover(epoch, "process gone")).collect();
+    [&all[..], &all[..1], &[takeover(9, "")], &[]].map(encode_takeovers).to_vec()
+}
+
+/// What was read is written the same.
+fn check_takeovers(bytes: &[u8]) -> bool {
+    let Ok(takeovers) = decode_takeovers(bytes) else { return false };
+    assert_eq!(encode_takeovers(&takeovers), bytes);
+    true
 }
 
 fn messages() -> Vec<Vec<u8>> {

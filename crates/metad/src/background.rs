@@ -16,6 +16,8 @@ use std::{
 const TICK: Duration = Duration::from_millis(20);
 /// How often leases are looked at (Hadoop's lease monitor: every 2 s).
 const LEASE_PERIOD_TICKS: u64 = 100;
+/// How often the active is asked for a takeover that is not known here.
+const CHRONICLE_PERIOD_TICKS: u64 = 50;
 /// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
 const RECOVERIES_COUNT_MAX: usize = 1_000;
 
@@ -29,6 +31,10 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         std::thread::sleep(TICK);
         tick += 1;
         core.chronicle.look(core);
+        core.chronicle.save(&core.env, &core.config.name_directory);
+        if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
+            core.chronicle.ask_around(core);
+        }
         if !core.replica.is_serving() {
             core.parked.hand_over(core);
             continue;
@@ -39,6 +45,8 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             resume_recoveries(core, &mut resumed);
         }
     }
+    core.chronicle.look(core);
+    core.chronicle.save(&core.env, &core.config.name_directory);
 }
 
 /// Tells the group whether this member knows where the blocks are. Clients of one that leads without knowing wait for

@@ -1,66 +1,167 @@
-//! What this member remembers of the group's life since its start, for operators and pages.
+//! What this member remembers of the group's life, for operators and pages.
+//!
+//! The last takeovers stand in a file of each member beside its store, its own and those that it has heard of: a
+//! member that follows asks the active for those of the epochs that it does not know, and each asks all others after its
+//! start. So whoever is asked can tell of the takeovers of a member that is away, and of those before its own start.
+//! Neither the log nor the coordinator is the place for it: nothing is decided by it, it may be lost, and what a
+//! takeover took is known only when it is over.
+
+pub mod file;
 
 use crate::{
-    admin_protocol::{AuditError, unclean_elections},
+    admin_protocol::{AuditError, ask_member, unclean_elections},
     core::Core,
 };
 use base::Epoch;
 use env::Env;
+use file::{TAKEOVERS_MAX, TRIGGER_BYTES_MAX};
 use group::Takeover;
 use parking_lot::Mutex;
+use proto::clover::admin::TakeoverProto;
 use std::{
-    collections::VecDeque,
+    collections::BTreeMap,
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
-
-/// Takeovers remembered.
-const TAKEOVERS_MAX: usize = 20;
 
 #[derive(Default)]
 pub struct Chronicle {
-    /// When each was over, in milliseconds since 1970, and how it went.
-    takeovers: Mutex<VecDeque<(u64, Takeover)>>,
+    takeovers: Mutex<Takeovers>,
+    /// By this member since its start.
     takeover_count: AtomicU64,
     unclean_elections: AtomicU64,
+    has_asked_all: AtomicBool,
+}
+
+#[derive(Default)]
+struct Takeovers {
+    /// By epoch: each has one active.
+    known: BTreeMap<u64, TakeoverProto>,
+    /// The last of this member's that was counted.
+    own: Option<Epoch>,
+    /// Something is not in the file yet.
+    is_changed: bool,
+}
+
+impl Takeovers {
+    /// Remembers one that is new, and forgets the oldest for it.
+    fn add(&mut self, takeover: TakeoverProto) {
+        if self.known.contains_key(&takeover.epoch) {
+            return;
+        }
+        let epoch = takeover.epoch;
+        self.known.insert(epoch, takeover);
+        let oldest =
+            if self.known.len() > TAKEOVERS_MAX { self.known.pop_first().map(|(it, _)| it) } else { None };
+        self.is_changed |= oldest != Some(epoch);
+    }
 }
 
 impl Chronicle {
-    /// With the unclean elections that this member's directory has notes of.
+    /// With the takeovers and the unclean elections that this member's directory has notes of.
     pub fn open(env: &Env, name_directory: &Path) -> Result<Self, AuditError> {
-        let count = unclean_elections(env, name_directory)?;
-        Ok(Self { unclean_elections: AtomicU64::new(count), ..Self::default() })
+        let known = file::load(&*env.disk, name_directory).unwrap_or_else(|reason| {
+            let file = name_directory.join(file::FILE_NAME);
+            tracing::warn!(file = %file.display(), reason, "the takeovers before this start are forgotten");
+            Vec::new()
+        });
+        let known = known.into_iter().map(|it| (it.epoch, it)).collect();
+        let chronicle =
+            Self { takeovers: Mutex::new(Takeovers { known, ..Takeovers::default() }), ..Self::default() };
+        chronicle.unclean_elections.store(unclean_elections(env, name_directory)?, Ordering::Relaxed);
+        Ok(chronicle)
     }
 
     /// Looks whether this member has taken over since the last look: from time to time, and before it tells. It may
     /// have led and given the group away between two looks.
     pub fn look(&self, core: &Core) {
-        let last = self.last_epoch();
-        let is_new = |takeover: &Takeover| last.is_none_or(|last| takeover.epoch > last);
-        for takeover in core.replica.status().last_takeovers.into_iter().filter(is_new) {
-            self.add(core.env.clock.timestamp().ms, takeover);
+        let (me, now_ms) = (core.replica.me().member.0, core.env.clock.timestamp().ms);
+        for takeover in core.replica.status().last_takeovers {
+            self.add_own(me, takeover, now_ms);
         }
     }
 
-    fn last_epoch(&self) -> Option<Epoch> {
-        self.takeovers.lock().back().map(|(_, takeover)| takeover.epoch)
-    }
-
-    fn add(&self, ended_at_ms: u64, takeover: Takeover) {
+    fn add_own(&self, member: u32, takeover: Takeover, ended_at_ms: u64) {
         let mut takeovers = self.takeovers.lock();
-        if takeovers.back().is_some_and(|(_, last)| last.epoch == takeover.epoch) {
+        if takeovers.own.is_some_and(|last| last >= takeover.epoch) {
             return;
         }
+        takeovers.own = Some(takeover.epoch);
         self.takeover_count.fetch_add(1, Ordering::Relaxed);
-        if takeovers.len() >= TAKEOVERS_MAX {
-            takeovers.pop_front();
+        takeovers.add(TakeoverProto {
+            epoch: takeover.epoch.0,
+            member: Some(member),
+            trigger: takeover.trigger.to_owned(),
+            detect_ms: takeover.detect_ms,
+            claim_ms: takeover.claim_ms,
+            promise_ms: takeover.promise_ms,
+            fence_ms: takeover.fence_ms,
+            adopt_ms: takeover.adopt_ms,
+            sync_ms: takeover.sync_ms,
+            ended_at_ms: Some(ended_at_ms),
+        });
+    }
+
+    /// Others tell of theirs. What cannot be, since its epoch has not begun, is not believed.
+    pub fn learn(&self, told: &[TakeoverProto], epoch: Epoch) {
+        let mut takeovers = self.takeovers.lock();
+        let is_possible = |it: &&TakeoverProto| {
+            (1..=epoch.0).contains(&it.epoch)
+                && it.trigger.len() <= TRIGGER_BYTES_MAX
+                && it.member.is_some()
+                && it.ended_at_ms.is_some()
+        };
+        told.iter().filter(is_possible).for_each(|it| takeovers.add(it.clone()));
+    }
+
+    /// Asks the active of an epoch whose takeover is not known here; and all others once in a life, for what happened while
+    /// this member was away, or what its file has lost. Does not wait.
+    pub fn ask_around(&self, core: &Arc<Core>) {
+        let epoch = core.replica.standing().epoch;
+        let Some(runtime) = core.forwarder.runtime() else { return };
+        let Some((active, _)) = core.replica.active() else { return };
+        let is_first = !self.has_asked_all.swap(true, Ordering::Relaxed);
+        let is_new = !self.knows(epoch);
+        for (member, record) in core.replica.records() {
+            let is_asked = is_first || (is_new && member == active);
+            if !is_asked || member == core.replica.me().member || record.rpc_address.is_empty() {
+                continue;
+            }
+            let core = core.clone();
+            drop(runtime.spawn(async move {
+                let user = core.config.limits.access.superuser.to_string();
+                if let Some(answer) = ask_member(record.rpc_address, user).await {
+                    core.chronicle.learn(&answer.takeovers, epoch);
+                }
+            }));
         }
-        takeovers.push_back((ended_at_ms, takeover));
+    }
+
+    fn knows(&self, epoch: Epoch) -> bool {
+        epoch == Epoch(0) || self.takeovers.lock().known.contains_key(&epoch.0)
+    }
+
+    /// Writes down what is new. Waits for the disk.
+    pub fn save(&self, env: &Env, name_directory: &Path) {
+        let takeovers = {
+            let mut takeovers = self.takeovers.lock();
+            if !std::mem::take(&mut takeovers.is_changed) {
+                return;
+            }
+            takeovers.known.values().cloned().collect::<Vec<_>>()
+        };
+        if let Err(error) = file::store(&*env.disk, name_directory, &takeovers) {
+            // Not tried again before there is more to write: the disk has other sorrows.
+            tracing::warn!(%error, "the last takeovers could not be written down; a restart forgets them");
+        }
     }
 
     /// The latest last.
-    pub fn takeovers(&self) -> Vec<(u64, Takeover)> {
-        self.takeovers.lock().iter().cloned().collect()
+    pub fn takeovers(&self) -> Vec<TakeoverProto> {
+        self.takeovers.lock().known.values().cloned().collect()
     }
 
     pub fn takeover_count(&self) -> u64 {
@@ -77,23 +178,4 @@ impl Chronicle {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_takeover_is_remembered_once_and_the_oldest_forgotten() {
-        let chronicle = Chronicle::default();
-        for epoch in [1, 1, 2] {
-            chronicle.add(1000 + epoch, Takeover { epoch: Epoch(epoch), ..Takeover::default() });
-        }
-        let epochs = |chronicle: &Chronicle| -> Vec<u64> {
-            chronicle.takeovers().iter().map(|(_, takeover)| takeover.epoch.0).collect()
-        };
-        assert_eq!(epochs(&chronicle), [1, 2]);
-        for epoch in 3..=30 {
-            chronicle.add(1000, Takeover { epoch: Epoch(epoch), ..Takeover::default() });
-        }
-        assert_eq!(epochs(&chronicle), (11..=30).collect::<Vec<_>>());
-        assert_eq!(chronicle.takeover_count(), 30);
-    }
-}
+mod tests;

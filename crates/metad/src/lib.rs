@@ -49,5 +49,8 @@ pub use server::{MetaServer, StartError};
 /// Parsers of foreign bytes that nobody else needs, for those who test them.
 #[doc(hidden)]
 pub mod foreign {
-    pub use crate::forward::envelope::{Opened, Seal, close, open};
+    pub use crate::{
+        chronicle::file::{decode as decode_takeovers, encode as encode_takeovers},
+        forward::envelope::{Opened, Seal, close, open},
+    };
 }

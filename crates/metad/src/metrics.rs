@@ -243,7 +243,7 @@ impl Numbers {
             ("clover_peer_silence_milliseconds", "Since a member was last heard", "member"),
             silences,
         )?;
-        let stages = takeovers.last().map(|(_, last)| {
+        let stages = takeovers.last().map(|last| {
             [
                 ("detect", last.detect_ms),
                 ("claim", last.claim_ms),

@@ -87,9 +87,45 @@ async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
         let shown = group(&cluster, asked).await;
         assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![]), "{shown:#?}");
     }
+    // Those that follow have heard of both from whoever led.
+    wait_until_all_know(&cluster, 2).await;
     cluster.stop(first).await;
     let shown = group(&cluster, third).await;
-    assert_eq!((by(&shown), shown.silent), (vec![Some(second)], vec![first]));
+    assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![first]), "{shown:#?}");
+
+    // And after a restart of all, one of them with a damaged record.
+    let before = shown.takeovers;
+    for member in [second, third] {
+        cluster.kill(member).await;
+    }
+    std::fs::write(cluster.name_directory(third).join("takeovers"), "rotten").unwrap();
+    for member in [second, third] {
+        cluster.restart(member).await;
+    }
+    let next = cluster.wait_for_active(&[]).await;
+    wait_until_all_know(&cluster, 3).await;
+    for asked in [second, third] {
+        let shown = group(&cluster, asked).await;
+        assert_eq!(shown.takeovers[..2], before, "with all their stages and times");
+        assert_eq!(shown.takeovers.last().unwrap().member, Some(next));
+    }
+}
+
+/// Each member of those that run has heard of so many takeovers, those of others too.
+async fn wait_until_all_know(cluster: &Cluster, count: usize) {
+    let began = std::time::Instant::now();
+    for member in (1..=3).filter(|member| cluster.runs(*member)) {
+        let client = ask(cluster, member, protocol::ADMIN, "anybody");
+        let only_it = p::GetGroupRequestProto { is_local: Some(true) };
+        loop {
+            let told: p::GetGroupResponseProto = client.call("getGroup", &only_it).await.unwrap();
+            if told.takeovers.len() >= count {
+                break;
+            }
+            assert!(began.elapsed().as_secs() < 20, "member {member} knows of {:?}", told.takeovers);
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod show;
 mod unclean;
 
 pub use orders::order_hand_over;
+pub use show::ask as ask_member;
 pub use unclean::{AuditError, count as unclean_elections};
 
 use crate::{

@@ -3,7 +3,7 @@
 use crate::{core::Core, format::GROUP, run::Ended};
 use base::{LogPoint, MemberId, MemberStore, Sn};
 use coord::MemberRecord;
-use group::{Role, Status, Takeover};
+use group::{Role, Status};
 use proto::{
     clover::{admin as p, forward::ForwardResponseProto},
     protocol,
@@ -54,7 +54,7 @@ async fn of_the_active(
     proto::decode(response.unwrap_or_default()).map_err(|error| Some(error.to_string()))
 }
 
-/// Each member knows itself best: its role, its log, its own takeovers.
+/// Each member knows itself best: its role, its log, the takeovers that it had nobody to tell of.
 async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
     let me = core.replica.me().member;
     let asked: Vec<_> = core
@@ -71,6 +71,7 @@ async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupR
         answer.silent.retain(|silent| *silent != member.0);
         answer.unclean_elections =
             Some(answer.unclean_elections.unwrap_or(0) + theirs.unclean_elections.unwrap_or(0));
+        core.chronicle.learn(&theirs.takeovers, core.replica.standing().epoch);
         answer.takeovers.extend(theirs.takeovers);
         let Some(own) = theirs.members.into_iter().find(|one| one.member == member.0) else { continue };
         if let Some(seen) = answer.members.iter_mut().find(|one| one.member == member.0) {
@@ -98,7 +99,8 @@ fn merge(seen: &mut p::MemberProto, own: p::MemberProto, committed: Option<u64>)
     };
 }
 
-async fn ask(address: String, user: String) -> Option<p::GetGroupResponseProto> {
+/// What a member knows of itself; `None` where it does not answer soon.
+pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponseProto> {
     let options = ClientOptions {
         connect_timeout: OTHERS_PATIENCE,
         call_timeout: OTHERS_PATIENCE,
@@ -133,7 +135,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         answered_by: me.member.0,
         view,
         members: std::iter::once(myself(core, &status, &records)).chain(members).collect(),
-        takeovers: core.chronicle.takeovers().iter().map(|(at, it)| takeover(me.member, it, *at)).collect(),
+        takeovers: core.chronicle.takeovers(),
         is_writable: Some(status.is_writable),
         committed: Some(status.committed.0),
         unclean_elections: Some(core.chronicle.unclean_elections()),
@@ -222,19 +224,4 @@ fn other(member: MemberId, status: &Status, record: Option<&MemberRecord>) -> p:
 
 fn behind(committed: Sn, end: LogPoint) -> u64 {
     committed.0.saturating_sub(end.id.sn.0)
-}
-
-fn takeover(member: MemberId, takeover: &Takeover, ended_at_ms: u64) -> p::TakeoverProto {
-    p::TakeoverProto {
-        epoch: takeover.epoch.0,
-        member: Some(member.0),
-        trigger: takeover.trigger.to_owned(),
-        detect_ms: takeover.detect_ms,
-        claim_ms: takeover.claim_ms,
-        promise_ms: takeover.promise_ms,
-        fence_ms: takeover.fence_ms,
-        adopt_ms: takeover.adopt_ms,
-        sync_ms: takeover.sync_ms,
-        ended_at_ms: Some(ended_at_ms),
-    }
 }

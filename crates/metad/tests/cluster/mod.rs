@@ -129,6 +129,11 @@ impl Cluster {
         self.servers.remove(&member).expect("it runs").stop_at_once().await;
     }
 
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn runs(&self, member: u32) -> bool {
+        self.servers.contains_key(&member)
+    }
+
     pub fn server(&self, member: u32) -> &MetaServer {
         &self.servers[&member]
     }

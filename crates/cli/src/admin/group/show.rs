@@ -33,7 +33,7 @@ pub fn text(group: &GetGroupResponseProto) -> String {
         .iter()
         .filter(|silent| group.members.iter().any(|one| one.member == **silent && one.rpc_address.is_some()));
     lines.extend(silent.map(|member| {
-        format!("Member {member} does not answer: what it has taken over itself is not shown.")
+        format!("Member {member} does not answer: a takeover that only it knows of is not shown.")
     }));
     lines.join("\n") + "\n"
 }
