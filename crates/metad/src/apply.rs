@@ -98,7 +98,7 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
                     });
                     footprint.clear();
                     tree.namespace.footprint_of(&edit, &mut footprint);
-                    tree.uncommitted.touch(next.id.sn, footprint.iter().copied());
+                    tree.uncommitted.touch(next.id.sn, &footprint);
                 }
                 EntryKind::Checkpoint => tree.ahead_checkpoint = Some((next.id.sn, next.payload.clone())),
                 EntryKind::EpochStart => {}

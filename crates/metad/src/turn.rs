@@ -2,12 +2,10 @@
 
 use crate::core::{Core, Finished, Tree};
 use ::blocks::{BlockState, Location};
-use base::{
-    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, InodeId, LogPoint, Moment, Sn, Timestamp, TxId,
-};
+use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::Proposal;
-use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals};
+use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals};
 use std::sync::Arc;
 
 /// What becomes of a reply once its sn has committed, or never will.
@@ -32,8 +30,8 @@ pub struct Turn<'a> {
     at_the_end: Vec<AtTheEnd>,
     /// One buffer for the encoding of all edits of this turn.
     scratch: Vec<u8>,
-    /// The inodes that the edit just applied has touched.
-    footprint: Vec<InodeId>,
+    /// What the edit just applied has touched.
+    footprint: Vec<Mark>,
     orphans_left: bool,
 }
 
@@ -115,7 +113,7 @@ impl<'a> Turn<'a> {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
         self.footprint.clear();
         self.tree.namespace.footprint_of(edit, &mut self.footprint);
-        self.tree.uncommitted.touch(at.sn, self.footprint.iter().copied());
+        self.tree.uncommitted.touch(at.sn, &self.footprint);
         let applied = self.tree.namespace.apply(at, edit);
         self.scratch.clear();
         edit.encode(&mut self.scratch);

@@ -1,18 +1,19 @@
-//! Which inodes were touched by edits that are applied but not yet committed.
+//! What was touched by edits that are applied but not yet committed.
 //!
-//! A reader that saw one of them must not answer before that edit's commit; all other readers answer at
+//! A reader that saw some of it must not answer before that edit's commit; all other readers answer at
 //! once. The table is changed under the namespace's write lock and asked under its read lock, and is empty
 //! whenever no write is under way.
 
-use base::{InodeId, Sn};
+use base::Sn;
+use namespace::Mark;
 use std::collections::{HashMap, VecDeque};
 
 #[derive(Default)]
 pub struct Uncommitted {
-    /// The last uncommitted edit that touched the inode.
-    last: HashMap<InodeId, Sn>,
+    /// The last uncommitted edit that left the mark.
+    last: HashMap<Mark, Sn>,
     /// The same in the order of the edits, to forget them when they commit.
-    order: VecDeque<(Sn, InodeId)>,
+    order: VecDeque<(Sn, Mark)>,
 }
 
 impl Uncommitted {
@@ -20,52 +21,60 @@ impl Uncommitted {
         self.last.is_empty()
     }
 
-    pub fn touch(&mut self, sn: Sn, inodes: impl IntoIterator<Item = InodeId>) {
-        for inode in inodes {
-            self.last.insert(inode, sn);
-            self.order.push_back((sn, inode));
+    pub fn touch(&mut self, sn: Sn, footprint: &[Mark]) {
+        for mark in footprint {
+            self.last.insert(*mark, sn);
+            self.order.push_back((sn, *mark));
         }
     }
 
     /// Forgets what has committed. Called by the writer before each batch, so the table is never larger than
     /// the edits in flight.
     pub fn forget_committed(&mut self, committed: Sn) {
-        while let Some(&(sn, inode)) = self.order.front() {
+        while let Some(&(sn, mark)) = self.order.front() {
             if sn > committed {
                 break;
             }
             self.order.pop_front();
-            if self.last.get(&inode) == Some(&sn) {
-                self.last.remove(&inode);
+            if self.last.get(&mark) == Some(&sn) {
+                self.last.remove(&mark);
             }
         }
     }
 
-    /// The commit that an answer about these inodes has to wait for, if any.
-    pub fn wait_for(&self, inodes: impl IntoIterator<Item = InodeId>) -> Option<Sn> {
+    /// The commit that an answer which rests on these has to wait for, if any.
+    pub fn wait_for(&self, seen: &[Mark]) -> Option<Sn> {
         if self.last.is_empty() {
             return None;
         }
-        inodes.into_iter().filter_map(|inode| self.last.get(&inode).copied()).max()
+        seen.iter().filter_map(|mark| self.last.get(mark).copied()).max()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Timestamp;
+    use namespace::{Namespace, Reach};
 
     #[test]
     fn only_what_an_edit_in_flight_touched_has_to_wait() {
+        let world = Namespace::new(1, "hdfs", "supergroup", Timestamp::from_ms(1));
+        let [a, b, c] = ["/a", "/b", "/c"].map(|path| {
+            let mut seen = Vec::new();
+            assert!(world.seen_on(path, Reach::Itself, &mut seen));
+            // The root's passage is common to all of them.
+            seen.pop().expect("the entry that is not there")
+        });
         let mut table = Uncommitted::default();
-        let [a, b, c] = [InodeId(1), InodeId(2), InodeId(3)];
-        table.touch(Sn(10), [a, b]);
-        table.touch(Sn(11), [b]);
-        assert_eq!(table.wait_for([a, c]), Some(Sn(10)));
-        assert_eq!(table.wait_for([a, b]), Some(Sn(11)));
-        assert_eq!(table.wait_for([c]), None);
+        table.touch(Sn(10), &[a, b]);
+        table.touch(Sn(11), &[b]);
+        assert_eq!(table.wait_for(&[a, c]), Some(Sn(10)));
+        assert_eq!(table.wait_for(&[a, b]), Some(Sn(11)));
+        assert_eq!(table.wait_for(&[c]), None);
         table.forget_committed(Sn(10));
-        assert_eq!(table.wait_for([a]), None);
-        assert_eq!(table.wait_for([b]), Some(Sn(11)));
+        assert_eq!(table.wait_for(&[a]), None);
+        assert_eq!(table.wait_for(&[b]), Some(Sn(11)));
         table.forget_committed(Sn(11));
         assert!(table.is_empty());
     }

@@ -1,96 +1,228 @@
-//! Which inodes an edit changes, and which a path leads over: enough for a service to know whether an answer
-//! may rest on an edit that is not yet durable.
+//! What an edit changes of what can be seen, and what an answer about a path rests on: enough for a service to know
+//! whether an answer may rest on an edit that is not yet durable, or that may yet be given up.
 //!
-//! An edit's footprint is what it changes and the parents of that. A look at a path sees the inodes on it
-//! and, for a listing, the children of the last: whatever changes in a child leaves its mark on the parent.
-//! So an answer rests on an edit only if footprint and path have an inode in common.
+//! Both are sets of [`Mark`]s. Of an inode on the way down, an answer sees who may pass, and the one entry by which the
+//! way goes on (or ends, where there is none of that name). Of the inode at the end it sees the status, and a listing
+//! the statuses of its children. An edit leaves a mark on each of those that it changes. So an answer rests on an edit
+//! only if the two have a mark in common: what is made below `/x` says nothing about `/a/b`.
+//!
+//! What a snapshot shows does not change, but for the places of blocks that the present file shares with it and the policies of
+//! what has been moved since: one mark stands for all of that.
 
-use crate::{Edit, Namespace, edit::Body, path::Path, reserved, store::NONE};
+use crate::{Edit, Namespace, edit::Body, path::Path, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
 use base::InodeId;
+use rapidhash::v3::rapidhash_v3;
+
+/// Something that an answer may rest on, and an edit may change. Two things may have one mark by chance: then an answer
+/// waits that need not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// What snapshots show of what is shared with the present.
+    const PAST: Mark = Mark(u64::MAX);
+
+    /// Who may pass an inode, what it hands on to all below it, and which snapshots it has.
+    fn passage(inode: InodeId) -> Self {
+        Self(inode.0 << 2)
+    }
+
+    /// The status of an inode, and its blocks.
+    fn itself(inode: InodeId) -> Self {
+        Self(inode.0 << 2 | 1)
+    }
+
+    /// The statuses of a directory's children.
+    fn children(inode: InodeId) -> Self {
+        Self(inode.0 << 2 | 2)
+    }
+
+    /// Which inode has a name in a directory, if one has.
+    fn entry(directory: InodeId, name: &[u8]) -> Self {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        Self((rapidhash_v3(name) ^ directory.0.wrapping_mul(SPREAD)) << 2 | 3)
+    }
+}
+
+/// How far a look at a path goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// To the inode that it names.
+    Itself,
+    /// To the children of that as well.
+    Children,
+}
+
+/// Takes down what an edit changes.
+struct Marks<'a> {
+    ns: &'a Namespace,
+    marks: &'a mut Vec<Mark>,
+}
+
+impl Marks<'_> {
+    /// An inode's status, which a listing of its directory shows as well.
+    fn status(&mut self, inode: InodeId) {
+        self.marks.push(Mark::itself(inode));
+        self.marks.extend(self.ns.parent_of(inode).map(Mark::children));
+    }
+
+    /// What holds for all that is below an inode, beside its status.
+    fn passage(&mut self, inode: InodeId) {
+        self.status(inode);
+        self.marks.push(Mark::passage(inode));
+    }
+
+    /// A file's blocks.
+    fn blocks(&mut self, inode: InodeId) {
+        self.status(inode);
+        self.past();
+    }
+
+    /// A name in a directory, which has other times and another count of children for it.
+    fn entry(&mut self, directory: InodeId, name: &[u8]) {
+        self.status(directory);
+        self.marks.extend([Mark::children(directory), Mark::entry(directory, name)]);
+    }
+
+    /// The name that an inode has now.
+    fn own_entry(&mut self, inode: InodeId) {
+        self.marks.push(Mark::itself(inode));
+        let Some(handle) = self.ns.handle(inode) else { return };
+        if let Some(parent) = self.ns.parent_of(inode) {
+            self.entry(parent, self.ns.tree.name_of(handle));
+        }
+        self.past();
+    }
+
+    /// Files go away from the directory that another is in.
+    fn leave(&mut self, sibling: InodeId, gone: &[InodeId]) {
+        let Some(parent) = self.ns.parent_of(sibling) else { return };
+        self.status(parent);
+        let handles = gone.iter().filter_map(|inode| self.ns.handle(*inode));
+        self.marks.extend(handles.map(|handle| Mark::entry(parent, self.ns.tree.name_of(handle))));
+    }
+
+    fn past(&mut self) {
+        if !self.ns.tree.snapshots.roots.is_empty() {
+            self.marks.push(Mark::PAST);
+        }
+    }
+}
 
 impl Namespace {
-    /// Adds the footprint of an edit. To be asked before it is applied, while what it removes is still there.
-    pub fn footprint_of(&self, edit: &Edit, footprint: &mut Vec<InodeId>) {
-        let mut changes = |inode: InodeId| {
-            footprint.push(inode);
-            footprint.extend(self.parent_of(inode));
-        };
+    /// Adds the marks of what an edit changes. To be asked before it is applied, while what it removes is still there.
+    pub fn footprint_of(&self, edit: &Edit, footprint: &mut Vec<Mark>) {
+        let mut marks = Marks { ns: self, marks: footprint };
         match &edit.body {
+            // What is made further down is reached by the first name only.
             Body::Mkdirs(edit) => {
-                changes(edit.parent);
-                edit.directories.iter().for_each(|directory| changes(directory.id));
+                if let Some(first) = edit.directories.first() {
+                    marks.entry(edit.parent, first.name.as_bytes());
+                }
             }
             Body::Create(edit) => {
-                changes(edit.parent);
-                edit.missing.iter().for_each(|directory| changes(directory.id));
-                edit.replaced.into_iter().for_each(&mut changes);
-                changes(edit.id);
+                let first = edit.missing.first().map_or(&edit.name, |directory| &directory.name);
+                marks.entry(edit.parent, first.as_bytes());
+                edit.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
             }
             Body::Rename(edit) => {
-                changes(edit.inode);
-                self.parent_of(edit.inode).into_iter().for_each(&mut changes);
-                changes(edit.destination);
-                edit.replaced.into_iter().for_each(&mut changes);
+                marks.own_entry(edit.inode);
+                marks.entry(edit.destination, edit.name.as_bytes());
+                edit.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
             }
-            Body::Delete(edit) => {
-                changes(edit.inode);
-                self.parent_of(edit.inode).into_iter().for_each(&mut changes);
-            }
+            Body::Delete(edit) => marks.own_entry(edit.inode),
             // Nobody sees a subtree once it was unlinked.
             Body::Cleanup(_) => {}
-            Body::AddBlock(edit) => changes(edit.inode),
-            Body::AbandonBlock(edit) => changes(edit.inode),
-            Body::Complete(edit) => changes(edit.inode),
-            Body::SetPermission(edit) => changes(edit.inode),
-            Body::SetOwner(edit) => changes(edit.inode),
-            Body::SetAcl(edit) => changes(edit.inode),
-            Body::SetXattrs(edit) => changes(edit.inode),
-            Body::SetTimes(edit) => changes(edit.inode),
-            Body::SetReplication(edit) => changes(edit.inode),
-            Body::Append(edit) => changes(edit.inode),
-            Body::Truncate(edit) => changes(edit.inode),
-            Body::TruncateCopy(edit) => changes(edit.inode),
+            Body::AddBlock(edit) => marks.blocks(edit.inode),
+            Body::AbandonBlock(edit) => marks.blocks(edit.inode),
+            Body::Complete(edit) => marks.blocks(edit.inode),
+            Body::SetPermission(edit) => marks.passage(edit.inode),
+            Body::SetOwner(edit) => marks.passage(edit.inode),
+            Body::SetAcl(edit) => marks.passage(edit.inode),
+            // Some are policies.
+            Body::SetXattrs(edit) => marks.passage(edit.inode),
+            Body::SetTimes(edit) => marks.status(edit.inode),
+            Body::SetReplication(edit) => marks.blocks(edit.inode),
+            Body::Append(edit) => marks.blocks(edit.inode),
+            Body::Truncate(edit) => marks.blocks(edit.inode),
+            Body::TruncateCopy(edit) => marks.blocks(edit.inode),
             Body::Concat(edit) => {
+                marks.blocks(edit.target);
                 // The sources have the target's parent, and may be many.
-                changes(edit.target);
-                footprint.extend_from_slice(&edit.sources);
+                marks.leave(edit.target, &edit.sources);
             }
-            Body::Fsync(edit) => changes(edit.inode),
-            Body::NewStamp(edit) => changes(edit.inode),
-            Body::UpdatePipeline(edit) => changes(edit.inode),
-            Body::StartRecovery(edit) => changes(edit.inode),
-            Body::FinishRecovery(edit) => changes(edit.inode),
-            Body::SetSnapshottable(edit) => changes(edit.inode),
-            Body::CreateSnapshot(edit) => changes(edit.root),
-            Body::RenameSnapshot(edit) => changes(edit.root),
-            Body::DeleteSnapshot(edit) => changes(edit.root),
+            Body::Fsync(edit) => marks.blocks(edit.inode),
+            Body::NewStamp(edit) => marks.blocks(edit.inode),
+            Body::UpdatePipeline(edit) => marks.blocks(edit.inode),
+            Body::StartRecovery(edit) => marks.blocks(edit.inode),
+            Body::FinishRecovery(edit) => marks.blocks(edit.inode),
+            Body::SetSnapshottable(edit) => {
+                marks.passage(edit.inode);
+                marks.past();
+            }
+            Body::CreateSnapshot(edit) => {
+                marks.passage(edit.root);
+                marks.past();
+            }
+            Body::RenameSnapshot(edit) => {
+                marks.passage(edit.root);
+                marks.past();
+            }
+            Body::DeleteSnapshot(edit) => {
+                marks.passage(edit.root);
+                marks.past();
+            }
             // What goes is seen by no snapshot that is left.
             Body::Sweep(_) => {}
-            Body::SetQuota(edit) => changes(edit.directory),
-            Body::SetStoragePolicy(edit) => changes(edit.inode),
+            Body::SetQuota(edit) => marks.status(edit.directory),
+            Body::SetStoragePolicy(edit) => {
+                marks.passage(edit.inode);
+                marks.past();
+            }
         }
     }
 
-    /// The inodes that exist on a path, from the root; none for a path that is malformed, about which there
-    /// is nothing to see.
-    pub fn inodes_on(&self, path: &str, inodes: &mut Vec<InodeId>) {
-        inodes.extend(reserved::inode_of(path));
-        let Ok(path) = reserved::real(self, path).and_then(|real| Path::parse(real.text)) else { return };
+    /// Adds the marks of what an answer about a path rests on; none for a path that is malformed, about which there is
+    /// nothing to see. False: it may rest on anything.
+    #[must_use]
+    pub fn seen_on(&self, path: &str, reach: Reach, seen: &mut Vec<Mark>) -> bool {
+        let inode = reserved::inode_of(path);
+        seen.extend(inode.map(Mark::itself));
+        let Ok(real) = reserved::real(self, path) else {
+            // An inode that is not there: whatever went with the subtree that it was in says so.
+            return inode.is_none();
+        };
+        let Ok(path) = Path::parse(real.text) else { return true };
         let mut at = self.tree.root;
-        inodes.push(self.tree.inode(at).id());
-        if path.is_root() {
-            return;
-        }
-        for name in path.components() {
-            if self.tree.inode(at).is_file() {
-                return;
+        let mut snapshot = None;
+        let mut names = path.components();
+        while let Some(name) = names.next().filter(|_| !path.is_root()) {
+            let inode = self.tree.inode(at);
+            seen.push(Mark::passage(inode.id()));
+            if inode.is_file() {
+                return true;
             }
-            match self.tree.child(at, name.as_bytes()) {
-                None => return,
+            if snapshot.is_none() && name == DOT_SNAPSHOT && self.has_dot_snapshot(at) {
+                seen.push(Mark::PAST);
+                let taken = names.next().and_then(|name| self.snapshot_named(at, name));
+                let Some(taken) = taken else { return true };
+                snapshot = Some(taken.id);
+                continue;
+            }
+            if snapshot.is_none() {
+                seen.push(Mark::entry(inode.id(), name.as_bytes()));
+            }
+            match self.child_at(at, name.as_bytes(), snapshot) {
+                None => return true,
                 Some(child) => at = child,
             }
-            inodes.push(self.tree.inode(at).id());
         }
+        if snapshot.is_none() {
+            let id = self.tree.inode(at).id();
+            seen.extend([Mark::passage(id), Mark::itself(id)]);
+            seen.extend((reach == Reach::Children).then(|| Mark::children(id)));
+        }
+        true
     }
 
     pub(crate) fn parent_of(&self, inode: InodeId) -> Option<InodeId> {

@@ -49,6 +49,7 @@ pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
 pub use digest::fingerprint;
 pub use edit::{DecodeError, Edit};
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
+pub use footprint::{Mark, Reach};
 pub use image::{ImageError, Snapshot};
 pub use limits::{AccessPolicy, Limits, XattrLimits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};

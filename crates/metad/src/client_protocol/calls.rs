@@ -9,7 +9,7 @@ use crate::{
 };
 use ::blocks::BlockMap;
 use base::{FsError, FsResult, Sn};
-use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
+use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reach, Reply};
 use prost::Message;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -34,8 +34,10 @@ pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
 
 /// What a read looks at.
 pub enum Sight<'a> {
-    /// The inodes on these paths, and the children of the last on each.
+    /// What these paths name, and the way there.
     Paths(&'a [&'a str]),
+    /// The same, and the children of what they name.
+    Listings(&'a [&'a str]),
     /// More than can be told apart from edits in flight.
     Everything,
 }
@@ -139,15 +141,16 @@ fn rests_on(tree: &Tree, committed: Sn, sight: Sight<'_>) -> Option<Sn> {
     }
     let rests_on = match sight {
         Sight::Everything => Some(applied),
-        Sight::Paths(paths) => {
-            let mut inodes = Vec::with_capacity(16);
-            for path in paths {
-                tree.namespace.inodes_on(path, &mut inodes);
-            }
-            tree.uncommitted.wait_for(inodes)
-        }
+        Sight::Paths(paths) => rests_on_paths(tree, paths, Reach::Itself),
+        Sight::Listings(paths) => rests_on_paths(tree, paths, Reach::Children),
     };
     rests_on.filter(|sn| *sn > committed)
+}
+
+fn rests_on_paths(tree: &Tree, paths: &[&str], reach: Reach) -> Option<Sn> {
+    let mut seen = Vec::with_capacity(32);
+    let is_known = paths.iter().all(|path| tree.namespace.seen_on(path, reach, &mut seen));
+    if is_known { tree.uncommitted.wait_for(&seen) } else { Some(tree.namespace.applied().sn) }
 }
 
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".

@@ -58,7 +58,9 @@ pub fn is_file_closed(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetListingRequestProto>(&call, reply) else { return };
     let host = if request.need_location { host(&call) } else { String::new() };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
+    let paths = [&*request.src];
+    let sight = listing(&request.start_after, &paths);
+    calls::read(core, &call, reply, sight, |tree, context| {
         let page = reads::get_listing::get(
             &tree.namespace,
             context,
@@ -78,7 +80,8 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetBatchedListingRequestProto>(&call, reply) else { return };
     let host = host(&call);
     let paths: Vec<&str> = request.paths.iter().map(String::as_str).collect();
-    calls::read(core, &call, reply, Sight::Paths(&paths), |tree, context| {
+    let sight = listing(request.start_after.get(4..).unwrap_or_default(), &paths);
+    calls::read(core, &call, reply, sight, |tree, context| {
         let start = match request.start_after.len() {
             0 => (0, &[][..]),
             1..4 => {
@@ -157,6 +160,11 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         Ok(Encoded::of(Only(Some(Places { core, blocks, host: &host }))))
     });
+}
+
+/// What a listing sees. One that goes on after an inode by its number rests on that one's name.
+fn listing<'a>(start_after: &[u8], paths: &'a [&'a str]) -> Sight<'a> {
+    if start_after.starts_with(b"/") { Sight::Everything } else { Sight::Listings(paths) }
 }
 
 /// Where the caller is, to name the nearest replicas first.

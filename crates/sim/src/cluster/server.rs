@@ -6,10 +6,10 @@ use super::{
     request::{Answer, Outcome, Request},
 };
 use crate::{dice::Dice, host::Host};
-use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, InodeId, LogPoint, Sn, Timestamp, TxId};
+use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::{EpochStart, Proposal, Role};
-use namespace::{Edit, Namespace, Reply, RetryLookup};
+use namespace::{Edit, Mark, Namespace, Reach, Reply, RetryLookup};
 use std::collections::BTreeMap;
 
 /// A call whose answer is known and may not go out yet.
@@ -59,7 +59,7 @@ pub struct Server {
     pub is_paused: bool,
     pub namespace: Namespace,
     /// What was touched by entries that were applied before they had committed, and by which last.
-    in_doubt: BTreeMap<InodeId, Sn>,
+    in_doubt: BTreeMap<Mark, Sn>,
     pub waiting: Vec<Waiting>,
     /// The process is killed in the middle of its so many-th step from now.
     pub kill_after_steps: Option<u64>,
@@ -210,7 +210,7 @@ impl Server {
             let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
             let mut footprint = Vec::new();
             self.namespace.footprint_of(&edit, &mut footprint);
-            self.in_doubt.extend(footprint.into_iter().map(|inode| (inode, entry.id.sn)));
+            self.in_doubt.extend(footprint.into_iter().map(|mark| (mark, entry.id.sn)));
         }
         self.apply(entry)
     }
@@ -219,10 +219,10 @@ impl Server {
     pub fn look(&self, key: CallKey, request: &Request, now_ns: u64, minds_doubt: bool) -> Option<Answer> {
         let Request::Read(path) = request else { return None };
         let committed = self.host.member().committed();
-        let mut inodes = Vec::new();
-        self.namespace.inodes_on(path, &mut inodes);
-        let in_doubt = |inode: &InodeId| self.in_doubt.get(inode).is_some_and(|sn| *sn > committed);
-        if minds_doubt && inodes.iter().any(in_doubt) {
+        let mut seen = Vec::new();
+        let is_known = self.namespace.seen_on(path, Reach::Itself, &mut seen);
+        let in_doubt = |mark: &Mark| self.in_doubt.get(mark).is_some_and(|sn| *sn > committed);
+        if minds_doubt && (!is_known || seen.iter().any(in_doubt)) {
             return None;
         }
         let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
