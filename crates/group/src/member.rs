@@ -84,8 +84,12 @@ struct Pending {
     asked_at: Moment,
     /// An answer got lost: an earlier copy may have been taken.
     was_unknown: bool,
-    /// The coordinator has refused it, but an earlier copy may have been taken: the view read next tells.
+    /// It is not sent again, but an earlier copy may have been taken, or may yet be: the view tells.
     is_in_doubt: bool,
+    /// The claim of a member that may lack what has committed.
+    is_unclean: bool,
+    /// Whoever ordered that need lose nothing any more: it is not repeated.
+    is_void: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

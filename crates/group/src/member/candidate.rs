@@ -250,7 +250,8 @@ impl Member {
         if now < self.following.granted_until {
             return Err("an active was heard a moment ago: there is no need to lose anything".into());
         }
-        if self.candidacy.forced.is_some() || self.pending.is_some() {
+        let is_again = self.pending.as_ref().is_some_and(|pending| pending.is_void && pending.is_in_doubt);
+        if self.candidacy.forced.is_some() || (self.pending.is_some() && !is_again) {
             return Err("another order, or a claim, is under way".into());
         }
         let Some(view) = self.view() else { return Err("the view could not be read yet".into()) };
@@ -258,7 +259,23 @@ impl Member {
             return Err("this member is complete and takes over by itself when it may".into());
         }
         self.candidacy.forced = Some(ticket);
+        if is_again && let Some(pending) = &mut self.pending {
+            // The identical claim, of which nobody knows yet whether it was taken.
+            (pending.is_void, pending.is_in_doubt, pending.asked_at) = (false, false, now);
+            (self.role, self.candidacy.is_standing, self.retry_at) = (Role::Claiming, true, Some(now));
+        }
         Ok(())
+    }
+
+    /// An active, or a member that is complete, is heard: the order must not be carried out any more. Where the claim is on
+    /// its way already its answer is taken as it comes, but a lost answer does not have it sent again.
+    pub(super) fn void_force(&mut self, now: Moment, reason: &str, effects: &mut Effects) {
+        let Some(pending) = self.pending.as_mut().filter(|pending| pending.is_unclean) else {
+            return self.forget_force(reason, effects);
+        };
+        if !std::mem::replace(&mut pending.is_void, true) && pending.was_unknown && !pending.is_in_doubt {
+            self.repeat_no_more(now, effects);
+        }
     }
 
     /// The order was given for a group without anybody who is complete. It must not lie in wait for the next time.
@@ -310,6 +327,8 @@ impl Member {
             no_claim_before,
             reread_at,
             is_standing: self.candidacy.is_standing && is_claiming,
+            // The order's claim is on its way, and so is what is said of it.
+            forced: self.candidacy.forced.filter(|_| is_claiming),
             ..Candidacy::default()
         };
     }

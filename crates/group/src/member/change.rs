@@ -34,7 +34,15 @@ impl Member {
             | (self.change_count & 0xFF_FFFF);
         let change = ViewChange { expected_version, view: next, requires };
         effects.change = Some(change.clone());
-        self.pending = Some(Pending { change, cause, asked_at: now, was_unknown: false, is_in_doubt: false });
+        self.pending = Some(Pending {
+            change,
+            cause,
+            asked_at: now,
+            was_unknown: false,
+            is_in_doubt: false,
+            is_unclean,
+            is_void: false,
+        });
         self.retry_at = None;
     }
 
@@ -77,7 +85,11 @@ impl Member {
                 effects.outgoing.read_view = true;
             }
             Err(ChangeFailed::Unknown) => {
-                self.pending.as_mut().expect("tested above").was_unknown = true;
+                let pending = self.pending.as_mut().expect("tested above");
+                pending.was_unknown = true;
+                if pending.is_void {
+                    return self.repeat_no_more(now, effects);
+                }
                 effects.outgoing.read_view |= self.settings.breaks(Broken::UnknownTakenAsLost);
                 self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
             }
@@ -119,6 +131,19 @@ impl Member {
                 self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
             }
             None => effects.outgoing.read_view = true,
+        }
+    }
+
+    /// An unclean claim, void by now, may have been taken, or a late copy of it may yet be: then this member leads, for nobody
+    /// else may. Another copy is not sent, which would lose what need not be lost. Any change of the view decides.
+    pub(super) fn repeat_no_more(&mut self, now: Moment, effects: &mut Effects) {
+        self.pending.as_mut().expect("a claim is pending").is_in_doubt = true;
+        self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
+        effects.outgoing.read_view = true;
+        if let Some(ticket) = self.candidacy.forced.take() {
+            let text = "it is not tried again, since nothing need be lost; but the coordinator's answer was lost, and it may \
+                        have been done: look at the group again";
+            effects.outgoing.answers.push((ticket, Err(text.into())));
         }
     }
 

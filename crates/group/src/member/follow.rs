@@ -53,8 +53,8 @@ impl Member {
             return;
         }
         self.candidacy.gone.remove(&sender);
-        if self.pending.is_none() && self.view().is_some_and(|view| view.is_eligible(from)) {
-            self.forget_force("a member that is complete is heard", effects);
+        if self.view().is_some_and(|view| view.is_eligible(from)) {
+            self.void_force(now, "a member that is complete is heard", effects);
         }
         match message {
             Message::Append(append) => self.on_append(now, sender, boot, append, effects),
@@ -149,7 +149,7 @@ impl Member {
             effects.promise = Some(epoch);
         }
         self.following.heard_at = Some(now);
-        self.forget_force("an active is heard", effects);
+        self.void_force(now, "an active is heard", effects);
         self.withdraw();
         true
     }

@@ -36,8 +36,6 @@ pub(super) struct Leading {
     /// Complete members of the view that was claimed upon.
     pub complete: Vec<MemberStore>,
     takeover: Takeover,
-    /// An operator has let this member lead although it may lack what has committed.
-    is_unclean: bool,
     /// The one member that is not required and is being read to from the disk.
     pub renewing: Option<MemberId>,
     pub hand_over: Option<super::hand_over::HandOver>,
@@ -101,7 +99,6 @@ impl Member {
             committed_at: now,
             complete,
             takeover,
-            is_unclean: self.candidacy.forced.is_some(),
             renewing: None,
             hand_over: None,
             wanted: None,
@@ -347,8 +344,9 @@ impl Member {
             );
             return self.distrust(reason, effects);
         }
-        // What is lost may hold the beginnings of all epochs since this log's last, and each has raised the counters.
-        let epochs = if leading.is_unclean { epoch.0.saturating_sub(self.end().id.epoch.0) } else { 1 };
+        // What is lost may hold the beginnings of all epochs since this log's last, and each has raised the counters: many
+        // after an unclean election, of which this life need not know.
+        let epochs = epoch.0.saturating_sub(self.end().id.epoch.0).max(1);
         let id_steps = self.settings.id_steps.times(epochs);
         let payload = EpochStart { epoch, previous: self.end(), id_steps }.encode();
         let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);

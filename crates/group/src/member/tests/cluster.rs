@@ -21,6 +21,10 @@ pub struct Cluster {
     pub records: BTreeMap<u32, u64>,
     /// The coordinator refuses every change.
     pub refuses: bool,
+    /// No change reaches it, and whoever asked for one does not know.
+    pub is_deaf: bool,
+    /// A change is made, and its answer gets lost.
+    pub loses_answers: bool,
     /// Changes that were asked for, and those of them that were refused although nobody had changed the view.
     pub asked: usize,
     pub not_made: usize,
@@ -64,6 +68,8 @@ impl Cluster {
             cut: BTreeSet::new(),
             records: BTreeMap::new(),
             refuses: false,
+            is_deaf: false,
+            loses_answers: false,
             asked: 0,
             not_made: 0,
         };
@@ -149,7 +155,9 @@ impl Cluster {
                 self.records.get(&life.store.member.0).copied().or(boot) == Some(life.boot)
             };
             let mut is_current = false;
-            let answer = if change.expected_version != self.version {
+            let answer = if self.is_deaf {
+                Err(crate::ChangeFailed::Unknown)
+            } else if change.expected_version != self.version {
                 Err(crate::ChangeFailed::BadVersion)
             } else if self.refuses || !change.requires.iter().all(is_known) {
                 self.not_made += 1;
@@ -158,7 +166,7 @@ impl Cluster {
                 is_current = true;
                 self.version += 1;
                 self.view = change.view;
-                Ok(self.version)
+                if self.loses_answers { Err(crate::ChangeFailed::Unknown) } else { Ok(self.version) }
             };
             self.deliver(id, effects, me, boot);
             self.step(id, Input::Changed(answer));
@@ -201,7 +209,7 @@ impl Cluster {
             }
             self.step(id, Input::Durable(released.proof.unwrap()));
         }
-        if reread {
+        if reread && !self.is_deaf {
             self.read_view(id);
         }
         for asked in reads {

@@ -493,3 +493,94 @@ fn who_knows_of_a_line_that_was_given_up_long_ago_begins_anew() {
     assert_eq!(cluster.serving(), Some(3), "the new line goes on");
     assert!(cluster.members[&2].distrust.is_some(), "{:?}", cluster.role(2));
 }
+
+/// Member 3 was ordered to lead although it lacks what has committed, and the coordinator does not answer.
+fn ordered_in_vain() -> Cluster {
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.is_deaf = true;
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(500);
+    assert_eq!((cluster.serving(), cluster.role(3)), (None, Role::Claiming));
+    assert!(cluster.members[&3].answers.is_empty(), "nobody knows yet");
+    cluster
+}
+
+fn a_complete_member_speaks(cluster: &mut Cluster) {
+    let (epoch, boot) = (cluster.view.epoch, cluster.members[&1].boot);
+    cluster.step(3, Input::Message { from: store(1), boot, message: crate::Message::PreVote { epoch } });
+}
+
+#[test]
+fn an_unclean_claim_without_an_answer_is_repeated_until_there_is_one() {
+    let mut cluster = ordered_in_vain();
+    cluster.is_deaf = false;
+    cluster.pass(1_000);
+    assert_eq!(cluster.serving(), Some(3));
+    let answers = &cluster.members[&3].answers;
+    assert!(matches!(&answers[..], [(9, Ok(_))]), "{answers:?}");
+
+    // It was made at once, and only the answer got lost.
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.loses_answers = true;
+    let version = cluster.version;
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(50);
+    cluster.loses_answers = false;
+    cluster.pass(3_000);
+    assert_eq!((cluster.serving(), cluster.version), (Some(3), version + 1), "made once");
+    let last =
+        cluster.members[&3].log.iter().rfind(|entry| entry.kind == base::EntryKind::EpochStart).unwrap();
+    let start = EpochStart::decode(&last.payload).unwrap();
+    assert_eq!(start.id_steps, IdSteps::default().times(cluster.view.epoch.0));
+}
+
+#[test]
+fn an_unclean_claim_is_not_repeated_once_a_complete_member_is_heard() {
+    let mut cluster = ordered_in_vain();
+    let version = cluster.version;
+    a_complete_member_speaks(&mut cluster);
+    let answers = cluster.members[&3].answers.clone();
+    assert!(matches!(&answers[..], [(9, Err(text))] if text.contains("not tried again")), "{answers:?}");
+    cluster.is_deaf = false;
+    cluster.pass(10_000);
+    assert_eq!((cluster.serving(), cluster.version), (None, version), "nothing is lost");
+
+    // The complete one leads, and the other follows it.
+    cluster.cut.clear();
+    cluster.restart(1);
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), Some(1), "{:?}", cluster.view);
+    assert_eq!(cluster.role(3), Role::Following);
+    cluster.propose(1, "more");
+    cluster.pass(1_000);
+    assert_eq!(cluster.operations(3), cluster.operations(1));
+}
+
+#[test]
+fn an_unclean_claim_that_was_taken_all_the_same_is_lived_up_to() {
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.loses_answers = true;
+    // The view is not read either.
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(20);
+    let epoch = cluster.view.epoch;
+    assert_eq!(cluster.view.active, Some(MemberId(3)));
+    a_complete_member_speaks(&mut cluster);
+    cluster.loses_answers = false;
+    cluster.pass(3_000);
+    assert_eq!((cluster.serving(), cluster.view.epoch), (Some(3), epoch), "nobody else may lead");
+}
+
+#[test]
+fn an_order_that_became_void_can_be_given_again() {
+    let mut cluster = ordered_in_vain();
+    a_complete_member_speaks(&mut cluster);
+    cluster.is_deaf = false;
+    cluster.pass(2_000);
+    assert_eq!(cluster.serving(), None);
+    cluster.step(3, Input::Operator { ticket: 10, order: Order::UncleanElect });
+    cluster.pass(1_000);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    let answers = &cluster.members[&3].answers;
+    assert!(matches!(&answers[..], [(9, Err(_)), (10, Ok(_))]), "{answers:?}");
+}
