@@ -122,6 +122,9 @@ fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
             if others.is_empty() { String::new() } else { format!("; {} are to join", others.join(", ")) }
         );
     }
+    if let Some(exposure) = metad::format::exposure(group) {
+        eprintln!("WARNING: {exposure}.");
+    }
     println!("Next:");
     println!("  {}", args.serve.command());
     if !others.is_empty() {
@@ -149,6 +152,9 @@ fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     let cluster = metad::join(&Env::production(), directory, group)?;
     println!("Member {} has joined cluster {} in {}.", group.member, cluster.cluster_id, directory.display());
     println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
+    if let Some(exposure) = metad::format::exposure(group) {
+        eprintln!("WARNING: {exposure}.");
+    }
     println!("It holds nothing yet. Next:");
     println!("  {}", args.serve.command());
     println!("    it is renewed by the others, and is in sync when it has everything");

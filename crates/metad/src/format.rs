@@ -114,7 +114,8 @@ pub fn format(
         namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
-        secret: Secret::new(hex(&secret).as_bytes()),
+        // Whoever brings a secret of his own wants no other written down.
+        secret: if group.secret.is_some() { None } else { Secret::new(hex(&secret).as_bytes()) },
     };
     journal::format(env, &layout.store, &identity(&cluster, group.member))?;
     let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
@@ -193,6 +194,22 @@ pub fn secret(
     match Secret::new(bytes.trim_ascii()) {
         Some(secret) => Ok(Some(secret)),
         None => fail(format!("the members' secret has less than {} bytes", Secret::BYTES_MIN)),
+    }
+}
+
+/// What strangers who reach the coordinator can do, where they can: a sentence for the operator.
+pub fn exposure(group: &GroupConfig) -> Option<&'static str> {
+    let CoordinatorConfig::ZooKeeper(zookeeper) = &group.coordinator else { return None };
+    match (&zookeeper.auth, &group.secret) {
+        (Some(_), _) => None,
+        (None, None) => Some(
+            "everybody who reaches the ZooKeeper servers can read the secret by which the members know each other, and change \
+             who leads: set coordinator_auth_file before the cluster is made, or let nobody else reach them",
+        ),
+        (None, Some(_)) => Some(
+            "everybody who reaches the ZooKeeper servers can change who leads: set coordinator_auth_file before the cluster \
+             is made, or let nobody else reach them",
+        ),
     }
 }
 
@@ -282,6 +299,59 @@ mod tests {
 
         let again = format(&env, directory.path(), None, address, &GroupConfig::default()).unwrap_err();
         assert!(again.to_string().contains("is not empty"), "{again}");
+    }
+
+    fn group(coordinator: CoordinatorConfig, secret: Option<PathBuf>) -> GroupConfig {
+        let members = vec![MemberId(1), MemberId(2)];
+        GroupConfig { member: MemberId(1), members, coordinator, secret, ..GroupConfig::default() }
+    }
+
+    #[test]
+    fn a_secret_of_the_operators_own_is_kept_nowhere_and_no_other_is_drawn() {
+        let directory = tempfile::tempdir().unwrap();
+        let (env, address) = (Env::production(), "127.0.0.1".parse().unwrap());
+        let file = directory.path().join("secret");
+        let written = env.disk.open(&file, OpenMode::CreateNew).unwrap();
+        written.write_at(b"of thirty-two letters, or of more", 0).unwrap();
+        for (name, secret) in [("own", Some(file.clone())), ("drawn", None)] {
+            let kept = coord::Embedded::open(&env, &directory.path().join(name)).unwrap();
+            let kept: std::sync::Arc<dyn coord::Coordinator> = std::sync::Arc::new(kept);
+            let group = group(CoordinatorConfig::Shared(kept.clone()), secret.clone());
+            let path = directory.path().join(format!("{name}-1"));
+            let made = format(&env, &path, None, address, &group).unwrap();
+            let text = coord::wait(|done| kept.read_cluster(done)).unwrap().unwrap();
+            let text = String::from_utf8(text).unwrap()
+                + &String::from_utf8(recover::read_small(&env, &path.join("CLUSTER")).unwrap()).unwrap();
+            assert_eq!(text.contains("memberSecret"), secret.is_none(), "{text}");
+            assert!(!text.contains("thirty-two"), "{text}");
+            // Whoever joins knows of it by the file as well, or not at all.
+            let second = GroupConfig { member: MemberId(2), ..group };
+            let joined = join(&env, &directory.path().join(format!("{name}-2")), &second).unwrap();
+            let known = |cluster, file| super::secret(&env, file, cluster).unwrap();
+            assert_eq!(known(&joined, None).is_some(), secret.is_none());
+            let text = |secret: Option<Secret>| secret.unwrap().as_text().map(str::to_owned);
+            assert_eq!(text(known(&joined, secret.as_deref())), text(known(&made, secret.as_deref())));
+        }
+    }
+
+    #[test]
+    fn what_strangers_can_do_at_the_coordinator_is_said() {
+        let zookeeper = |auth: Option<(String, String)>| {
+            CoordinatorConfig::ZooKeeper(coord::ZooKeeperConfig {
+                servers: "zk:2181".into(),
+                root: "/clover/x".into(),
+                session_ms: 5_000,
+                auth,
+            })
+        };
+        let user = || Some(("clover".to_owned(), "password".to_owned()));
+        let own = || Some(PathBuf::from("/secret"));
+        let said = |coordinator, secret| exposure(&group(coordinator, secret));
+        assert!(said(zookeeper(None), None).unwrap().contains("can read the secret"));
+        let other = said(zookeeper(None), own()).unwrap();
+        assert!(other.contains("can change who leads") && !other.contains("secret"));
+        assert_eq!(said(zookeeper(user()), None), None);
+        assert_eq!(said(CoordinatorConfig::Embedded, None), None);
     }
 
     #[test]

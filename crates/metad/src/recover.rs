@@ -61,8 +61,8 @@ pub enum RecoverError {
     #[error("{path}: {what}")]
     Secret { path: PathBuf, what: String },
     #[error(
-        "the cluster has no secret, as it was made by an early version: name a file with one, the same on all \
-         members"
+        "the cluster keeps no secret, since it was made with secret_file or by an early version: name a file with one, the \
+         same on all members"
     )]
     NoSecret,
 }
@@ -96,6 +96,9 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
     config.group.timing.check().map_err(RecoverError::Timing)?;
     let cluster = format::read_cluster(&env, &config.name_directory)?;
     let secret = secret_of(&env, &config, &cluster)?;
+    if let Some(exposure) = format::exposure(&config.group) {
+        tracing::warn!("{exposure}");
+    }
     let layout = Layout::of(&config.name_directory);
     let coordinator = open_coordinator(&env, &config.group.coordinator, &layout)?;
     // Before anything is written there: a wrong path must not touch another cluster.

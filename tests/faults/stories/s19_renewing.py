@@ -1,6 +1,7 @@
 """A member comes back with an empty disk and is renewed under load; whom it fetches the image from is killed meanwhile, then the
 active, which sends it the log."""
 
+import re
 import shutil
 import time
 
@@ -28,8 +29,8 @@ def run(scene_of):
         member, active = empty_a_standby(scene)
         wait_said(member, "an image is to take its place")
         fetching = wait_said(member, "an image is being fetched")
-        # The standby with the lowest number comes first.
-        source = min(n for n in cluster.members if n not in (member.number, active))
+        source = int(re.search(r"an image is being fetched .*\bfrom=(\d+)", said(member))[1])
+        check(source not in (member.number, active), f"the image comes from m{source}, although there are standbys")
         scene.fault(f"kill -9 of m{source}, which the image comes from", cluster.members[source].process.kill)
         check("the image is here" not in said(member)[fetching:], "the image had been fetched before its source was killed")
         wait_said(member, "the image is sought elsewhere")

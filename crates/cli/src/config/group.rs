@@ -42,7 +42,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "coordinator_auth_file", hadoop: None, kind: Text, default: "",
         help: "A file with user:password for ZooKeeper, readable by its owner only; records are then closed to everybody else. Empty for none." },
     Key { name: "secret_file", hadoop: None, kind: Text, default: "",
-        help: "A file with the secret by which the servers of a group know each other: the same on all, readable by its owner only. Empty for the one that was drawn when the cluster was made, which the coordinator keeps." },
+        help: "A file with the secret by which the servers of a group know each other: the same on all, readable by its owner only. Empty for one that is drawn when the cluster is made, which the coordinator keeps; with a file nothing is drawn, and nothing kept there." },
     Key { name: "hold_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "1200",
         help: "How long a call is held while no server is active, before the client is told to ask again. Shorter than the clients' own timeout." },
     Key { name: "group_beacon_ms", hadoop: None, kind: Milliseconds { min: 5, max: 10_000 }, default: "50",
