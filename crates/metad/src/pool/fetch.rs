@@ -74,7 +74,8 @@ fn fetch_pieces(
     let (total, first) = (checkpoint.file_bytes, staged.have());
     let (began, mut told) = (Instant::now(), Instant::now());
     let (mut current, mut failures) = (0, 0);
-    tracing::info!(at = %checkpoint.at, have = first, total, "an image is being fetched");
+    let from = sources.first().map_or(MemberId(0), Pieces::member);
+    tracing::info!(at = %checkpoint.at, have = first, total, %from, "an image is being fetched");
     while !staged.is_complete() {
         if is_stopped() {
             return Err("the server is stopping".into());

@@ -51,7 +51,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
                 Ok(()) => {
                     let images = core.replica.journal().images();
                     let checkpoints = images.iter().map(Checkpoint::encode).collect();
-                    reply.ok(&p::ListImagesResponseProto { checkpoints });
+                    let reads = core.pool_reads.0.load(Ordering::Acquire) as u32;
+                    reply.ok(&p::ListImagesResponseProto { checkpoints, reads: Some(reads) });
                 }
                 Err(error) => reply.fs_error(&error),
             }

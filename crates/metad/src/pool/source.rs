@@ -7,7 +7,10 @@ use bytes::Bytes;
 use group::Message;
 use journal::Checkpoint;
 use proto::clover::pool as p;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::runtime::Handle;
 
 /// A member that has died costs so long before the next one is asked.
@@ -21,23 +24,47 @@ pub struct Source {
     runtime: Handle,
 }
 
-/// The other members: whoever does not lead comes first, and of those the in-sync ones.
+/// How long a member may take to say that it is there, before the others are asked first.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(1_500);
+/// Below this, round trips tell of the machines' load and not of the way between them.
+const NEAR: Duration = Duration::from_millis(1);
+
+/// What decides whom to ask first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Merits {
+    member: MemberId,
+    is_active: bool,
+    is_in_sync: bool,
+    /// Of a call that asks for little; `None` where there was no answer.
+    round_trip: Option<Duration>,
+    /// Pieces that it reads for others.
+    reads: u32,
+}
+
+/// Best first: those that answer; whoever does not lead, which has enough to do; those in sync, of which nobody is renewed
+/// itself; the nearest, where a round trip counts as longer when it is twice as long; those that read least for others.
+fn order(merits: &mut [Merits]) {
+    let nearest = merits.iter().filter_map(|it| it.round_trip).min().unwrap_or(NEAR).max(NEAR);
+    let distance = |it: &Merits| {
+        it.round_trip.map_or(u32::MAX, |took| (took.as_nanos() / nearest.as_nanos()).max(1).ilog2())
+    };
+    merits.sort_by_key(|it| {
+        (it.round_trip.is_none(), it.is_active, !it.is_in_sync, distance(it), it.reads, it.member)
+    });
+}
+
+/// The other members, the one to be asked first at the front. Blocks for two round trips.
 pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
     let status = core.replica.status();
     let is_in_sync = |member: MemberId| {
         status.view.as_ref().is_some_and(|(view, _)| view.in_sync.iter().any(|store| store.member == member))
     };
     let me = core.replica.me().member;
-    let mut records: Vec<_> = core
-        .replica
-        .records()
+    let records = core.replica.records();
+    let user = &core.config.limits.access.superuser;
+    let sources: Vec<Source> = records
         .into_iter()
         .filter(|(member, record)| *member != me && !record.rpc_address.is_empty())
-        .collect();
-    records.sort_by_key(|(member, _)| (status.active == Some(*member), !is_in_sync(*member), *member));
-    let user = &core.config.limits.access.superuser;
-    records
-        .into_iter()
         .map(|(member, record)| {
             let options = rpc::ClientOptions {
                 connect_timeout: CONNECT_TIMEOUT,
@@ -49,15 +76,60 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
             let client = rpc::Client::connect(record.rpc_address, proto::protocol::POOL, user, options);
             Source { member, core: core.clone(), client, runtime: runtime.clone() }
         })
-        .collect()
+        .collect();
+    let probes: Vec<_> = sources.iter().map(Source::probe).collect();
+    let mut sources: Vec<(Source, Merits)> = sources
+        .into_iter()
+        .zip(probes)
+        .map(|(source, probe)| {
+            let member = source.member;
+            // All of them are under way by now: the slowest is waited for, and not one after the other.
+            let probed = probe.and_then(|probe| runtime.block_on(probe).ok().flatten());
+            let merits = Merits {
+                member,
+                is_active: status.active == Some(member),
+                is_in_sync: is_in_sync(member),
+                round_trip: probed.map(|(took, _)| took),
+                reads: probed.map_or(0, |(_, reads)| reads),
+            };
+            (source, merits)
+        })
+        .collect();
+    let mut merits: Vec<Merits> = sources.iter().map(|(_, merits)| *merits).collect();
+    order(&mut merits);
+    let place = |member: MemberId| merits.iter().position(|it| it.member == member);
+    sources.sort_by_key(|(source, _)| place(source.member));
+    tracing::debug!(?merits, "the members to fetch from");
+    sources.into_iter().map(|(source, _)| source).collect()
 }
 
+type Probe = tokio::task::JoinHandle<Option<(Duration, u32)>>;
+
 impl Source {
-    /// The committed images that it has. Blocks.
-    pub fn images(&self) -> Result<Vec<Checkpoint>, String> {
+    fn list_request(&self) -> Result<p::ListImagesRequestProto, String> {
         let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
         let mac = self.sign(purpose::LIST, &[cluster_id.as_bytes(), &from.to_le_bytes()])?;
-        let request = p::ListImagesRequestProto { cluster_id, from, mac };
+        Ok(p::ListImagesRequestProto { cluster_id, from, mac })
+    }
+
+    /// Begins to measure a round trip, and to ask how much it reads for others. The first call connects.
+    fn probe(&self) -> Option<Probe> {
+        let (request, client) = (self.list_request().ok()?, self.client.clone());
+        let measured = async move {
+            let _: p::ListImagesResponseProto = client.call("listImages", &request).await.ok()?;
+            let began = Instant::now();
+            let listed: p::ListImagesResponseProto = client.call("listImages", &request).await.ok()?;
+            Some((began.elapsed(), listed.reads()))
+        };
+        Some(
+            self.runtime
+                .spawn(async move { tokio::time::timeout(PROBE_TIMEOUT, measured).await.ok().flatten() }),
+        )
+    }
+
+    /// The committed images that it has. Blocks.
+    pub fn images(&self) -> Result<Vec<Checkpoint>, String> {
+        let request = self.list_request()?;
         let response: p::ListImagesResponseProto = self
             .runtime
             .block_on(self.client.call("listImages", &request))
@@ -126,5 +198,43 @@ impl Pieces for Source {
 
     fn read(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
         self.read_piece(checkpoint, offset, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merits(member: u32, round_trip_us: u64) -> Merits {
+        let round_trip = Some(Duration::from_micros(round_trip_us));
+        Merits { member: MemberId(member), is_active: false, is_in_sync: true, round_trip, reads: 0 }
+    }
+
+    fn ordered(mut all: Vec<Merits>) -> Vec<u32> {
+        order(&mut all);
+        all.iter().map(|it| it.member.0).collect()
+    }
+
+    #[test]
+    fn the_nearest_is_asked_first() {
+        assert_eq!(ordered(vec![merits(1, 30_000), merits(2, 9_000), merits(3, 700)]), [3, 2, 1]);
+    }
+
+    #[test]
+    fn of_those_that_are_as_near_whoever_reads_least_for_others_is_asked() {
+        let busy = Merits { reads: 2, ..merits(1, 300) };
+        assert_eq!(ordered(vec![busy, merits(3, 900), merits(2, 1_500)]), [2, 3, 1]);
+        // Within a rack a round trip says nothing; to another town it says all.
+        assert_eq!(ordered(vec![merits(2, 12_000), Merits { reads: 3, ..merits(1, 300) }]), [1, 2]);
+    }
+
+    #[test]
+    fn the_active_is_spared_and_who_is_renewed_itself_or_silent_comes_late() {
+        let active = Merits { is_active: true, ..merits(1, 100) };
+        let silent = Merits { round_trip: None, ..merits(2, 0) };
+        let junior = Merits { is_in_sync: false, ..merits(3, 100) };
+        assert_eq!(ordered(vec![active, silent, junior, merits(4, 50_000)]), [4, 3, 1, 2]);
+        assert_eq!(ordered(vec![silent, active]), [1, 2], "the active rather than nobody");
+        assert!(ordered(Vec::new()).is_empty());
     }
 }
