@@ -98,7 +98,7 @@ clean-clients:
 faults-sim:
 	$(CARGO) run --release --locked --package clover-sim -- run all $(or $(FIRST_SEED),0) $(or $(SEEDS),10)
 
-# The bounded check of the group's machine, the long form. States of the last depth are finished, so there come to be twice
-# as many; a state takes about 4 KB: STATES=2000000 took 16 GB, and five profiles to depths of 11 to 16.
+# The bounded check of the group's machine, the long form: five profiles, MINUTES each at most, STATES each at most. A state takes
+# 18 bytes, which is printed beforehand; then it says how far it came.
 model:
-	$(CARGO) run --release --locked --package clover-sim -- model $(or $(STATES),300000) $(or $(WALKS),50000)
+	$(CARGO) run --release --locked --package clover-sim -- model $(or $(STATES),100000000) $(or $(WALKS),50000) $(or $(MINUTES),20)

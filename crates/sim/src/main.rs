@@ -6,20 +6,24 @@
 
 use anyhow::{Context, bail};
 use sim::{
-    model::{Bounds, exhaust, tell, wander_many},
+    model::{Bounds, exhaust, memory_of, tell, wander_many},
     scenario::{
         cluster::{self, Failure, Outcome, STORIES, Story},
         lone_server,
     },
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
 
 const USAGE: &str = "usage:
   clover-sim list                          the stories of clusters
   clover-sim replay <story> <seed>         one story, told line by line; `lone-server` is one as well
   clover-sim run <story|all> <first> <count>
   clover-sim lone-server <first> <count>   a server and its disk, through many lives
-  clover-sim model [states] [walks]        the bounded check of the group's machine";
+  clover-sim model [states] [walks] [minutes]  the bounded check of the group's machine: so many states of each profile
+                                           at most, and for so many minutes each";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -72,7 +76,10 @@ fn main() -> anyhow::Result<()> {
             }
             Ok(())
         }
-        Some("model") => model(number(1)?.unwrap_or(2_000_000) as usize, number(2)?.unwrap_or(50_000)),
+        Some("model") => {
+            let (states, walks) = (number(1)?.unwrap_or(20_000_000), number(2)?.unwrap_or(50_000));
+            model(states as usize, walks, number(3)?.unwrap_or(10))
+        }
         _ => bail!("{USAGE}"),
     }
 }
@@ -138,10 +145,15 @@ fn summary(story: &Story, seed: u64, outcome: &Outcome) -> String {
     )
 }
 
-fn model(states: usize, walks: u64) -> anyhow::Result<()> {
+fn model(states: usize, walks: u64, minutes: u64) -> anyhow::Result<()> {
+    println!(
+        "up to {states} states of each profile: {} MB of memory; up to {minutes} minutes for each",
+        memory_of(states).div_ceil(1_000_000)
+    );
     for (what, bounds) in Bounds::profiles(states) {
-        let report = exhaust(&bounds);
-        println!("{what}: {report}");
+        let began = Instant::now();
+        let report = exhaust(&bounds, Some(began + Duration::from_secs(60 * minutes)));
+        println!("{what}: {report}; {} s", began.elapsed().as_secs());
         if let Some(found) = report.found {
             bail!("{}", tell(&found, &bounds).join("\n"));
         }

@@ -11,6 +11,7 @@
 
 mod bounds;
 mod event;
+mod exhaust;
 mod explore;
 mod hunt;
 mod tell;
@@ -18,7 +19,8 @@ mod world;
 
 pub use bounds::Bounds;
 pub use event::Event;
-pub use explore::{Counterexample, Report, exhaust, replay, shorten, tell, wander, wander_many};
+pub use exhaust::{exhaust, memory_of};
+pub use explore::{Counterexample, Report, replay, shorten, tell, wander, wander_many};
 pub use hunt::{bounds_for, hunt};
 pub use world::World;
 

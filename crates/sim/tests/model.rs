@@ -22,7 +22,7 @@ fn holds(what: &str, bounds: &Bounds, report: Report) {
 fn the_rules_hold_in_every_order_of_events() {
     let states = number("CLOVER_MODEL_STATES", 6_000);
     for (what, bounds) in Bounds::profiles(states) {
-        holds(what, &bounds, exhaust(&bounds));
+        holds(what, &bounds, exhaust(&bounds, None));
     }
 }
 

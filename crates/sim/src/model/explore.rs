@@ -1,4 +1,4 @@
-//! Goes every way there is, or many at random, and shortens what it finds.
+//! Goes many ways at random, and shortens what is found.
 
 use super::{Bounds, Event, World};
 use crate::{Dice, truth::Broken};
@@ -15,7 +15,7 @@ pub struct Counterexample {
 }
 
 /// What a check has seen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// Different worlds.
     pub states: usize,
@@ -23,6 +23,10 @@ pub struct Report {
     pub steps: usize,
     /// The most events from the outset.
     pub depth: usize,
+    /// Every world that so many events lead to was seen.
+    pub whole_depth: usize,
+    /// Worlds from which every way was gone.
+    pub expanded: usize,
     /// Every world within the bounds was seen.
     pub is_complete: bool,
     pub found: Option<Counterexample>,
@@ -30,13 +34,20 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let complete = if self.is_complete { ", complete" } else { "" };
-        write!(f, "{} states, {} steps, depth {}{complete}", self.states, self.steps, self.depth)
+        let Self { states, steps, depth, whole_depth, expanded, .. } = self;
+        write!(f, "{states} states, {steps} steps, depth {depth}")?;
+        match self.is_complete {
+            true => write!(f, ", complete"),
+            false => write!(
+                f,
+                ", not complete: every world of up to {whole_depth} events was seen, and every way gone from {expanded}"
+            ),
+        }
     }
 }
 
 /// An own assertion of the machine is a broken rule as well.
-fn go(world: &mut World, event: Event, bounds: &Bounds) -> Result<(), Broken> {
+pub(super) fn go(world: &mut World, event: Event, bounds: &Bounds) -> Result<(), Broken> {
     let gone = catch_unwind(AssertUnwindSafe(|| world.go(event, bounds, &mut None)));
     gone.unwrap_or_else(|panic| {
         let text = panic
@@ -46,53 +57,6 @@ fn go(world: &mut World, event: Event, bounds: &Bounds) -> Result<(), Broken> {
             .unwrap_or_else(|| "a panic without words".to_owned());
         Err(format!("the machine's own assertion: {text}"))
     })
-}
-
-/// Breadth first: what it finds is as short as can be.
-pub fn exhaust(bounds: &Bounds) -> Report {
-    let first = World::new(bounds);
-    let mut seen = Seen::new();
-    seen.insert(first.fingerprint());
-    // Of every world seen: where it came from.
-    let mut origins: Vec<(u32, Event)> = vec![(u32::MAX, Event::Start { seat: 0 })];
-    let mut frontier = vec![(0_u32, first)];
-    let mut report = Report { states: 1, steps: 0, depth: 0, is_complete: true, found: None };
-    while !frontier.is_empty() {
-        if report.depth >= bounds.depth || report.states >= bounds.states {
-            report.is_complete = false;
-            break;
-        }
-        let mut next = Vec::new();
-        for (origin, world) in frontier {
-            for event in world.events(bounds) {
-                let mut after = world.clone();
-                report.steps += 1;
-                if let Err(rule) = go(&mut after, event, bounds) {
-                    report.found = Some(Counterexample { rule, events: path(&origins, origin, event) });
-                    return report;
-                }
-                if seen.insert(after.fingerprint()) {
-                    report.states += 1;
-                    origins.push((origin, event));
-                    next.push((origins.len() as u32 - 1, after));
-                }
-            }
-        }
-        report.depth += usize::from(!next.is_empty());
-        frontier = next;
-    }
-    report
-}
-
-fn path(origins: &[(u32, Event)], mut origin: u32, last: Event) -> Vec<Event> {
-    let mut events = vec![last];
-    while origin != 0 {
-        let (before, event) = origins[origin as usize];
-        events.push(event);
-        origin = before;
-    }
-    events.reverse();
-    events
 }
 
 /// What one walk is like: some let everything settle, some interfere at once, and in some a part of the world
@@ -139,7 +103,7 @@ impl Temper {
 pub fn wander(seed: u64, bounds: &Bounds) -> Report {
     let mut dice = Dice::new(seed);
     let mut world = World::new(bounds);
-    let mut report = Report { states: 1, steps: 0, depth: 0, is_complete: false, found: None };
+    let mut report = Report::default();
     let mut events = Vec::new();
     let temper = Temper::new(&mut dice, bounds.members);
     while events.len() < bounds.depth.min(400) {
@@ -168,7 +132,7 @@ pub fn wander(seed: u64, bounds: &Bounds) -> Report {
 
 /// Many ways at random.
 pub fn wander_many(first_seed: u64, count: u64, bounds: &Bounds) -> Report {
-    let mut all = Report { states: 0, steps: 0, depth: 0, is_complete: false, found: None };
+    let mut all = Report::default();
     for seed in first_seed..first_seed + count {
         let one = wander(seed, bounds);
         all.steps += one.steps;
@@ -241,64 +205,4 @@ pub fn tell(found: &Counterexample, bounds: &Bounds) -> Vec<String> {
     }
     lines.push(format!("BROKEN after {} events: {}", found.events.len(), found.rule));
     lines
-}
-
-/// Fingerprints, in an order that nobody sees.
-struct Seen {
-    buckets: Vec<u64>,
-    count: usize,
-    holds_zero: bool,
-}
-
-impl Seen {
-    fn new() -> Self {
-        Self { buckets: vec![0; 1 << 16], count: 0, holds_zero: false }
-    }
-
-    /// Whether it is new. Open addressing over numbers that are already hashes.
-    fn insert(&mut self, fingerprint: u64) -> bool {
-        if fingerprint == 0 {
-            return !std::mem::replace(&mut self.holds_zero, true);
-        }
-        if self.count * 2 > self.buckets.len() {
-            let larger = vec![0; self.buckets.len() * 2];
-            let old = std::mem::replace(&mut self.buckets, larger);
-            self.count = 0;
-            old.into_iter().filter(|one| *one != 0).for_each(|one| {
-                self.place(one);
-            });
-        }
-        self.place(fingerprint)
-    }
-
-    fn place(&mut self, fingerprint: u64) -> bool {
-        let mask = self.buckets.len() - 1;
-        let mut at = fingerprint as usize & mask;
-        loop {
-            match self.buckets[at] {
-                0 => {
-                    self.buckets[at] = fingerprint;
-                    self.count += 1;
-                    return true;
-                }
-                held if held == fingerprint => return false,
-                _ => at = (at + 1) & mask,
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn a_fingerprint_is_new_once() {
-        let mut seen = Seen::new();
-        let numbers: BTreeSet<u64> =
-            (0..200_000_u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-        assert!(numbers.iter().all(|number| seen.insert(*number)));
-        assert!(!numbers.iter().any(|number| seen.insert(*number)));
-    }
 }
