@@ -53,7 +53,7 @@ fn messages() -> Vec<Vec<u8>> {
         Message::Append(Append { epoch, previous: end, entries: entries.clone(), committed }),
         Message::Promised { epoch, end, committed: end, is_suspect: true },
         Message::Beacon { epoch, round: 9, committed, lease_ms: 400 },
-        Message::Grant { epoch, round: 9, is_granted: true, end, committed: end },
+        Message::Grant { epoch, round: 9, is_granted: true, is_ready: true, end, committed: end },
         Message::Fetched { previous: end, entries, committed },
         Message::FetchFailed { after: end, committed: end, is_gone: false },
         Message::Suggest { epoch, proposal },
