@@ -14,7 +14,7 @@ use group::{Proposal, Status};
 use journal::Checkpoint;
 use namespace::Snapshot;
 use parking_lot::{Condvar, Mutex};
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 type Written = Box<dyn FnOnce(Result<(), String>) + Send>;
 
@@ -290,12 +290,6 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = inner.source();
     }
     text
-}
-
-/// Reads an image back into a namespace; see [`journal::Recovery::load_image`].
-pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Result<namespace::Namespace> {
-    namespace::Namespace::read_image(seed, reader, size)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 #[cfg(test)]

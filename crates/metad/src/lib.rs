@@ -21,6 +21,7 @@ pub mod format;
 mod forward;
 pub mod groups;
 mod ha_protocol;
+mod image_reading;
 mod metrics;
 mod namenode_protocol;
 pub mod peers;

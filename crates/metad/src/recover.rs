@@ -1,11 +1,12 @@
 //! From what is on the disk to a member that can take part: image, journal, block map.
 
 use crate::{
-    apply, checkpoint,
+    apply,
     commit::CommitWatch,
     config::{CoordinatorConfig, MetaConfig},
     core::{Cluster, Core},
     format::{self, ClusterError, Layout},
+    image_reading,
     peers::Secret,
     queue::Queue,
     replica::{Parts, Replica},
@@ -21,7 +22,7 @@ use parking_lot::Mutex;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc::sync_channel},
     time::Duration,
 };
 use thiserror::Error;
@@ -171,7 +172,7 @@ fn read_back(
 ) -> Result<(Namespace, journal::Journal, journal::Recovered), journal::RecoverError> {
     let image = recovery.load_image(|reader| {
         let size = reader.file_bytes();
-        checkpoint::read(seed, reader, size)
+        image_reading::read(seed, reader, size)
     })?;
     let mut namespace = match image {
         Some((at, namespace)) => {
@@ -302,6 +303,10 @@ fn check_identity(
     Ok(())
 }
 
+/// Blocks that go from the tree to the block map at once at a start, and how many such batches wait at most.
+const BATCH_BLOCKS: usize = 4_096;
+const BATCHES_AHEAD: usize = 16;
+
 /// The block map, told of every block; where they are the data servers will say. It commands nobody before this
 /// member serves.
 fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mutex<BlockMap>> {
@@ -317,9 +322,24 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
     blocks.reserve(namespace.counts().blocks as usize);
     let (id, stamp) = namespace.last_allocated();
     blocks.set_last_allocated(id, stamp);
-    namespace.for_each_block(&mut |block, inode, replication, committed| {
-        let state = if committed { BlockState::Complete } else { BlockState::UnderConstruction };
-        blocks.add_block(block, inode, replication, state, &[], now);
+    // One thread walks the tree, the other fills the map.
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+        scope.spawn(move || {
+            let mut batch = Vec::new();
+            namespace.for_each_block(&mut |block, inode, replication, committed| {
+                batch.push((block, inode, replication, committed));
+                if batch.len() == BATCH_BLOCKS {
+                    // Whoever takes them has panicked if it is not there.
+                    let _ = sender.send(std::mem::take(&mut batch));
+                }
+            });
+            let _ = sender.send(batch);
+        });
+        for (block, inode, replication, committed) in receiver.into_iter().flatten() {
+            let state = if committed { BlockState::Complete } else { BlockState::UnderConstruction };
+            blocks.add_block(block, inode, replication, state, &[], now);
+        }
     });
     blocks.activate(now);
     Arc::new(Mutex::new(blocks))

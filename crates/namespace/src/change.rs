@@ -40,7 +40,15 @@ impl Namespace {
     }
 
     /// Adds an inode. If its parent is set already, it is to be [linked](Self::link) next.
-    pub(crate) fn insert_inode(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
+    pub(crate) fn insert_inode(&mut self, inode: Inode, name: &[u8]) -> u32 {
+        let id = inode.id();
+        let handle = self.insert_unindexed(inode, name);
+        self.index.insert(&self.tree.inodes, id, handle);
+        handle
+    }
+
+    /// The same for one that cannot be found by its id yet.
+    pub(crate) fn insert_unindexed(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
         let id = inode.id();
         inode.set_name(self.names.acquire(&mut self.tree.names, name), name.len());
         let counters = &mut self.tree.counters;
@@ -51,7 +59,6 @@ impl Namespace {
             counters.files += 1;
         }
         let handle = self.tree.inodes.insert(inode);
-        self.index.insert(&self.tree.inodes, id, handle);
         self.tree.sum = self.tree.sum.wrapping_add(self.tree.inode_digest(handle));
         handle
     }

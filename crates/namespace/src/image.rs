@@ -8,6 +8,8 @@ mod read_past;
 mod write;
 mod write_past;
 
+pub use read::{ONE_BY_ONE, Piece, Together};
+
 use crate::tree::Tree;
 use base::TxId;
 use std::io;

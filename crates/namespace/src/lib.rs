@@ -50,7 +50,7 @@ pub use digest::fingerprint;
 pub use edit::{DecodeError, Edit};
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use footprint::{Mark, Reach};
-pub use image::{ImageError, Snapshot};
+pub use image::{ImageError, ONE_BY_ONE, Piece, Snapshot, Together};
 pub use limits::{AccessPolicy, Limits, XattrLimits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use preserve::SnapshotId;

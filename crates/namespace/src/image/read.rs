@@ -23,9 +23,29 @@ use crate::{
 use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId};
 use std::{cmp::Ordering, io, sync::Arc};
 
+/// Work that may be done by any thread.
+pub type Piece<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Carries out all pieces, in any order or at the same time, and returns when all are done.
+pub type Together<'a> = &'a dyn Fn(Vec<Piece<'_>>);
+
+/// For whoever has one thread.
+pub const ONE_BY_ONE: Together<'static> =
+    &|pieces: Vec<Piece<'_>>| pieces.into_iter().for_each(|piece| piece());
+
 impl Namespace {
     /// `source` ends where the image ends, after at most `size` bytes.
     pub fn read_image(seed: u64, source: &mut dyn io::Read, size: u64) -> Result<Self> {
+        Self::read_image_with(seed, source, size, ONE_BY_ONE)
+    }
+
+    /// The same for whoever has several threads; what comes of it is the same.
+    pub fn read_image_with(
+        seed: u64,
+        source: &mut dyn io::Read,
+        size: u64,
+        together: Together<'_>,
+    ) -> Result<Self> {
         let mut image = Image {
             source: Source { source, left: size, buffer: vec![0; 256 * 1024], at: 0, end: 0 },
             section: Section::Counters,
@@ -37,8 +57,9 @@ impl Namespace {
             before: Previous::default(),
             quotas: Vec::new(),
             name: Vec::new(),
+            is_indexed: false,
         };
-        image.read()?;
+        image.read(together)?;
         Ok(image.ns)
     }
 }
@@ -95,6 +116,8 @@ pub(super) struct Image<'a> {
     before: Previous,
     quotas: Vec<(InodeId, Quota)>,
     pub(super) name: Vec<u8>,
+    /// Inodes are found by their ids: those of the tree as soon as all of it was read, later ones at once.
+    is_indexed: bool,
 }
 
 pub(super) type Result<T> = std::result::Result<T, ImageError>;
@@ -159,7 +182,7 @@ impl Image<'_> {
         }
     }
 
-    fn read(&mut self) -> Result<()> {
+    fn read(&mut self, together: Together<'_>) -> Result<()> {
         if &self.array::<7>()? != MAGIC {
             return Err(self.malformed("this is no namespace image"));
         }
@@ -179,6 +202,10 @@ impl Image<'_> {
             let top = self.subtree()?;
             self.ns.tree.orphans.push_back(top);
         }
+        if let Err(id) = self.ns.index.fill(&self.ns.tree.inodes, together) {
+            return Err(self.malformed(format!("inode {id} is there twice")));
+        }
+        self.is_indexed = true;
         self.retry()?;
         self.rare()
     }
@@ -294,7 +321,7 @@ impl Image<'_> {
         self.check_below(modified, LIMIT_48, "time")?;
         (self.before.inode, self.before.modified) = (id, modified);
         let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));
-        if self.ns.handle(id).is_some() {
+        if self.is_indexed && self.ns.handle(id).is_some() {
             return Err(self.malformed(format!("inode {id} is there twice")));
         }
         let attributes = self.attributes()?;
@@ -323,7 +350,10 @@ impl Image<'_> {
 
     /// The name goes behind the last one, so that no comparison is needed to find its place.
     fn enter(&mut self, inode: Inode, parent: u32) -> u32 {
-        let handle = self.ns.insert_inode(inode, &self.name);
+        let handle = match self.is_indexed {
+            true => self.ns.insert_inode(inode, &self.name),
+            false => self.ns.insert_unindexed(inode, &self.name),
+        };
         if parent != NONE {
             let tree = &mut self.ns.tree;
             let record = tree.inodes.get_mut(parent);

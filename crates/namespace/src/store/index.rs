@@ -1,7 +1,7 @@
 //! From an inode's id to its handle.
 
 use super::{arena::Arena, inode::Inode};
-use crate::digest::hash_number;
+use crate::{Piece, Together, digest::hash_number};
 use base::InodeId;
 use hashbrown::HashTable;
 
@@ -10,6 +10,9 @@ const SHARDS: usize = 4_096;
 
 /// Where the bits that choose the shard begin: behind those of any position, before those of the tag.
 const SHARD_SHIFT: u32 = 40;
+
+/// Pieces in which a whole index is made. Each looks at all inodes, and holds the ids of its own meanwhile.
+const PIECES: usize = 4;
 
 /// Hash tables of handles; the ids are in the inodes.
 pub(crate) struct InodeIndex {
@@ -31,8 +34,7 @@ impl InodeIndex {
     /// comparisons, from the highest seven. What chooses the shard must be none of these: it is the same for
     /// all inodes of the shard, and each comparison is a cache miss.
     fn place(&self, id: InodeId) -> (usize, u64) {
-        let hash = hash_number(self.seed, id.0);
-        ((hash >> SHARD_SHIFT) as usize % SHARDS, hash)
+        place(self.seed, id)
     }
 
     pub fn find(&self, inodes: &Arena<Inode>, id: InodeId) -> Option<u32> {
@@ -47,6 +49,20 @@ impl InodeIndex {
         self.shards[shard].insert_unique(hash, handle, rehash);
     }
 
+    /// Enters all inodes of a tree that was just read, none of which was ever removed, into an index that is empty.
+    /// Answers an id that is there twice. Each table is made in its final size and while it fits into a core's cache,
+    /// where entering one inode after the other waits for memory again and again.
+    pub fn fill(&mut self, inodes: &Arena<Inode>, together: Together<'_>) -> Result<(), InodeId> {
+        let mut twice = [None; PIECES];
+        let seed = self.seed;
+        let pieces = self.shards.chunks_mut(SHARDS / PIECES).zip(&mut twice).enumerate();
+        let pieces = pieces.map(|(number, (tables, twice))| -> Piece<'_> {
+            Box::new(move || *twice = fill_piece(seed, inodes, number * tables.len(), tables))
+        });
+        together(pieces.collect());
+        twice.into_iter().flatten().next().map_or(Ok(()), Err)
+    }
+
     /// To be called while the inode is still there.
     pub fn remove(&mut self, id: InodeId, handle: u32) {
         let (shard, hash) = self.place(id);
@@ -54,6 +70,42 @@ impl InodeIndex {
             entry.remove();
         }
     }
+}
+
+fn place(seed: u64, id: InodeId) -> (usize, u64) {
+    let hash = hash_number(seed, id.0);
+    ((hash >> SHARD_SHIFT) as usize % SHARDS, hash)
+}
+
+/// The tables of the shards from `first` on; an id that is there twice.
+fn fill_piece(
+    seed: u64,
+    inodes: &Arena<Inode>,
+    first: usize,
+    tables: &mut [HashTable<u32>],
+) -> Option<InodeId> {
+    let expected = inodes.live() as usize / SHARDS;
+    let mut entries: Vec<Vec<(u64, u32)>> =
+        tables.iter().map(|_| Vec::with_capacity(expected + expected / 8)).collect();
+    for (handle, inode) in inodes.all() {
+        let (shard, hash) = place(seed, inode.id());
+        if let Some(entries) = shard.checked_sub(first).and_then(|shard| entries.get_mut(shard)) {
+            entries.push((hash, handle));
+        }
+    }
+    let mut twice = None;
+    for (table, entries) in tables.iter_mut().zip(entries) {
+        let rehash = |handle: &u32| place(seed, inodes.get(*handle).id()).1;
+        table.reserve(entries.len(), rehash);
+        for (hash, handle) in entries {
+            let id = || inodes.get(handle).id();
+            if table.find(hash, |other| inodes.get(*other).id() == id()).is_some() {
+                twice = Some(id());
+            }
+            table.insert_unique(hash, handle, rehash);
+        }
+    }
+    twice
 }
 
 #[cfg(test)]
@@ -96,5 +148,23 @@ mod tests {
         index.remove(InodeId(77), handles[76]);
         assert_eq!(index.find(&inodes, InodeId(77)), None);
         assert_eq!(index.find(&inodes, InodeId(50_000)), None);
+    }
+
+    #[test]
+    fn an_index_made_at_once_is_like_one_made_step_by_step() {
+        let mut inodes = Arena::new();
+        let put = |inodes: &mut Arena<Inode>, id: u64| {
+            let time = Timestamp::from_ms(1);
+            inodes.insert(Inode::file(InodeId(id), 0, time, time))
+        };
+        let handles: Vec<u32> = (1..40_000).map(|id| put(&mut inodes, id * 3)).collect();
+        let mut index = InodeIndex::new(5);
+        assert_eq!(index.fill(&inodes, crate::ONE_BY_ONE), Ok(()));
+        for (number, handle) in (1..).zip(&handles) {
+            assert_eq!(index.find(&inodes, InodeId(number * 3)), Some(*handle));
+            assert_eq!(index.find(&inodes, InodeId(number * 3 + 1)), None);
+        }
+        put(&mut inodes, 600);
+        assert_eq!(InodeIndex::new(5).fill(&inodes, crate::ONE_BY_ONE), Err(InodeId(600)));
     }
 }
