@@ -52,7 +52,8 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
         }
         let is_stopped = || stop.load(Ordering::Acquire);
         let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
-        let result = if *needs_image.borrow() && !core.replica.status().is_in_sync {
+        // One that is complete throws nothing away, in sync or an exile: others may come to rely on what it has.
+        let result = if *needs_image.borrow() && !core.replica.status().is_eligible {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
             fetching.adopt(&checkpoint).map(|()| wanted = None)
@@ -103,7 +104,7 @@ impl Fetching<'_> {
             "this member is too far behind for the log; an image is to take its place"
         );
         let image = self.fetch(holders, &checkpoint)?;
-        if core.replica.status().is_in_sync || core.commit.committed() >= checkpoint.at.id.sn {
+        if core.replica.status().is_eligible || core.commit.committed() >= checkpoint.at.id.sn {
             return Err("this member has caught up meanwhile".into());
         }
         // First the end: what still arrives finds a server on its way out, and not a failed journal. The store
