@@ -3,10 +3,12 @@
 use anyhow::{Context, bail};
 use proto::clover::admin::{GetGroupResponseProto, RoleProto};
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -231,7 +233,26 @@ impl Drop for Member {
     }
 }
 
-/// A port of loopback that is free at present.
+/// A port of loopback that is free at present, and that was not given out before: the kernel may name one again as
+/// long as nobody listens on it.
 pub fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        if GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            return Ok(port);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_port;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_port_is_given_out_twice() {
+        let ports: BTreeSet<u16> = (0..500).map(|_| free_port().unwrap()).collect();
+        assert_eq!(ports.len(), 500);
+    }
 }

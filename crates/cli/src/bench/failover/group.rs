@@ -1,7 +1,10 @@
 //! A group of real `clover meta` processes, and the ZooKeeper that keeps their view.
 
 use super::{network::Network, scene::Scene};
-use crate::admin::servers::{Servers, address_of};
+use crate::{
+    admin::servers::{Servers, address_of},
+    bench::launch::free_port,
+};
 use anyhow::{Context, bail, ensure};
 use proto::clover::admin::{GetGroupResponseProto, HandOverRequestProto, HandOverResponseProto};
 use std::{
@@ -39,9 +42,8 @@ impl Group {
         std::fs::create_dir_all(directory)?;
         let mut members = Vec::new();
         for number in 1..=scene.members {
-            let address = || -> anyhow::Result<String> {
-                Ok(format!("{}:{}", network.host(number), Network::free_port()?))
-            };
+            let address =
+                || -> anyhow::Result<String> { Ok(format!("{}:{}", network.host(number), free_port()?)) };
             members.push(Member { number, rpc: address()?, http: address()?, process: None });
         }
         let addresses = members.iter().map(|member| member.rpc.clone()).collect();
@@ -67,7 +69,7 @@ impl Group {
                 group.name_directory(member.number).display(),
                 member.rpc,
                 member.http,
-                Network::free_port()?,
+                free_port()?,
                 member.number,
                 all.join(", "),
                 matches!(group.network, Network::Cables(_)),
@@ -91,7 +93,7 @@ impl Group {
         if let Some(coordinator) = &scene.coordinator {
             return Ok(coordinator.clone());
         }
-        let (directory, port) = (self.directory.join("zookeeper"), Network::free_port()?);
+        let (directory, port) = (self.directory.join("zookeeper"), free_port()?);
         let script = std::path::absolute(&scene.zookeeper)?;
         let output = Command::new(&script).arg("start").arg(&directory).arg(port.to_string()).output();
         let output = output.with_context(|| format!("starting ZooKeeper with {}", script.display()))?;

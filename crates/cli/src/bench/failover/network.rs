@@ -74,11 +74,6 @@ impl Network {
         let Self::Cables(name) = self else { anyhow::bail!("loopback has no cables") };
         ip(&["link", "set", &format!("{name}-v{member}"), if is_cut { "down" } else { "up" }])
     }
-
-    /// A port that was free a moment ago.
-    pub fn free_port() -> io::Result<u16> {
-        Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-    }
 }
 
 impl Drop for Network {
