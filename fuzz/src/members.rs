@@ -6,7 +6,11 @@ use bytes::{Bytes, BytesMut};
 use group::{Append, Message, Proposal};
 use metad::{
     foreign::{decode_takeovers, encode_takeovers},
-    peers::{Identity, Secret, codec, frame, handshake},
+    peers::{
+        Identity, Secret, codec, frame,
+        handshake::{self, Session},
+        version::{Version, Versions},
+    },
 };
 use proto::clover::admin::TakeoverProto;
 use std::{
@@ -65,13 +69,15 @@ fn messages() -> Vec<Vec<u8>> {
 
 fn encoded(message: &Message) -> Vec<u8> {
     let mut bytes = BytesMut::new();
-    codec::encode(message, &mut bytes);
+    codec::encode(Version::FIRST, message, &mut bytes);
     bytes.to_vec()
 }
 
 /// What was read is written the same.
 fn check_message(bytes: &[u8]) -> bool {
-    let Ok(message) = codec::decode(Bytes::copy_from_slice(bytes)) else { return false };
+    let Ok(Some(message)) = codec::decode(Version::FIRST, Bytes::copy_from_slice(bytes)) else {
+        return false;
+    };
     assert_eq!(encoded(&message), bytes);
     true
 }
@@ -87,29 +93,42 @@ fn secret() -> Secret {
     Secret::new(b"known to members only").expect("it is long enough")
 }
 
-/// What a member says to another, that draws the same number each time, and a message behind it.
+/// What a member says to another, that draws the same number each time, and messages behind it.
 fn handshakes() -> Vec<Vec<u8>> {
     let (near, mut far) = UnixStream::pair().expect("two ends");
-    let other =
-        std::thread::spawn(move || handshake::accept(&mut far, &identity(1), &secret(), NONCE).is_ok());
+    let other = std::thread::spawn(move || {
+        handshake::accept(&mut far, &identity(1), &secret(), Versions::OURS, NONCE).is_ok()
+    });
     let mut said = Tap { stream: near, written: Vec::new() };
-    handshake::connect(&mut said, &identity(2), &secret(), MemberId(1), [1; 32]).expect("a member is let in");
+    let mut session =
+        handshake::connect(&mut said, &identity(2), &secret(), Versions::OURS, MemberId(1), [1; 32])
+            .unwrap_or_else(|error| panic!("a member is let in: {error}"));
     assert!(other.join().expect("it ends"), "a member is let in");
-    frame::write(&mut said.written, &messages()[2]).expect("memory takes it");
+    let mut frames = BytesMut::new();
+    for body in &messages() {
+        let start = session.sealer.begin(&mut frames);
+        frames.extend_from_slice(body);
+        session.sealer.seal(&mut frames, start);
+    }
+    said.written.extend_from_slice(&frames);
     vec![said.written]
 }
 
-/// Whoever is let in has said exactly what a member says; then its frames are read.
+/// Whoever is let in has said exactly what a member says; then its frames are read, and those that are taken are the
+/// member's own, in its own order.
 fn check_handshake(bytes: &[u8]) -> bool {
     let mut stream = Deaf { said: bytes };
-    let Ok(other) = handshake::accept(&mut stream, &identity(1), &secret(), NONCE) else { return false };
+    let accepted = handshake::accept(&mut stream, &identity(1), &secret(), Versions::OURS, NONCE);
+    let Ok(Session { other, version, mut opener, .. }) = accepted else { return false };
     assert_eq!(
         (other.store, other.boot),
         (identity(2).store, identity(2).boot),
         "the proof covers the hello"
     );
-    while let Ok(body) = frame::read(&mut stream, frame::BODY_BYTES_MAX) {
-        let _ = codec::decode(body);
+    let mut sent = messages().into_iter();
+    while let Ok(body) = opener.read(&mut stream, frame::BODY_BYTES_MAX) {
+        assert_eq!(Some(&body[..]), sent.next().as_deref(), "a frame that the member did not send");
+        assert!(codec::decode(version, body).is_ok(), "a member's message is understood");
     }
     true
 }

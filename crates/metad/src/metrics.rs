@@ -269,6 +269,16 @@ impl Numbers {
                         number(&peers.refused),
                     ),
                     (
+                        "clover_peers_forged",
+                        "Frames and messages that no member sends; each ended a connection",
+                        number(&peers.malformed),
+                    ),
+                    (
+                        "clover_peers_unknown_messages",
+                        "Messages of a later release's kinds, passed over",
+                        number(&peers.unknown),
+                    ),
+                    (
                         "clover_peers_received_bytes",
                         "Bytes of messages from other members, images apart",
                         number(&peers.received_bytes),

@@ -10,15 +10,15 @@
 //! ```
 //!
 //! Numbers are little-endian. Nothing is allocated for a count or a length before the bytes that it promises are
-//! known to be there. The layout is that of [`VERSION`]; members of another version are not talked to.
+//! known to be there. The layout is that of the [`Version`] on which both ends have agreed: a field that version N adds
+//! stands behind the others, and is written and read where the version is N or later. A message of a kind that is
+//! not known is passed over, for no message is relied upon.
 
+use super::version::{Version, Versions};
 use base::{Chain, Entry, EntryKind, Epoch, LogPoint, Sn, TxId};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use group::{Append, Message, Proposal};
 use thiserror::Error;
-
-/// Raised with every change of the messages or of the handshake.
-pub const VERSION: u16 = 2;
 
 /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
 pub const EPOCH_MAX: u64 = (1 << 23) - 1;
@@ -57,8 +57,9 @@ mod kind {
     pub const SUGGEST: u8 = 16;
 }
 
-/// Appends the message's bytes to `to`.
-pub fn encode(message: &Message, to: &mut BytesMut) {
+/// Appends the message's bytes, as that version has them, to `to`.
+pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
+    debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
     match message {
         Message::Append(Append { epoch, previous, entries, committed }) => {
             to.put_u8(kind::APPEND);
@@ -178,12 +179,14 @@ fn put_payload(payload: &Bytes, to: &mut BytesMut) {
     to.put_slice(payload);
 }
 
-/// Reads one message, which must be all of `bytes`. Payloads share its memory.
-pub fn decode(bytes: Bytes) -> Result<Message, DecodeError> {
+/// Reads one message of that version, which must be all of `bytes`. Payloads share its memory. `None`: its kind is not
+/// known here.
+pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Message>, DecodeError> {
+    debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
     let mut reader = Reader { rest: bytes };
-    let message = reader.message()?;
+    let Some(message) = reader.message()? else { return Ok(None) };
     match reader.rest.len() {
-        0 => Ok(message),
+        0 => Ok(Some(message)),
         count => Err(DecodeError::Long { count }),
     }
 }
@@ -193,8 +196,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn message(&mut self) -> Result<Message, DecodeError> {
-        Ok(match self.u8("kind")? {
+    fn message(&mut self) -> Result<Option<Message>, DecodeError> {
+        Ok(Some(match self.u8("kind")? {
             kind::APPEND => {
                 let (epoch, previous, committed) = (self.epoch()?, self.point()?, self.sn()?);
                 Message::Append(Append { epoch, previous, committed, entries: self.entries()? })
@@ -248,10 +251,8 @@ impl Reader {
                 let kind = self.entry_kind()?;
                 Message::Suggest { epoch, proposal: Proposal { kind, payload: self.payload()? } }
             }
-            number => {
-                return Err(DecodeError::Unknown { what: "the kind of message", number: number.into() });
-            }
-        })
+            _ => return Ok(None),
+        }))
     }
 
     fn need(&self, count: usize, what: &'static str) -> Result<(), DecodeError> {

@@ -1,10 +1,12 @@
-//! Bodies on a stream: length u32, crc32c of the body u32, body; little-endian.
+//! The frames of the handshake: length u32, crc32c of the body u32, body; little-endian.
+//!
+//! What follows the handshake has a proof of its sender instead of a checksum: [`super::sealed`].
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::io::{self, Read, Write};
 use thiserror::Error;
 
-/// The largest body. A message holds at most [`group::Message::ENTRIES_BYTES_MAX`] of payloads, but for one
+/// The largest body of a message, which holds at most [`group::Message::ENTRIES_BYTES_MAX`] of payloads, but for one
 /// entry that is larger than that by itself: the journal takes 16 MiB.
 pub const BODY_BYTES_MAX: usize = (16 << 20) + (4 << 10);
 
@@ -18,30 +20,16 @@ pub enum FrameError {
     TooLarge { bytes: usize, limit: usize },
     #[error("the checksum of a frame is {found:08x}, its header says {expected:08x}")]
     Checksum { expected: u32, found: u32 },
-}
-
-/// Where a frame's header goes: to be filled in by [`seal`] once the body is behind it.
-pub fn begin(to: &mut BytesMut) -> usize {
-    let start = to.len();
-    to.extend_from_slice(&[0; HEADER_BYTES]);
-    start
-}
-
-/// Completes the frame that was begun at `start`.
-pub fn seal(to: &mut BytesMut, start: usize) {
-    let body = &to[start + HEADER_BYTES..];
-    assert!(body.len() <= BODY_BYTES_MAX, "a message of {} bytes is larger than a frame may be", body.len());
-    let (length, checksum) = (body.len() as u32, crc32c::crc32c(body));
-    to[start..start + 4].copy_from_slice(&length.to_le_bytes());
-    to[start + 4..start + HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    #[error("frame {number} of the connection was changed, repeated, or made by somebody else")]
+    Forged { number: u64 },
 }
 
 /// Writes one body as a frame.
 pub fn write(stream: &mut impl Write, body: &[u8]) -> io::Result<()> {
-    let mut bytes = BytesMut::with_capacity(HEADER_BYTES + body.len());
-    let start = begin(&mut bytes);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
     bytes.extend_from_slice(body);
-    seal(&mut bytes, start);
     stream.write_all(&bytes)
 }
 

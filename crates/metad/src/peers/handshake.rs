@@ -1,22 +1,27 @@
 //! Both ends of a new connection say who they are and prove that they know the cluster's secret.
 //!
 //! ```text
-//! hello      magic 8, version u16, group u32, member u32, generation u64, boot u64,
-//!            member that is meant u32, nonce 32, length of the cluster id u8, cluster id
-//! challenge  0 u8, member u32, generation u64, boot u64, nonce 32
+//! hello      magic 8, form u16 (always 3), oldest version u16, newest version u16, group u32, member u32,
+//!            generation u64, boot u64, member that is meant u32, nonce 32, length of the cluster id u8, cluster id,
+//!            what later versions add
+//! challenge  0 u8, version u16, member u32, generation u64, boot u64, nonce 32, what later versions add
 //!            or 1 u8 and a sentence: refused
 //! proof      hmac-sha256(secret, "connector" hello challenge) 32
 //! verdict    0 u8, hmac-sha256(secret, "acceptor" hello challenge) 32
 //!            or 1 u8 and a sentence: refused
+//! keys       hmac-sha256(secret, "frames to the acceptor" hello challenge),
+//!            hmac-sha256(secret, "frames to the connector" hello challenge)
 //! ```
 //!
-//! Each is the body of a frame. The one who connects proves itself first, so a stranger learns nothing made with
-//! the secret. What follows on the connection is checked against accidents, not against someone who can change
-//! bytes on the wire: keep the members' ports in a network of their own.
+//! Each is the body of a frame with a checksum. The one who connects proves itself first, so a stranger learns
+//! nothing made with the secret. The version is the newest that both speak ([`super::version`]); both proofs and both
+//! keys cover what each side has named, so nobody in between can talk two members into an older one. The keys are
+//! those of the frames that follow ([`super::sealed`]).
 
 use super::{
-    codec::VERSION,
     frame::{self, FrameError},
+    sealed::{Opener, Sealer},
+    version::{Version, Versions},
 };
 use base::{GroupId, MemberId, MemberStore};
 use bytes::{Buf, BufMut};
@@ -29,6 +34,8 @@ use std::{
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"clvrpeer";
+/// Of the hello. Releases before this one have the one version that they speak in this place.
+const FORM: u16 = 3;
 const NONCE_BYTES: usize = 32;
 const MAC_BYTES: usize = 32;
 /// More than any of the four has.
@@ -117,20 +124,36 @@ pub struct Other {
     pub boot: u64,
 }
 
+/// A connection whose both ends have proved themselves.
+pub struct Session {
+    pub other: Other,
+    pub version: Version,
+    /// For what this end sends.
+    pub sealer: Sealer,
+    /// For what this end hears.
+    pub opener: Opener,
+}
+
 /// The side that has connected, and means `to`.
 pub fn connect(
     stream: &mut (impl Read + Write),
     me: &Identity,
     secret: &Secret,
+    versions: Versions,
     to: MemberId,
     nonce: [u8; NONCE_BYTES],
-) -> Result<Other, HandshakeError> {
-    let hello = encode_hello(me, to, &nonce);
+) -> Result<Session, HandshakeError> {
+    let hello = encode_hello(me, versions, to, &nonce);
     frame::write(stream, &hello)?;
     let challenge = frame::read(stream, BODY_BYTES_MAX)?;
-    let other = decode_challenge(verdict(&challenge)?)?;
+    let (other, version) = decode_challenge(verdict(&challenge)?)?;
     if other.store.member != to {
         return Err(refused(format!("member {} answers where {to} was expected", other.store.member)));
+    }
+    if !versions.contains(version) {
+        return Err(refused(format!(
+            "it has chosen version {version} of the protocol, which was not offered"
+        )));
     }
     let proof = mac(secret, b"connector", &hello, &challenge).finalize().into_bytes();
     frame::write(stream, &proof)?;
@@ -138,7 +161,9 @@ pub fn connect(
     mac(secret, b"acceptor", &hello, &challenge)
         .verify_slice(verdict(&answer)?)
         .map_err(|_| refused("it does not know the cluster's secret"))?;
-    Ok(other)
+    let keys = Keys::of(secret, &hello, &challenge);
+    let (sealer, opener) = (Sealer::new(keys.to_acceptor), Opener::new(keys.to_connector));
+    Ok(Session { other, version, sealer, opener })
 }
 
 /// The side that was connected to.
@@ -146,17 +171,19 @@ pub fn accept(
     stream: &mut (impl Read + Write),
     me: &Identity,
     secret: &Secret,
+    versions: Versions,
     nonce: [u8; NONCE_BYTES],
-) -> Result<Other, HandshakeError> {
+) -> Result<Session, HandshakeError> {
     let hello = frame::read(stream, BODY_BYTES_MAX)?;
-    let other = match check_hello(&hello, me) {
-        Ok(other) => other,
+    let (other, version) = match check_hello(&hello, me, versions) {
+        Ok(checked) => checked,
         Err(why) => {
             say_no(stream, &why);
             return Err(refused(why));
         }
     };
     let mut challenge = vec![0u8];
+    challenge.put_u16_le(version.0);
     challenge.put_u32_le(me.store.member.0);
     challenge.put_u64_le(me.store.generation);
     challenge.put_u64_le(me.boot);
@@ -170,7 +197,25 @@ pub fn accept(
     let mut answer = vec![0u8];
     answer.put_slice(&mac(secret, b"acceptor", &hello, &challenge).finalize().into_bytes());
     frame::write(stream, &answer)?;
-    Ok(other)
+    let keys = Keys::of(secret, &hello, &challenge);
+    let (sealer, opener) = (Sealer::new(keys.to_connector), Opener::new(keys.to_acceptor));
+    Ok(Session { other, version, sealer, opener })
+}
+
+/// Of one connection; random numbers of both sides are in them.
+struct Keys {
+    to_acceptor: Hmac<Sha256>,
+    to_connector: Hmac<Sha256>,
+}
+
+impl Keys {
+    fn of(secret: &Secret, hello: &[u8], challenge: &[u8]) -> Self {
+        let key = |label: &[u8]| {
+            let bytes = mac(secret, label, hello, challenge).finalize().into_bytes();
+            Hmac::new_from_slice(&bytes).expect("a key of any length will do")
+        };
+        Self { to_acceptor: key(b"frames to the acceptor"), to_connector: key(b"frames to the connector") }
+    }
 }
 
 fn say_no(stream: &mut impl Write, why: &str) {
@@ -180,10 +225,12 @@ fn say_no(stream: &mut impl Write, why: &str) {
     let _ = frame::write(stream, &body);
 }
 
-fn encode_hello(me: &Identity, to: MemberId, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
+fn encode_hello(me: &Identity, versions: Versions, to: MemberId, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
     let mut hello = Vec::with_capacity(256);
     hello.put_slice(MAGIC);
-    hello.put_u16_le(VERSION);
+    hello.put_u16_le(FORM);
+    hello.put_u16_le(versions.oldest.0);
+    hello.put_u16_le(versions.newest.0);
     hello.put_u32_le(me.group.0);
     hello.put_u32_le(me.store.member.0);
     hello.put_u64_le(me.store.generation);
@@ -196,32 +243,42 @@ fn encode_hello(me: &Identity, to: MemberId, nonce: &[u8; NONCE_BYTES]) -> Vec<u
     hello
 }
 
-/// Who it says it is, or why it is not talked to.
-fn check_hello(hello: &[u8], me: &Identity) -> Result<Other, String> {
-    const FIXED_BYTES: usize = 8 + 2 + 4 + 4 + 8 + 8 + 4 + NONCE_BYTES + 1;
+/// Who it says it is, and the version to be used; or why it is not talked to.
+fn check_hello(hello: &[u8], me: &Identity, ours: Versions) -> Result<(Other, Version), String> {
+    const FIXED_BYTES: usize = 8 + 2 + 2 + 2 + 4 + 4 + 8 + 8 + 4 + NONCE_BYTES + 1;
     let mut rest = hello;
     if rest.len() < MAGIC.len() + 2 || &rest[..MAGIC.len()] != MAGIC {
         return Err("this is the port where members of a metadata group talk to each other".into());
     }
     rest.advance(MAGIC.len());
-    let version = rest.get_u16_le();
-    if version != VERSION {
+    let form = rest.get_u16_le();
+    if form < FORM {
         return Err(format!(
-            "version {version} of the protocol is not {VERSION}; use one release on all members"
+            "version {form} of the members' protocol is too old for this release, which speaks {ours}: stop all \
+             members, and start all of them with one release; from version {FORM} on releases can be mixed"
         ));
     }
-    if hello.len() < FIXED_BYTES {
-        return Err("the first frame is too short".into());
+    if form > FORM || hello.len() < FIXED_BYTES {
+        return Err("the first frame makes no sense".into());
     }
+    let theirs = Versions { oldest: Version(rest.get_u16_le()), newest: Version(rest.get_u16_le()) };
+    let version = ours.newest_common(theirs).ok_or_else(|| {
+        format!(
+            "{theirs} of the members' protocol there and {ours} here have nothing in common: go through \
+             a release between the two"
+        )
+    })?;
     let group = GroupId(rest.get_u32_le());
     let member = MemberId(rest.get_u32_le());
     let (generation, boot) = (rest.get_u64_le(), rest.get_u64_le());
     let meant = MemberId(rest.get_u32_le());
     rest.advance(NONCE_BYTES);
     let length = usize::from(rest.get_u8());
-    if rest.len() != length {
+    if rest.len() < length {
         return Err("the cluster id is cut off".into());
     }
+    // What is behind it is for later versions.
+    let rest = &rest[..length];
     if rest != me.cluster_id.as_bytes() {
         return Err(format!("cluster {} is not {}", String::from_utf8_lossy(rest), me.cluster_id));
     }
@@ -234,7 +291,7 @@ fn check_hello(hello: &[u8], me: &Identity) -> Result<Other, String> {
     if member == me.store.member {
         return Err(format!("another server calls itself member {member} as well"));
     }
-    Ok(Other { store: MemberStore { member, generation }, boot })
+    Ok((Other { store: MemberStore { member, generation }, boot }, version))
 }
 
 /// What follows a yes.
@@ -251,13 +308,14 @@ fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
-fn decode_challenge(mut rest: &[u8]) -> Result<Other, HandshakeError> {
-    if rest.len() != 4 + 8 + 8 + NONCE_BYTES {
+fn decode_challenge(mut rest: &[u8]) -> Result<(Other, Version), HandshakeError> {
+    if rest.len() < 2 + 4 + 8 + 8 + NONCE_BYTES {
         return Err(refused("its challenge makes no sense"));
     }
+    let version = Version(rest.get_u16_le());
     let member = MemberId(rest.get_u32_le());
     let store = MemberStore { member, generation: rest.get_u64_le() };
-    Ok(Other { store, boot: rest.get_u64_le() })
+    Ok((Other { store, boot: rest.get_u64_le() }, version))
 }
 
 fn mac(secret: &Secret, label: &[u8], hello: &[u8], challenge: &[u8]) -> Hmac<Sha256> {

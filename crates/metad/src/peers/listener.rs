@@ -1,6 +1,11 @@
 //! Those who connect to this member: a thread for each, that proves and then reads.
 
-use super::{PeerEvent, Shared, codec, frame, handshake, sender::set_options};
+use super::{
+    PeerEvent, Shared, codec, frame,
+    handshake::{self, Session},
+    sender::set_options,
+    version::Versions,
+};
 use env::Clock;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
@@ -90,15 +95,16 @@ fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: St
     let mut nonce = [0; 32];
     shared.env.random.fill(&mut nonce);
     let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), HANDSHAKE);
-    let other = match handshake::accept(&mut bounded, &shared.identity, &shared.secret, nonce) {
-        Ok(other) => other,
+    let (me, secret) = (&shared.identity, &shared.secret);
+    let session = match handshake::accept(&mut bounded, me, secret, Versions::OURS, nonce) {
+        Ok(session) => session,
         Err(error) => return refuse(shared, from, &error.to_string()),
     };
     drop(stranger);
     let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
     let Ok(copy) = stream.try_clone() else { return };
     let _ = stream.set_read_timeout(None);
-    let member = other.store.member;
+    let member = session.other.store.member;
     if let Some((_, old)) = shared.incoming.lock().insert(member, (number, copy)) {
         let _ = old.shutdown(Shutdown::Both);
     }
@@ -106,7 +112,7 @@ fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: St
         sender.hurry();
     }
     if !shared.is_stopping() {
-        read_all(shared, &other, stream);
+        read_all(shared, session, stream);
     }
     let was_current = {
         let mut incoming = shared.incoming.lock();
@@ -125,14 +131,15 @@ fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: St
     }
 }
 
-fn read_all(shared: &Shared, other: &handshake::Other, stream: TcpStream) {
+fn read_all(shared: &Shared, session: Session, stream: TcpStream) {
+    let Session { other, version, mut opener, .. } = session;
     let mut stream = io::BufReader::with_capacity(256 << 10, stream);
     let member = other.store.member;
     while !shared.is_stopping() {
-        let message = match frame::read(&mut stream, frame::BODY_BYTES_MAX) {
+        let message = match opener.read(&mut stream, frame::BODY_BYTES_MAX) {
             Ok(body) => {
                 shared.counters.received_bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-                codec::decode(body).map_err(|error| error.to_string())
+                codec::decode(version, body).map_err(|error| error.to_string())
             }
             Err(frame::FrameError::Io(error)) => {
                 return tracing::debug!(%member, %error, "a member's connection has ended");
@@ -140,8 +147,11 @@ fn read_all(shared: &Shared, other: &handshake::Other, stream: TcpStream) {
             Err(error) => Err(error.to_string()),
         };
         match message {
-            Ok(message) => {
+            Ok(Some(message)) => {
                 (shared.hear)(PeerEvent::Said { from: other.store, boot: other.boot, message });
+            }
+            Ok(None) => {
+                shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
             }
             Err(error) => {
                 shared.counters.malformed.fetch_add(1, Ordering::Relaxed);

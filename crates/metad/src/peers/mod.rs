@@ -4,13 +4,14 @@
 //! connection that it made, what it hears comes over the one that the other made. Plain threads, so that
 //! neither a disk nor a client delays a beacon.
 //!
-//! - [`codec`]: a message as bytes. [`frame`]: bytes on a stream, with a length and a checksum.
-//! - [`handshake`]: both sides prove that they know the cluster's secret, and say who they are.
+//! - [`handshake`]: both sides prove that they know the cluster's secret, say who they are, and agree on a
+//!   [`version`]. [`frame`]: its bytes on a stream, with a length and a checksum.
+//! - [`codec`]: a message as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
 //! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us.
 //!
 //! ```text
 //! connection   hello, challenge, proof, verdict, frame*
-//! frame        length u32, crc32c of the body u32, body
+//! frame        length u32, tag 16, body
 //! ```
 
 pub mod codec;
@@ -18,7 +19,9 @@ pub mod frame;
 pub mod handshake;
 mod listener;
 mod queue;
+pub mod sealed;
 mod sender;
+pub mod version;
 
 pub use handshake::{Identity, Secret};
 
@@ -62,6 +65,8 @@ pub struct PeerCounters {
     pub refused: AtomicU64,
     /// Frames and messages that made no sense; each ended its connection.
     pub malformed: AtomicU64,
+    /// Messages of a kind that is not known here: passed over.
+    pub unknown: AtomicU64,
     /// Connections given up because the other side took nothing for too long.
     pub stuck: AtomicU64,
     /// Bytes of messages that members have sent here.

@@ -1,6 +1,12 @@
 //! The thread towards one member: connects, proves itself, sends what is queued, and begins again.
 
-use super::{PeerEvent, Shared, codec, frame, handshake, listener::Deadline, queue::Queue};
+use super::{
+    PeerEvent, Shared, codec, frame,
+    handshake::{self, Session},
+    listener::Deadline,
+    queue::Queue,
+    version::Versions,
+};
 use base::{MemberId, Moment};
 use bytes::BytesMut;
 use parking_lot::Mutex;
@@ -89,9 +95,9 @@ fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
     let mut told: Option<Moment> = None;
     while !link.queue.is_stopped() {
         let pause = match connect(shared, to, address) {
-            Ok(stream) => {
+            Ok((stream, session)) => {
                 told = None;
-                serve(shared, link, to, stream);
+                serve(shared, link, to, stream, session);
                 // Perhaps it was our own doing: the next attempt tells.
                 Duration::ZERO
             }
@@ -139,13 +145,14 @@ enum Failed {
     Refused(String),
 }
 
-fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<TcpStream, Failed> {
+fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, Session), Failed> {
     let stream = open(address).map_err(Failed::Unreachable)?;
     let mut nonce = [0; 32];
     shared.env.random.fill(&mut nonce);
     let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), PATIENCE);
-    match handshake::connect(&mut bounded, &shared.identity, &shared.secret, to, nonce) {
-        Ok(_) => {}
+    let (me, secret) = (&shared.identity, &shared.secret);
+    let session = match handshake::connect(&mut bounded, me, secret, Versions::OURS, to, nonce) {
+        Ok(session) => session,
         Err(handshake::HandshakeError::Frame(frame::FrameError::Io(error))) => {
             return Err(Failed::Unreachable(error));
         }
@@ -153,9 +160,9 @@ fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<TcpStream, Fa
             shared.counters.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Failed::Refused(error.to_string()));
         }
-    }
+    };
     stream.set_write_timeout(Some(PATIENCE)).map_err(Failed::Unreachable)?;
-    Ok(stream)
+    Ok((stream, session))
 }
 
 fn open(address: &str) -> io::Result<TcpStream> {
@@ -182,15 +189,15 @@ pub(super) fn set_options(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Sends until the connection ends.
-fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream) {
+fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream, session: Session) {
     *link.stream.lock() = stream.try_clone().ok();
     link.queue.open();
     if shared.is_stopping() {
         return;
     }
     (shared.hear)(PeerEvent::Connected(to));
-    tracing::debug!(%to, "connected");
-    let error = send_all(link, &mut stream);
+    tracing::debug!(%to, version = %session.version, "connected");
+    let error = send_all(link, &mut stream, session);
     link.stream.lock().take();
     link.queue.close();
     let _ = stream.shutdown(Shutdown::Both);
@@ -209,14 +216,15 @@ fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream) {
 }
 
 /// `None`: the queue was closed by another thread.
-fn send_all(link: &Link, stream: &mut TcpStream) -> Option<io::Error> {
+fn send_all(link: &Link, stream: &mut TcpStream, session: Session) -> Option<io::Error> {
+    let Session { version, mut sealer, .. } = session;
     let (mut messages, mut bytes) = (Vec::new(), BytesMut::new());
     while link.queue.take(BATCH_BYTES, &mut messages).is_ok() {
         bytes.clear();
         for message in messages.drain(..) {
-            let start = frame::begin(&mut bytes);
-            codec::encode(&message, &mut bytes);
-            frame::seal(&mut bytes, start);
+            let start = sealer.begin(&mut bytes);
+            codec::encode(version, &message, &mut bytes);
+            sealer.seal(&mut bytes, start);
         }
         if let Err(error) = io::Write::write_all(stream, &bytes) {
             return Some(error);

@@ -1,7 +1,13 @@
-use super::*;
+use super::{
+    handshake::{HandshakeError, Session},
+    version::{Version, Versions},
+    *,
+};
 use base::{Epoch, GroupId};
+use bytes::BytesMut;
 use std::{
     io::{Read, Write},
+    net::TcpListener,
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     time::Duration,
 };
@@ -63,6 +69,24 @@ impl Node {
 
 fn new_epoch(epoch: u64) -> Message {
     Message::NewEpoch { epoch: Epoch(epoch) }
+}
+
+/// To member 1, whose port `stream` has reached.
+fn connect(stream: &mut TcpStream, me: &Identity, versions: Versions) -> Session {
+    try_connect(stream, me, versions).unwrap_or_else(|error| panic!("a member is let in: {error}"))
+}
+
+fn try_connect(stream: &mut TcpStream, me: &Identity, versions: Versions) -> Result<Session, HandshakeError> {
+    let secret = secret("a secret of the cluster");
+    handshake::connect(stream, me, &secret, versions, MemberId(1), [1; 32])
+}
+
+fn sealed(session: &mut Session, body: &[u8]) -> Vec<u8> {
+    let mut bytes = BytesMut::new();
+    let start = session.sealer.begin(&mut bytes);
+    bytes.extend_from_slice(body);
+    session.sealer.seal(&mut bytes, start);
+    bytes.to_vec()
 }
 
 fn is_connected(event: &PeerEvent) -> bool {
@@ -163,8 +187,8 @@ fn bytes_that_make_no_sense_end_the_connection_of_a_member_and_no_other() {
     let one = member(1);
     let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
     let me = identity(2);
-    handshake::connect(&mut stream, &me, &secret("a secret of the cluster"), MemberId(1), [1; 32]).unwrap();
-    frame::write(&mut stream, b"\xffnonsense").unwrap();
+    let mut session = connect(&mut stream, &me, Versions::OURS);
+    stream.write_all(&sealed(&mut session, b"\x01nonsense")).unwrap();
     let mut rest = Vec::new();
     stream.set_read_timeout(Some(SOON)).unwrap();
     let _ = stream.read_to_end(&mut rest);
@@ -177,9 +201,9 @@ fn a_frame_over_the_limit_ends_the_connection_before_anything_is_allocated() {
     let one = member(1);
     let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
     let me = identity(2);
-    handshake::connect(&mut stream, &me, &secret("a secret of the cluster"), MemberId(1), [1; 32]).unwrap();
+    connect(&mut stream, &me, Versions::OURS);
     stream.write_all(&(frame::BODY_BYTES_MAX as u32 + 1).to_le_bytes()).unwrap();
-    stream.write_all(&[0; 4]).unwrap();
+    stream.write_all(&[0; 16]).unwrap();
     one.wait_for(|event| matches!(event, PeerEvent::Gone(MemberId(2))));
     assert_eq!(one.peers.counters().malformed.load(Ordering::Relaxed), 1);
 }
@@ -194,8 +218,8 @@ fn a_recorded_proof_is_worth_nothing_on_another_connection() {
         if record.is_empty() {
             let mut tap = Tap { stream, written: Vec::new() };
             let me = identity(2);
-            handshake::connect(&mut tap, &me, &secret("a secret of the cluster"), MemberId(1), nonce)
-                .unwrap();
+            let secret = secret("a secret of the cluster");
+            handshake::connect(&mut tap, &me, &secret, Versions::OURS, MemberId(1), nonce).unwrap();
             record = tap.written;
         } else {
             let mut stream = stream;
@@ -228,4 +252,102 @@ impl Write for Tap {
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
     }
+}
+
+/// Stands between a member and the one it means, and says everything of the first connection that comes behind
+/// the handshake twice.
+fn repeater(to: SocketAddr) -> SocketAddr {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (near, _) = socket.accept().unwrap();
+        let far = TcpStream::connect(to).unwrap();
+        let (mut answers, mut back) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+        std::thread::spawn(move || drop(io::copy(&mut answers, &mut back)));
+        let (mut near, mut far) = (near, far);
+        // The hello and the proof.
+        for _ in 0..2 {
+            let body = frame::read(&mut near, 2_000).unwrap();
+            frame::write(&mut far, &body).unwrap();
+        }
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = near.read(&mut buffer) {
+            far.write_all(&buffer[..count]).unwrap();
+            let _ = far.write_all(&buffer[..count]);
+        }
+    });
+    address
+}
+
+#[test]
+fn what_somebody_in_between_repeats_is_not_heard_again() {
+    let (one, two) = (member(1), member(2));
+    let between = repeater(two.peers.local_addr());
+    one.peers.set_members(&BTreeMap::from([(MemberId(2), between.to_string())]));
+    one.wait_for(is_connected);
+    one.peers.send(MemberId(2), new_epoch(5));
+    two.wait_for(|event| matches!(event, PeerEvent::Said { .. }));
+    let next = two.wait_for(|event| matches!(event, PeerEvent::Said { .. } | PeerEvent::Gone(_)));
+    assert!(matches!(next, PeerEvent::Gone(MemberId(1))), "{next:?}");
+    assert_eq!(two.peers.counters().malformed.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_frame_that_somebody_adds_without_the_key_ends_the_connection() {
+    let one = member(1);
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    connect(&mut stream, &identity(2), Versions::OURS);
+    let mut body = BytesMut::new();
+    codec::encode(Version::FIRST, &new_epoch(1 << 20), &mut body);
+    let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&[0; 16]);
+    bytes.extend_from_slice(&body);
+    stream.write_all(&bytes).unwrap();
+    let next = one.wait_for(|_| true);
+    assert!(matches!(next, PeerEvent::Gone(MemberId(2))), "{next:?}");
+}
+
+#[test]
+fn a_member_of_a_later_release_is_understood_and_its_new_messages_are_passed_over() {
+    let one = member(1);
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    let later = Versions { oldest: Version::FIRST, newest: Version(u16::MAX) };
+    let mut session = connect(&mut stream, &identity(2), later);
+    assert_eq!(session.version, Versions::OURS.newest, "the newest that both speak");
+    let mut known = BytesMut::new();
+    codec::encode(session.version, &new_epoch(5), &mut known);
+    for body in [&b"\xffof a later release"[..], &known] {
+        let frame = sealed(&mut session, body);
+        stream.write_all(&frame).unwrap();
+    }
+    let next = one.wait_for(|_| true);
+    assert!(matches!(next, PeerEvent::Said { .. }), "{next:?}");
+    assert_eq!(one.peers.counters().unknown.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn releases_with_nothing_in_common_say_what_to_do() {
+    let one = member(1);
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    let later = Versions { oldest: Version(900), newest: Version(901) };
+    let refusal = try_connect(&mut stream, &identity(2), later).err().unwrap().to_string();
+    let wanted = format!(
+        "the other side refuses: versions 900 to 901 of the members' protocol there and {} here have nothing in common: \
+         go through a release between the two",
+        Versions::OURS
+    );
+    assert_eq!(refusal, wanted);
+}
+
+#[test]
+fn a_release_from_before_versions_were_agreed_on_is_told_to_stop_all() {
+    let one = member(1);
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    let hello = [&b"clvrpeer"[..], &2u16.to_le_bytes(), &[0; 70]].concat();
+    frame::write(&mut stream, &hello).unwrap();
+    let answer = frame::read(&mut stream, 1_000).unwrap();
+    assert_eq!(answer[0], 1, "no");
+    let why = String::from_utf8_lossy(&answer[1..]);
+    assert!(why.starts_with("version 2 of the members' protocol is too old for this release"), "{why}");
+    assert!(why.contains("stop all members, and start all of them with one release"), "{why}");
 }

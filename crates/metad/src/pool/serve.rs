@@ -1,7 +1,14 @@
 //! Answers other members that ask for images.
 
 use super::{LOG_BYTES, PIECE_BYTES_MAX, purpose};
-use crate::{client_protocol::decode, core::Core, peers::codec};
+use crate::{
+    client_protocol::decode,
+    core::Core,
+    peers::{
+        codec,
+        version::{Version, Versions},
+    },
+};
 use base::{FsError, Sn};
 use bytes::{Bytes, BytesMut};
 use group::Message;
@@ -82,7 +89,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             match check_read_log(core, &request) {
                 Ok(read) => {
                     tokio::task::spawn_blocking(move || {
-                        let answer = read_log(&read.0, Sn(request.after), Sn(request.up_to));
+                        let answer = read_log(&read.0, &request);
                         drop(read);
                         match answer {
                             Ok(response) => reply.ok(&response),
@@ -100,21 +107,30 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 fn check_read_log(core: &Arc<Core>, request: &p::ReadLogRequestProto) -> Result<Read, FsError> {
     let from = request.from.to_le_bytes();
     let (after, up_to) = (request.after.to_le_bytes(), request.up_to.to_le_bytes());
-    let parts: [&[u8]; 4] = [request.cluster_id.as_bytes(), &from, &after, &up_to];
+    let newest = request.newest_version.to_le_bytes();
+    let parts: [&[u8]; 5] = [request.cluster_id.as_bytes(), &from, &after, &up_to, &newest];
     check(core, &request.cluster_id, purpose::READ_LOG, &parts, &request.mac)?;
     Read::begin(core)
         .ok_or_else(|| FsError::Retry(format!("{READS_MAX} pieces of the store are being read already.")))
 }
 
-fn read_log(core: &Core, after: Sn, up_to: Sn) -> Result<p::ReadLogResponseProto, ReadLogError> {
+fn read_log(core: &Core, request: &p::ReadLogRequestProto) -> Result<p::ReadLogResponseProto, ReadLogError> {
+    let (after, up_to) = (Sn(request.after), Sn(request.up_to));
     let (previous, entries) = match core.replica.journal().read(after, up_to, LOG_BYTES) {
         Err(ReadLogError::Gone { .. }) => return Ok(p::ReadLogResponseProto::default()),
         read => read?,
     };
     let mut fetched = BytesMut::new();
-    codec::encode(&Message::Fetched { previous, entries, committed: Sn(0) }, &mut fetched);
+    // Whoever can read none of ours says so.
+    let newest = u16::try_from(request.newest_version).unwrap_or(u16::MAX);
+    let version = Versions::OURS.newest.min(Version(newest)).max(Versions::OURS.oldest);
+    codec::encode(version, &Message::Fetched { previous, entries, committed: Sn(0) }, &mut fetched);
     let crc = crc32c::crc32c(&fetched);
-    Ok(p::ReadLogResponseProto { fetched: Some(fetched.freeze()), crc: Some(crc) })
+    Ok(p::ReadLogResponseProto {
+        fetched: Some(fetched.freeze()),
+        crc: Some(crc),
+        version: Some(version.0.into()),
+    })
 }
 
 fn check_read(core: &Arc<Core>, request: &p::ReadImageRequestProto) -> Result<(Checkpoint, Read), FsError> {

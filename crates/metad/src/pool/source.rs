@@ -1,7 +1,13 @@
 //! Another member, as one that may have an image.
 
 use super::{LOG_ANSWER_BYTES_MAX, fetch::Pieces, purpose};
-use crate::{core::Core, peers::codec};
+use crate::{
+    core::Core,
+    peers::{
+        codec,
+        version::{Version, Versions},
+    },
+};
 use base::{Entry, MemberId, Sn};
 use bytes::Bytes;
 use group::Message;
@@ -167,9 +173,13 @@ impl Source {
     pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Vec<Entry>, String> {
         let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
         let (after_bytes, up_to_bytes) = (after.0.to_le_bytes(), up_to.0.to_le_bytes());
-        let parts: [&[u8]; 4] = [cluster_id.as_bytes(), &from.to_le_bytes(), &after_bytes, &up_to_bytes];
+        let newest_version = u32::from(Versions::OURS.newest.0);
+        let newest = newest_version.to_le_bytes();
+        let parts: [&[u8]; 5] =
+            [cluster_id.as_bytes(), &from.to_le_bytes(), &after_bytes, &up_to_bytes, &newest];
         let mac = self.sign(purpose::READ_LOG, &parts)?;
-        let request = p::ReadLogRequestProto { cluster_id, from, after: after.0, up_to: up_to.0, mac };
+        let request =
+            p::ReadLogRequestProto { cluster_id, from, after: after.0, up_to: up_to.0, mac, newest_version };
         let response: p::ReadLogResponseProto = self
             .runtime
             .block_on(self.client.call("readLog", &request))
@@ -178,8 +188,12 @@ impl Source {
         if response.crc != Some(crc32c::crc32c(&fetched)) {
             return Err("entries whose checksum is wrong".into());
         }
-        match codec::decode(fetched) {
-            Ok(Message::Fetched { entries, .. }) => Ok(entries),
+        let version = response.version.and_then(|version| u16::try_from(version).ok()).map(Version);
+        let version = version.filter(|version| Versions::OURS.contains(*version));
+        let version =
+            version.ok_or("entries in a version of the members' protocol that is not known here")?;
+        match codec::decode(version, fetched) {
+            Ok(Some(Message::Fetched { entries, .. })) => Ok(entries),
             Ok(_) => Err("something else than entries".into()),
             Err(error) => Err(error.to_string()),
         }

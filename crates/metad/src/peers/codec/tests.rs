@@ -71,29 +71,33 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn bytes_of(message: &Message) -> Bytes {
     let mut bytes = BytesMut::new();
-    encode(message, &mut bytes);
+    encode(Version::FIRST, message, &mut bytes);
     bytes.freeze()
+}
+
+fn decoded(bytes: Bytes) -> Result<Option<Message>, DecodeError> {
+    decode(Version::FIRST, bytes)
 }
 
 proptest! {
     #[test]
     fn a_message_comes_back(message in message()) {
-        prop_assert_eq!(decode(bytes_of(&message)), Ok(message));
+        prop_assert_eq!(decoded(bytes_of(&message)), Ok(Some(message)));
     }
 
     #[test]
     fn a_message_cut_off_or_with_more_behind_it_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
         let bytes = bytes_of(&message);
-        prop_assert!(decode(bytes.slice(..cut.index(bytes.len()))).is_err());
+        prop_assert!(decoded(bytes.slice(..cut.index(bytes.len()))).is_err());
         let longer = [&bytes[..], b"x"].concat();
-        prop_assert_eq!(decode(longer.into()), Err(DecodeError::Long { count: 1 }));
+        prop_assert_eq!(decoded(longer.into()), Err(DecodeError::Long { count: 1 }));
     }
 }
 
 #[test]
 fn an_epoch_that_no_group_reaches_is_refused() {
     let bytes = bytes_of(&Message::NewEpoch { epoch: Epoch(1 << 63) });
-    assert_eq!(decode(bytes), Err(DecodeError::Epoch(1 << 63)));
+    assert_eq!(decoded(bytes), Err(DecodeError::Epoch(1 << 63)));
 }
 
 #[test]
@@ -103,5 +107,10 @@ fn a_count_of_entries_that_are_not_there_is_refused_before_room_is_made() {
     put_point(LogPoint::default(), &mut bytes);
     bytes.put_u64_le(0);
     bytes.put_u32_le(u32::MAX);
-    assert_eq!(decode(bytes.freeze()), Err(DecodeError::Short("entries")));
+    assert_eq!(decoded(bytes.freeze()), Err(DecodeError::Short("entries")));
+}
+
+#[test]
+fn a_kind_that_a_later_release_has_is_passed_over() {
+    assert_eq!(decoded(Bytes::from_static(b"\xffof a later release")), Ok(None));
 }

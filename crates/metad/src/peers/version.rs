@@ -1,0 +1,78 @@
+//! Which versions of the members' protocol a release speaks, and which one two members agree on.
+//!
+//! Each side names the oldest and the newest that it speaks, and the newest common one is used for that connection.
+//! So members of two neighbouring releases work together, and a group is brought to a new release one member at
+//! a time. A version says which messages there are, and which fields each of them has ([`super::codec`]). The frames
+//! and the handshake stay as they are in [`Version::FIRST`]; what a later version adds to the two first frames goes
+//! behind what is there, where older releases pass over it.
+
+use std::fmt;
+
+/// A version of the members' protocol, the same for both directions of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub u16);
+
+impl Version {
+    /// The first that is agreed on. Those before it had to be the same on all members.
+    pub const FIRST: Self = Self(3);
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// What one side speaks: all versions from the oldest to the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    pub oldest: Version,
+    pub newest: Version,
+}
+
+impl Versions {
+    /// What this release speaks. Raise `newest` when a message or a field is added, and keep `oldest` until no
+    /// release is left from which an upgrade without an outage is promised.
+    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version(3) };
+
+    pub fn contains(self, version: Version) -> bool {
+        (self.oldest..=self.newest).contains(&version)
+    }
+
+    /// The newest that both sides speak.
+    pub fn newest_common(self, other: Self) -> Option<Version> {
+        let (oldest, newest) = (self.oldest.max(other.oldest), self.newest.min(other.newest));
+        (oldest <= newest).then_some(newest)
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.oldest == self.newest {
+            true => write!(f, "version {}", self.newest),
+            false => write!(f, "versions {} to {}", self.oldest, self.newest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(oldest: u16, newest: u16) -> Versions {
+        Versions { oldest: Version(oldest), newest: Version(newest) }
+    }
+
+    #[test]
+    fn the_newest_that_both_speak_is_used() {
+        assert_eq!(versions(3, 5).newest_common(versions(4, 9)), Some(Version(5)));
+        assert_eq!(versions(4, 9).newest_common(versions(3, 5)), Some(Version(5)));
+        assert_eq!(versions(3, 3).newest_common(versions(3, 3)), Some(Version(3)));
+        assert_eq!(versions(3, 4).newest_common(versions(5, 6)), None);
+        assert_eq!(
+            versions(9, 3).newest_common(versions(3, 9)),
+            None,
+            "a range the wrong way round is empty"
+        );
+    }
+}
