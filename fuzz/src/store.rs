@@ -283,9 +283,17 @@ fn checkpoints() -> Vec<Vec<u8>> {
 }
 
 fn epoch_starts() -> Vec<Vec<u8>> {
-    let start =
-        EpochStart { epoch: Epoch(2), previous: sample_checkpoint().at, id_steps: Default::default() };
-    vec![start.encode().to_vec()]
+    let start = EpochStart {
+        epoch: Epoch(2),
+        previous: sample_checkpoint().at,
+        id_steps: Default::default(),
+        is_unclean: true,
+    };
+    // Also as it was before there were flags.
+    let mut without_flags = start.encode().to_vec();
+    without_flags.truncate(57);
+    without_flags[0] = 1;
+    vec![start.encode().to_vec(), without_flags]
 }
 
 /// The state's file with its checksum made right is the state's own business; here the raw file.

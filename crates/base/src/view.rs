@@ -35,8 +35,11 @@ pub struct GroupView {
     pub members: Vec<MemberId>,
     /// Names the change that made this value, so that its author knows it again.
     pub change_id: u64,
-    /// A lower bound of what has committed; it never falls.
+    /// A lower bound of what has committed; it never falls, but by an unclean election.
     pub commit_hint: TxId,
+    /// The latest epoch that a member claimed by an operator's order although it may lack what had committed; 0 if
+    /// there was none. A log whose last entry is of an older epoch does not tell of that claim yet.
+    pub unclean_epoch: Epoch,
 }
 
 impl GroupView {
@@ -53,6 +56,7 @@ impl GroupView {
             in_sync_min,
             change_id: 0,
             commit_hint: TxId::default(),
+            unclean_epoch: Epoch(0),
         }
     }
 

@@ -131,6 +131,7 @@ pub fn sample() -> GroupView {
     view.exiles = vec![store(3, 1)];
     view.change_id = u64::MAX;
     view.commit_hint = TxId { epoch: Epoch(4), sn: Sn(1 << 40) };
+    view.unclean_epoch = Epoch(3);
     view
 }
 

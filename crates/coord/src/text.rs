@@ -17,6 +17,13 @@ pub struct GroupText {
     change_id: u64,
     /// Epoch and sn.
     commit_hint: (u64, u64),
+    /// Left out while it is 0, as it was always before the field was known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    unclean_epoch: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +51,9 @@ pub fn cluster(bytes: Vec<u8>) -> Result<String, String> {
 /// What every view holds; one that does not is refused where it is read and where it is written.
 pub fn check(view: &GroupView) -> Result<(), String> {
     let rises = |members: &[MemberStore]| members.windows(2).all(|pair| pair[0].member < pair[1].member);
+    if view.unclean_epoch > view.epoch {
+        return Err(format!("an unclean election began epoch {}, which is to come", view.unclean_epoch));
+    }
     if !rises(&view.in_sync) || !rises(&view.exiles) {
         return Err("the in-sync members or the exiles are not sorted, or one is named twice".into());
     }
@@ -88,6 +98,7 @@ impl From<&GroupView> for GroupText {
             members: view.members.iter().map(|member| member.0).collect(),
             change_id: view.change_id,
             commit_hint: (view.commit_hint.epoch.0, view.commit_hint.sn.0),
+            unclean_epoch: view.unclean_epoch.0,
         }
     }
 }
@@ -103,6 +114,7 @@ impl From<GroupText> for GroupView {
             members: text.members.into_iter().map(MemberId).collect(),
             change_id: text.change_id,
             commit_hint: TxId { epoch: Epoch(text.commit_hint.0), sn: Sn(text.commit_hint.1) },
+            unclean_epoch: Epoch(text.unclean_epoch),
         }
     }
 }

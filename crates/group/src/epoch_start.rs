@@ -21,6 +21,20 @@ impl IdSteps {
             generation_stamp: self.generation_stamp.saturating_mul(epochs),
         }
     }
+
+    /// The larger step of each.
+    pub fn at_least(self, other: Self) -> Self {
+        Self {
+            inode: self.inode.max(other.inode),
+            block: self.block.max(other.block),
+            generation_stamp: self.generation_stamp.max(other.generation_stamp),
+        }
+    }
+
+    /// After an unclean election, the least. How much is lost nobody knows: more ids than an epoch's step may have been
+    /// given out in one long epoch, but no more than this in the time between two deaths of a whole group: ten days
+    /// at a thousand a second. Inode ids and generation stamps have 40 bits, so there is room for a thousand such elections.
+    pub const UNCLEAN_MIN: Self = Self { inode: 1 << 30, block: 1 << 30, generation_stamp: 1 << 30 };
 }
 
 impl Default for IdSteps {
@@ -36,11 +50,18 @@ pub struct EpochStart {
     /// The end of the log that the new active adopted.
     pub previous: LogPoint,
     pub id_steps: IdSteps,
+    /// An operator had this line of entries go on although it may lack some that had committed: others may hold them, and
+    /// data servers may hold the blocks that they speak of.
+    pub is_unclean: bool,
 }
 
 impl EpochStart {
-    const VERSION: u8 = 1;
-    const ENCODED_BYTES: usize = 1 + 7 * 8;
+    const VERSION: u8 = 2;
+    /// It had no flags, and ended before them.
+    const VERSION_WITHOUT_FLAGS: u8 = 1;
+    const BYTES_WITHOUT_FLAGS: usize = 1 + 7 * 8;
+    const ENCODED_BYTES: usize = Self::BYTES_WITHOUT_FLAGS + 4;
+    const FLAG_UNCLEAN: u32 = 1;
 
     pub fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(Self::ENCODED_BYTES);
@@ -52,15 +73,20 @@ impl EpochStart {
         bytes.put_u64_le(self.id_steps.inode);
         bytes.put_u64_le(self.id_steps.block);
         bytes.put_u64_le(self.id_steps.generation_stamp);
+        bytes.put_u32_le(if self.is_unclean { Self::FLAG_UNCLEAN } else { 0 });
         bytes.freeze()
     }
 
-    /// `None` for anything that is not exactly such a payload.
+    /// `None` for anything that is not exactly such a payload. A flag that is not known may mean anything, so it is
+    /// refused like a version that is not known.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != Self::ENCODED_BYTES || bytes.get_u8() != Self::VERSION {
-            return None;
-        }
-        Some(Self {
+        let has_flags = match (bytes.len(), *bytes.first()?) {
+            (Self::ENCODED_BYTES, Self::VERSION) => true,
+            (Self::BYTES_WITHOUT_FLAGS, Self::VERSION_WITHOUT_FLAGS) => false,
+            _ => return None,
+        };
+        bytes.advance(1);
+        let start = Self {
             epoch: bytes.get_u64_le().into(),
             previous: LogPoint {
                 id: base::TxId { epoch: bytes.get_u64_le().into(), sn: bytes.get_u64_le().into() },
@@ -71,6 +97,10 @@ impl EpochStart {
                 block: bytes.get_u64_le(),
                 generation_stamp: bytes.get_u64_le(),
             },
-        })
+            is_unclean: false,
+        };
+        let flags = if has_flags { bytes.get_u32_le() } else { 0 };
+        let is_known = flags & !Self::FLAG_UNCLEAN == 0;
+        is_known.then_some(Self { is_unclean: flags & Self::FLAG_UNCLEAN != 0, ..start })
     }
 }

@@ -187,6 +187,7 @@ impl Member {
                 if is_forced { Vec::new() } else { Self::exiles_of(complete.into_iter(), &next.in_sync) };
             if is_forced {
                 next.in_sync = vec![me];
+                next.unclean_epoch = next.epoch;
             }
         });
         self.candidacy.is_standing = true;

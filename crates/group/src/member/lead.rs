@@ -2,7 +2,7 @@
 
 use super::{Cause, Member, TAKEOVERS_KEPT};
 use crate::{
-    Effects, EpochStart, Message, Proposal, Role, Takeover,
+    Effects, EpochStart, IdSteps, Message, Proposal, Role, Takeover,
     broken::Broken,
     commit,
     peer::{Next, Peer},
@@ -348,7 +348,12 @@ impl Member {
         // after an unclean election, of which this life need not know.
         let epochs = epoch.0.saturating_sub(self.end().id.epoch.0).max(1);
         let id_steps = self.settings.id_steps.times(epochs);
-        let payload = EpochStart { epoch, previous: self.end(), id_steps }.encode();
+        // The view remembers an unclean claim, not this life: who claimed so may have ended before it could write the first
+        // entry of that epoch, and is elected in the ordinary way when it begins again.
+        let view = self.view().expect("whoever leads has a view");
+        let is_unclean = view.unclean_epoch > self.end().id.epoch;
+        let id_steps = if is_unclean { id_steps.at_least(IdSteps::UNCLEAN_MIN) } else { id_steps };
+        let payload = EpochStart { epoch, previous: self.end(), id_steps, is_unclean }.encode();
         let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);
         let point = self.push(entry, effects);
         let leading = self.leading_mut();

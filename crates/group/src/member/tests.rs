@@ -211,10 +211,26 @@ fn a_view_of_a_later_epoch_deposes() {
 
 #[test]
 fn the_first_entry_of_an_epoch_reads_back() {
-    let start = EpochStart { epoch: Epoch(3), previous: LogPoint::default(), id_steps: IdSteps::default() };
-    let bytes = start.encode();
-    assert_eq!(EpochStart::decode(&bytes), Some(start));
-    for length in 0..bytes.len() {
-        assert_eq!(EpochStart::decode(&bytes[..length]), None);
+    let clean = EpochStart {
+        epoch: Epoch(3),
+        previous: LogPoint::default(),
+        id_steps: IdSteps::default(),
+        is_unclean: false,
+    };
+    for start in [clean, EpochStart { is_unclean: true, ..clean }] {
+        let bytes = start.encode();
+        assert_eq!(EpochStart::decode(&bytes), Some(start));
+        for length in 0..bytes.len() {
+            assert_eq!(EpochStart::decode(&bytes[..length]), None);
+        }
     }
+    // What it was before there were flags.
+    let mut bytes = clean.encode().to_vec();
+    bytes.truncate(57);
+    bytes[0] = 1;
+    assert_eq!(EpochStart::decode(&bytes), Some(clean));
+    // A flag from tomorrow says something that this program cannot heed.
+    let mut bytes = clean.encode().to_vec();
+    bytes[57] = 2;
+    assert_eq!(EpochStart::decode(&bytes), None);
 }

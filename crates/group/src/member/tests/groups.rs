@@ -429,13 +429,39 @@ fn who_was_elected_uncleanly_leads_again_after_a_restart() {
     assert_eq!(cluster.serving(), Some(3));
     let last = cluster.members[&3].log.last().unwrap();
     let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
-    let missed = cluster.view.epoch.0;
-    assert_eq!(start.id_steps, IdSteps::default().times(missed), "ids of all that is lost are passed over");
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN, "ids of all that is lost are passed over");
+    assert!(start.is_unclean);
     cluster.kill(3);
     cluster.restart(3);
     cluster.pass(1_500);
     assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
     assert!(cluster.members[&3].distrust.is_none());
+    let last = cluster.members[&3].log.last().unwrap();
+    let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
+    assert!(!start.is_unclean, "that is told already, by the entry before");
+    assert_eq!(start.id_steps, IdSteps::default());
+}
+
+/// The claim is the coordinator's, and the process ends before it hears so. When it begins again it is elected like any
+/// other: nothing in that life tells of the order.
+#[test]
+fn who_ends_between_an_unclean_claim_and_its_first_entry_marks_the_next_epoch() {
+    let mut cluster = all_complete_ones_are_gone(1);
+    cluster.loses_answers = true;
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(50);
+    assert_eq!(cluster.view.active, Some(MemberId(3)), "it was made");
+    assert!(cluster.members[&3].log.is_empty());
+    cluster.kill(3);
+    cluster.loses_answers = false;
+    cluster.restart(3);
+    cluster.pass(1_500);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
+    assert_eq!(cluster.view.epoch, Epoch(cluster.view.unclean_epoch.0 + 1));
+    let last = cluster.members[&3].log.last().unwrap();
+    let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
+    assert!(start.is_unclean, "whoever reads the log learns of it");
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN);
 }
 
 #[test]
@@ -531,7 +557,7 @@ fn an_unclean_claim_without_an_answer_is_repeated_until_there_is_one() {
     let last =
         cluster.members[&3].log.iter().rfind(|entry| entry.kind == base::EntryKind::EpochStart).unwrap();
     let start = EpochStart::decode(&last.payload).unwrap();
-    assert_eq!(start.id_steps, IdSteps::default().times(cluster.view.epoch.0));
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN);
 }
 
 #[test]
