@@ -149,17 +149,19 @@ impl Default for FileDefaults {
     }
 }
 
-/// What a connection may ask for at once.
+/// What connections may ask for at once.
 #[derive(Clone, Copy, Debug)]
 pub struct CallLimits {
     /// Writes waiting for the writer; more are refused with a retriable error.
     pub write_count_max: usize,
     /// Largest request frame (`ipc.maximum.data.length`).
     pub frame_bytes_max: usize,
+    /// Requests of all connections together.
+    pub request_bytes_max: usize,
 }
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self { write_count_max: 100_000, frame_bytes_max: 128 << 20 }
+        Self { write_count_max: 100_000, frame_bytes_max: 128 << 20, request_bytes_max: 512 << 20 }
     }
 }

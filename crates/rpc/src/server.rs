@@ -3,15 +3,18 @@
 mod connection;
 pub mod negotiation;
 mod outbox;
+mod room;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use outbox::Outbox;
+pub(crate) use room::Paid;
 
 use crate::{RpcError, Service};
 use base::Caller;
 use connection::Connection;
 use parking_lot::Mutex;
+use room::Room;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::{
     collections::HashMap,
@@ -33,7 +36,7 @@ use tokio::{
 /// for another.
 pub type CallerResolver = Arc<dyn Fn(&str, Option<&str>) -> Result<Arc<Caller>, RpcError> + Send + Sync>;
 
-/// How much one connection may cost.
+/// How much one connection may cost, and all of them together.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Longest frame. Hadoop: `ipc.maximum.data.length`.
@@ -47,6 +50,11 @@ pub struct Limits {
     pub calls_in_flight_max: usize,
     /// How long a client may leave replies unread before it is cut off.
     pub write_deadline: Duration,
+    /// Requests of all connections that are read or not yet answered: beyond it a connection waits for others
+    /// before it is read. A short chunk for each connection comes on top.
+    pub request_bytes_max: usize,
+    /// Replies of all connections that wait for their clients: beyond it none may leave much unread.
+    pub unread_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -58,6 +66,9 @@ impl Default for Limits {
             reply_bytes_max: 16 << 20,
             calls_in_flight_max: 16_384,
             write_deadline: Duration::from_secs(120),
+            // By eye: some of the longest requests at once, and far below the memory of any server.
+            request_bytes_max: 512 << 20,
+            unread_bytes_max: 256 << 20,
         }
     }
 }
@@ -92,6 +103,7 @@ pub(crate) struct Shared {
     limits: Limits,
     caller_resolver: Option<CallerResolver>,
     http_hint: Option<String>,
+    room: Arc<Room>,
     /// The open connections; `None` once the server is shutting down.
     connections: Mutex<Option<HashMap<u64, Arc<Outbox>>>>,
     next_connection: AtomicU64,
@@ -102,7 +114,10 @@ impl Server {
     pub fn bind(config: ServerConfig) -> io::Result<Server> {
         let listener = listen(config.address)?;
         let address = listener.local_addr()?;
+        let limits = &config.limits;
+        let room = Room::new(limits.request_bytes_max, limits.frame_bytes_max, limits.unread_bytes_max);
         let shared = Arc::new(Shared {
+            room: Arc::new(room),
             service: config.service,
             limits: config.limits,
             caller_resolver: config.caller_resolver,

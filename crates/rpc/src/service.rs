@@ -1,6 +1,9 @@
 //! What a server serves: a call comes in, a reply goes out.
 
-use crate::{RpcError, server::Outbox};
+use crate::{
+    RpcError,
+    server::{Outbox, Paid},
+};
 use base::{CallOrigin, Caller, FsError};
 use bytes::{Bytes, BytesMut};
 use proto::rpc_frame::ReplyTo;
@@ -62,7 +65,8 @@ type Watch = Box<dyn FnOnce(Result<&Bytes, &RpcError>) + Send + Sync>;
 
 /// Where an answer goes.
 enum Way {
-    Connection(ReplyTo, Arc<Outbox>),
+    /// With the memory that the call's bytes take until it is answered.
+    Connection(ReplyTo, Arc<Outbox>, Arc<Paid>),
     Captured(Box<dyn FnOnce(Answer) + Send + Sync>),
 }
 
@@ -76,10 +80,10 @@ pub struct Answer {
 
 impl Replier {
     /// `None` where the connection has ended.
-    pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>) -> Option<Self> {
+    pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>, paid: Arc<Paid>) -> Option<Self> {
         let state_id = to.state_id;
         outbox.expect_one().then(|| Self {
-            way: Some(Way::Connection(to, Arc::clone(outbox))),
+            way: Some(Way::Connection(to, Arc::clone(outbox), paid)),
             state_id,
             watch: None,
         })
@@ -109,7 +113,7 @@ impl Replier {
 
     /// Whether nobody waits for the answer any more: the client has closed the connection, or it broke.
     pub fn is_abandoned(&self) -> bool {
-        matches!(&self.way, Some(Way::Connection(_, outbox)) if outbox.is_abandoned())
+        matches!(&self.way, Some(Way::Connection(_, outbox, _)) if outbox.is_abandoned())
     }
 
     /// The state of the namespace that the reply will show, for clients that read from standbys.
@@ -134,7 +138,9 @@ impl Replier {
 
     fn send_encoded(&mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
         match self.way.take() {
-            Some(Way::Connection(to, outbox)) => {
+            Some(Way::Connection(to, outbox, paid)) => {
+                // Before the connection hears of the answer: it may wait for this memory.
+                drop(paid);
                 outbox.succeed(ReplyTo { state_id: self.state_id, ..to }, length, put);
             }
             Some(Way::Captured(take)) => {
@@ -167,7 +173,9 @@ impl Replier {
             watch(Err(&error));
         }
         match self.way.take() {
-            Some(Way::Connection(to, outbox)) => {
+            Some(Way::Connection(to, outbox, paid)) => {
+                // Before the connection hears of the answer: it may wait for this memory.
+                drop(paid);
                 outbox.refuse(ReplyTo { state_id: self.state_id, ..to }, &error);
             }
             Some(Way::Captured(take)) => {
@@ -188,7 +196,9 @@ impl Drop for Replier {
             watch(Err(&error));
         }
         match self.way.take() {
-            Some(Way::Connection(to, outbox)) => {
+            Some(Way::Connection(to, outbox, paid)) => {
+                // Before the connection hears of the answer: it may wait for this memory.
+                drop(paid);
                 outbox.give_up(ReplyTo { state_id: self.state_id, ..to }, &error);
             }
             Some(Way::Captured(take)) => take(Answer { result: Err(error), state_id: self.state_id }),

@@ -103,6 +103,8 @@ pub const KEYS: &[Key] = &[
         help: "And after so long, if there was any edit." },
     Key { name: "max_request_bytes", hadoop: Some(("ipc.maximum.data.length", Same)), kind: Bytes { min: 4096, max: 1 << 30 }, default: "128m",
         help: "The longest RPC request." },
+    Key { name: "max_requests_bytes", hadoop: None, kind: Bytes { min: 1 << 20, max: 1 << 40 }, default: "512m",
+        help: "Bytes of RPC requests of all connections that are being read or answered; further ones wait. Never less than one of the longest." },
     Key { name: "max_waiting_writes", hadoop: None, kind: Integer { min: 1, max: 10_000_000 }, default: "100000",
         help: "Writes that may wait; further ones are told to come again." },
     Key { name: "data_servers_file", hadoop: Some(("dfs.hosts", Same)), kind: Text, default: "",
@@ -205,6 +207,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         call_queue: CallLimits {
             write_count_max: settings.number("max_waiting_writes") as usize,
             frame_bytes_max: settings.number("max_request_bytes") as usize,
+            request_bytes_max: settings.number("max_requests_bytes") as usize,
         },
         data_servers_file: Some(settings.text("data_servers_file"))
             .filter(|file| !file.is_empty())

@@ -5,7 +5,12 @@
 //! much before it reads anything is not stuck; but it reads no more while too many replies or calls are
 //! pending.
 
-use super::{Outbox, Shared, negotiation::Negotiation, outbox::Glance};
+use super::{
+    Outbox, Shared,
+    negotiation::Negotiation,
+    outbox::Glance,
+    room::{Inbox, SHORT_BYTES_MAX, Space},
+};
 use crate::{Call, Replier, RpcError};
 use base::{CallId, CallOrigin, Caller, ClientId};
 use bytes::{Buf, Bytes, BytesMut};
@@ -28,14 +33,17 @@ use std::{
 };
 use tokio::net::TcpStream;
 
-/// What one read asks for, and the least that a reading connection holds.
-const READ_BYTES: usize = 16 << 10;
-
-/// A buffer that grew beyond this is given back once it is empty.
-const KEPT_BYTES_MAX: usize = 256 << 10;
+/// A buffer for replies that grew beyond this is given back once it is empty.
+const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// How many bytes buy a long frame one second more.
 const FRAME_BYTES_A_SECOND: usize = 64 << 10;
+
+/// The same while others wait for the memory that the frame has: a client's line may be slow, its disk not.
+const FRAME_BYTES_A_SECOND_CONTENDED: usize = 1 << 20;
+
+/// The longest frame before a connection has said who calls: tokens and names.
+const SETUP_FRAME_BYTES_MAX: usize = SHORT_BYTES_MAX;
 
 pub(super) struct Connection {
     stream: TcpStream,
@@ -43,14 +51,19 @@ pub(super) struct Connection {
     shared: Arc<Shared>,
     outbox: Arc<Outbox>,
     phase: Phase,
-    /// Bytes read and not yet taken for frames; begins at the start of a frame.
-    inbox: BytesMut,
+    inbox: Inbox,
     /// Replies being written.
     backlog: BytesMut,
     /// When the frame at the start of `inbox`, or the set-up of the connection, began.
     begun: Option<Instant>,
+    /// When the last bytes came.
+    heard: Instant,
+    /// Since when the frame that arrives waits for memory.
+    wanted: Option<Instant>,
     /// When the socket last took bytes of the backlog.
     wrote: Instant,
+    /// How much of the backlog the server's sum has.
+    settled: usize,
     /// The client sends no more, or nothing more is to be heard from it.
     deaf: bool,
 }
@@ -78,16 +91,20 @@ const TO_NO_CALL: ReplyTo =
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+        let now = Instant::now();
         Self {
             stream,
             peer,
+            inbox: Inbox::new(Arc::clone(&shared.room)),
             shared,
             outbox,
             phase: Phase::Preamble,
-            inbox: BytesMut::new(),
             backlog: BytesMut::new(),
-            begun: Some(Instant::now()),
-            wrote: Instant::now(),
+            begun: Some(now),
+            heard: now,
+            wanted: None,
+            wrote: now,
+            settled: 0,
             deaf: false,
         }
     }
@@ -96,11 +113,14 @@ impl Connection {
         loop {
             let glance = self.outbox.drain(&mut self.backlog);
             self.write()?;
+            self.settle_replies();
             let written = self.backlog.is_empty();
             if glance.shut || (written && self.is_over(&glance)) {
                 return self.close().await;
             }
-            let reading = self.is_reading(&glance);
+            let may_read = self.is_reading(&glance);
+            let wants = if may_read { !self.has_space() } else { self.wanted.is_some() };
+            let reading = may_read && !wants;
             let deadline = self.deadline();
             if !self.outbox.doze() {
                 continue;
@@ -109,12 +129,14 @@ impl Connection {
                 biased;
                 () = self.outbox.woken() => Event::Replies,
                 ready = self.stream.readable(), if reading => { ready?; Event::Readable }
+                () = self.inbox.wait(), if wants => Event::Space,
                 ready = self.stream.writable(), if !written => { ready?; Event::Writable }
                 () = sleep_until(deadline), if deadline.is_some() => Event::Deadline,
             };
             self.outbox.attend();
             match event {
                 Event::Replies | Event::Writable => {}
+                Event::Space => self.on_space(),
                 Event::Readable => self.read()?,
                 Event::Deadline => self.on_deadline()?,
             }
@@ -128,18 +150,71 @@ impl Connection {
 
     fn is_reading(&self, glance: &Glance) -> bool {
         let limits = &self.shared.limits;
+        let unread_max = match self.shared.room.is_short_of_replies() {
+            true => KEPT_BYTES_MAX.min(limits.reply_bytes_max),
+            false => limits.reply_bytes_max,
+        };
         !self.deaf
             && !glance.ended
-            && self.backlog.len() < limits.reply_bytes_max
+            && self.backlog.len() < unread_max
             && glance.in_flight < limits.calls_in_flight_max
+    }
+
+    /// Tells the server how much waits for this client to read it.
+    fn settle_replies(&mut self) {
+        let now = self.backlog.len();
+        if now != self.settled {
+            self.shared.room.settle_replies(self.settled, now);
+            self.settled = now;
+        }
+    }
+
+    /// Whether there is memory for what comes next, which is asked for otherwise.
+    fn has_space(&mut self) -> bool {
+        let frame = match self.phase {
+            Phase::Preamble => None,
+            // Lengths that are refused were refused when they came.
+            _ => frame_length(self.inbox.bytes(), self.frame_bytes_max()).ok().flatten(),
+        };
+        let is_ready = self.inbox.make_space(frame) == Space::Ready;
+        match is_ready {
+            true if self.wanted.is_some() => self.on_space(),
+            false if self.wanted.is_none() => self.wanted = Some(Instant::now()),
+            _ => {}
+        }
+        is_ready
+    }
+
+    /// The time that the frame has waited is not its client's fault.
+    fn on_space(&mut self) {
+        self.wanted = None;
+        self.heard = Instant::now();
+        self.begun = self.begun.map(|_| self.heard);
+    }
+
+    fn frame_bytes_max(&self) -> usize {
+        match self.phase {
+            Phase::Open { .. } => self.shared.limits.frame_bytes_max,
+            _ => self.shared.limits.frame_bytes_max.min(SETUP_FRAME_BYTES_MAX),
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
         let limits = &self.shared.limits;
-        let reading = self.begun.filter(|_| !self.deaf).map(|begun| {
-            let earned = Duration::from_secs((self.inbox.len() / FRAME_BYTES_A_SECOND) as u64);
-            begun + limits.frame_deadline + earned
-        });
+        let reading = match (self.wanted, self.begun) {
+            _ if self.deaf => None,
+            // What waits for its own connection's calls may wait as long as they.
+            (Some(wanted), _) => self.inbox.is_waiting_for_others().then(|| wanted + limits.frame_deadline),
+            (None, Some(begun)) => {
+                let rate = match self.shared.room.is_contended() {
+                    true => FRAME_BYTES_A_SECOND_CONTENDED,
+                    false => FRAME_BYTES_A_SECOND,
+                };
+                let earned = Duration::from_secs((self.inbox.bytes().len() / rate) as u64);
+                Some((begun + limits.frame_deadline + earned).min(self.heard + limits.frame_deadline))
+            }
+            (None, None) => None,
+        };
         let writing = (!self.backlog.is_empty()).then(|| self.wrote + limits.write_deadline);
         reading.into_iter().chain(writing).min()
     }
@@ -152,12 +227,29 @@ impl Connection {
         }
         if self.deadline().is_some_and(|deadline| now >= deadline) {
             let seconds = limits.frame_deadline.as_secs_f32();
-            let message =
-                format!("a frame, and the set-up of a connection, must be complete within {seconds} s");
-            self.refuse(Refusal { to: TO_NO_CALL, error: RpcError::invalid_header(message) });
-            self.deaf = true;
+            let error = match self.wanted {
+                Some(_) => RpcError::fatal(
+                    ErrorCode::FatalUnknown,
+                    exception::RETRIABLE,
+                    format!(
+                        "The requests that are being answered take {} bytes, and for {seconds} s there was no                          room for one more long request; try again in a moment.",
+                        self.shared.room.request_bytes()
+                    ),
+                ),
+                None => RpcError::invalid_header(format!(
+                    "a frame, and the set-up of a connection, must be complete within {seconds} s"
+                )),
+            };
+            self.refuse(Refusal { to: TO_NO_CALL, error });
+            self.go_deaf();
         }
         Ok(())
+    }
+
+    /// Nothing more is heard from this client, and nothing kept of what it has begun to say.
+    fn go_deaf(&mut self) {
+        self.deaf = true;
+        self.inbox.clear();
     }
 
     /// Writes as much as the socket takes now.
@@ -181,16 +273,19 @@ impl Connection {
 
     /// Reads once and handles every frame that is whole.
     fn read(&mut self) -> io::Result<()> {
-        // A long frame gets memory as its bytes arrive, never on its word.
-        self.inbox.reserve(READ_BYTES.max(self.inbox.len()));
-        match self.stream.try_read_buf(&mut self.inbox) {
+        // There is space, or it would not be read: the buffer does not grow here.
+        match self.stream.try_read_buf(self.inbox.bytes_mut()) {
             Ok(0) => {
-                self.deaf = true;
+                self.go_deaf();
                 self.outbox.leave();
                 Ok(())
             }
             Ok(_) => {
+                self.heard = Instant::now();
                 self.on_bytes();
+                if self.deaf {
+                    self.inbox.clear();
+                }
                 Ok(())
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -206,10 +301,10 @@ impl Connection {
         }
         let mut advanced = false;
         while !self.deaf {
-            match frame_length(&self.inbox, self.shared.limits.frame_bytes_max) {
-                Ok(Some(length)) if self.inbox.len() - 4 >= length => {
-                    self.inbox.advance(4);
-                    let frame = self.inbox.split_to(length).freeze();
+            match frame_length(self.inbox.bytes(), self.frame_bytes_max()) {
+                Ok(Some(length)) if self.inbox.bytes().len() - 4 >= length => {
+                    self.inbox.bytes_mut().advance(4);
+                    let frame = self.inbox.bytes_mut().split_to(length).freeze();
                     advanced = true;
                     if let Err(refusal) = self.on_frame(&frame) {
                         self.refuse(refusal);
@@ -217,20 +312,22 @@ impl Connection {
                 }
                 Ok(_) => break,
                 Err(error) => {
+                    let setting_up = match self.phase {
+                        Phase::Open { .. } => "",
+                        _ => " for the set-up of a connection",
+                    };
                     self.refuse(Refusal {
                         to: TO_NO_CALL,
-                        error: RpcError::invalid_header(error.to_string()),
+                        error: RpcError::invalid_header(format!("{error}{setting_up}")),
                     });
                 }
             }
         }
+        self.inbox.shrink();
         if !matches!(self.phase, Phase::Open { .. }) {
             // The clock of the set-up runs until its end.
-        } else if self.inbox.is_empty() {
+        } else if self.inbox.bytes().is_empty() {
             self.begun = None;
-            if self.inbox.capacity() > KEPT_BYTES_MAX {
-                self.inbox = BytesMut::new();
-            }
         } else if advanced || self.begun.is_none() {
             self.begun = Some(Instant::now());
         }
@@ -238,11 +335,11 @@ impl Connection {
 
     /// True once the client has shown that it speaks Hadoop's framing.
     fn on_preamble(&mut self) -> bool {
-        let preamble = parse_preamble(&self.inbox);
+        let preamble = parse_preamble(self.inbox.bytes());
         match preamble {
             Preamble::Partial => return false,
             Preamble::Hadoop { auth, .. } => {
-                self.inbox.advance(PREAMBLE_LENGTH);
+                self.inbox.bytes_mut().advance(PREAMBLE_LENGTH);
                 self.phase = Phase::SetUp(Negotiation::new(auth));
                 return true;
             }
@@ -406,7 +503,7 @@ impl Connection {
             state_id: header.state_id,
             caller_context,
         };
-        match Replier::new(to, &self.outbox) {
+        match Replier::new(to, &self.outbox, self.inbox.paid()) {
             Some(replier) => service.call(call, replier),
             None => self.deaf = true,
         }
@@ -424,8 +521,13 @@ impl Connection {
     async fn close(self) -> io::Result<()> {
         const LINGER: Duration = Duration::from_secs(2);
         const LINGER_BYTES_MAX: usize = 1 << 20;
-        let Self { stream, .. } = self;
-        let socket = socket2::SockRef::from(&stream);
+        // A destructor stands in the way of taking the stream out, and the rest is not to stay as long.
+        let mut this = self;
+        this.go_deaf();
+        this.backlog = BytesMut::new();
+        this.settle_replies();
+        let stream = &this.stream;
+        let socket = socket2::SockRef::from(stream);
         socket.shutdown(std::net::Shutdown::Write)?;
         let discard = async {
             let mut scratch = [0; 4096];
@@ -445,8 +547,15 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.room.settle_replies(self.settled, 0);
+    }
+}
+
 enum Event {
     Replies,
+    Space,
     Readable,
     Writable,
     Deadline,
