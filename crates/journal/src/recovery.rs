@@ -60,7 +60,7 @@ pub struct Recovery {
     /// In the order of their first entries.
     segments: Vec<Segment>,
     /// Open segments of which there is a sealed copy.
-    superseded: Vec<PathBuf>,
+    superseded: Vec<Segment>,
     /// Whether an image was looked for.
     image_was_read: bool,
     /// Where the state machine stands after the image.
@@ -68,11 +68,24 @@ pub struct Recovery {
     findings: Vec<Finding>,
 }
 
-struct Segment {
-    path: PathBuf,
-    epoch: Epoch,
-    start: Sn,
-    is_open: bool,
+pub(crate) struct Segment {
+    pub path: PathBuf,
+    pub epoch: Epoch,
+    pub start: Sn,
+    pub is_open: bool,
+}
+
+/// What an open store is made of.
+pub(crate) struct Parts {
+    pub env: Env,
+    pub directory: PathBuf,
+    pub settings: Settings,
+    pub file: StateFile,
+    pub lock: Box<dyn Lock>,
+    /// In the order of their first entries.
+    pub segments: Vec<Segment>,
+    /// Open segments of which there is a sealed copy.
+    pub superseded: Vec<Segment>,
 }
 
 impl Segment {
@@ -105,7 +118,7 @@ impl Recovery {
         segments.dedup_by(|open, sealed| {
             let is_twin = open.start == sealed.start && open.epoch == sealed.epoch;
             if is_twin {
-                superseded.push(open.path.clone());
+                superseded.push(Segment { path: open.path.clone(), ..*open });
             }
             is_twin
         });
@@ -129,6 +142,11 @@ impl Recovery {
             from: LogPoint::default(),
             findings,
         })
+    }
+
+    pub(crate) fn into_parts(self) -> Parts {
+        let Self { env, directory, settings, file, lock, segments, superseded, .. } = self;
+        Parts { env, directory, settings, file, lock, segments, superseded }
     }
 
     /// The member's state as the last life left it.
@@ -448,8 +466,8 @@ impl Recovery {
     fn forget_what_is_behind(&self) -> Result<(), RecoverError> {
         let log = self.directory.join(LOG);
         let at_log = |source| RecoverError::Io { file: log.clone(), source };
-        for path in &self.superseded {
-            self.env.disk.remove_file(path).map_err(at_log)?;
+        for segment in &self.superseded {
+            self.env.disk.remove_file(&segment.path).map_err(at_log)?;
         }
         // A spare segment is not trusted either: its preparation may have been cut off, or its sync have failed.
         for name in self.env.disk.list(&log).map_err(at_log)? {

@@ -16,6 +16,8 @@ use std::{io, path::Path};
 
 /// Where the log of a store goes that is not believed any more, for whoever wants to know why.
 const SET_ASIDE: &str = "set-aside-";
+/// Where files go that were damaged and written anew, with the number of the start that did it.
+pub(crate) const DAMAGED: &str = "damaged-";
 
 /// Does what is due, if anything is.
 pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), OpenError> {
@@ -96,7 +98,7 @@ fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<()> {
     forget_watermark(disk, store)
 }
 
-fn forget_watermark(disk: &dyn Disk, store: &Path) -> io::Result<()> {
+pub(crate) fn forget_watermark(disk: &dyn Disk, store: &Path) -> io::Result<()> {
     let path = store.join(watermark::FILE_NAME);
     if disk.exists(&path)? {
         disk.remove_file(&path)?;

@@ -11,6 +11,7 @@
 use crate::{
     block::{Footer, SegmentHeader, VERSION},
     record::{BLOCK_BYTES, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, header_looks_torn, record_looks_torn},
+    salvage::Place,
 };
 use base::{Entry, GroupId, LogPoint, Sn};
 use bytes::Bytes;
@@ -83,6 +84,23 @@ pub fn scan<E>(
         });
     }
     Ok(Ok(Scanned { end, last: scan.last, count: scan.count, dirty_padding: scan.dirty_padding }))
+}
+
+/// How a segment ends behind its last intact records. `None`: something stands there that cannot be read.
+pub(crate) fn end_behind(segment: &Bytes, group: GroupId, place: &Place) -> Option<End> {
+    let position = if place.ends_batch { place.end.next_multiple_of(BLOCK_BYTES) } else { place.end };
+    let last = place.run.last;
+    let in_batch = !place.ends_batch;
+    let mut scan = Scan { segment, group, position, in_batch, last, count: 0, dirty_padding: Vec::new() };
+    // A footer counts entries that this scan has not seen: that it names the last one is enough.
+    if let Some(offset) = scan.footer_behind() {
+        let footer = Footer::decode(&segment[offset as usize..]);
+        return footer.filter(|footer| footer.end == last).map(|_| End::Sealed { offset });
+    }
+    match scan.next().ok()? {
+        Step::End(end) => Some(end),
+        Step::Entry(..) => None,
+    }
 }
 
 fn check_header(segment: &[u8], group: GroupId, after: Option<LogPoint>) -> Result<SegmentHeader, Damage> {

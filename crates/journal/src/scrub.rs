@@ -10,12 +10,12 @@ use crate::{
     flow::Shared,
     index::Place,
     read::SegmentReader,
-    record::{BLOCK_BYTES, batch_bytes, encode_batch},
-    segment::check_room,
-    store::{IMAGES, LOG},
+    record::BLOCK_BYTES,
+    segment::{SegmentContent, write_sealed},
+    store::IMAGES,
 };
 use base::{Entry, Epoch, LogPoint, Sn};
-use env::{Disk, OpenMode};
+use env::OpenMode;
 use std::{
     io::{self, Read},
     path::PathBuf,
@@ -52,8 +52,6 @@ pub type Pace<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 /// Under which a segment is written anew; a start removes what is left of it.
 const MENDING: &str = "mending.tmp";
-/// Bytes of entries in a batch of a segment that is written anew.
-const MENDED_BATCH_BYTES: usize = 1 << 20;
 const PIECE_BYTES: u64 = 256 << 10;
 
 impl Journal {
@@ -214,7 +212,9 @@ impl Shared {
         }
         let (path, mending) = (place.path(&log), log.join(MENDING));
         let io = |source| StateError::Io { file: path.clone(), source };
-        self.write_sealed(&place, previous, entries, &mending).map_err(io)?;
+        let (group, store_uuid, epoch) = (self.group, self.store_uuid, place.epoch);
+        let content = SegmentContent { group, store_uuid, epoch, previous, entries };
+        write_sealed(&*self.env.disk, &mending, &content, self.settings.reserve_bytes).map_err(io)?;
         // Nobody cuts the log off meanwhile.
         let file = self.file.lock();
         if self.place_of_sealed(sealed).is_none() {
@@ -229,62 +229,6 @@ impl Shared {
             .map_err(io)?;
         self.index.lock().written_anew(sealed.start);
         Ok(())
-    }
-
-    fn write_sealed(
-        &self,
-        place: &Place,
-        previous: LogPoint,
-        entries: &[Entry],
-        path: &std::path::Path,
-    ) -> io::Result<()> {
-        let disk: &dyn Disk = &*self.env.disk;
-        let mut batches: Vec<&[Entry]> = Vec::new();
-        let mut rest = entries;
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let count = rest
-                .iter()
-                .take_while(|entry| {
-                    let is_first = bytes == 0;
-                    bytes += entry.payload.len() + 1;
-                    is_first || bytes <= MENDED_BATCH_BYTES
-                })
-                .count();
-            let (batch, later) = rest.split_at(count);
-            batches.push(batch);
-            rest = later;
-        }
-        let content: u64 = batches.iter().map(|batch| batch_bytes(*batch)).sum();
-        let allocated = content + 2 * BLOCK_BYTES;
-        check_room(disk, &self.directory.join(LOG), allocated, self.settings.reserve_bytes)?;
-        let file = disk.open(path, OpenMode::CreateOrTruncate)?;
-        let header = SegmentHeader {
-            version: block::VERSION,
-            group: self.group,
-            epoch: place.epoch,
-            previous,
-            store_uuid: self.store_uuid,
-            allocated,
-        };
-        file.write_at(&header.encode(), 0)?;
-        let mut position = BLOCK_BYTES;
-        let mut before = previous.id.sn;
-        for batch in batches {
-            let bytes = encode_batch(batch, self.group, before);
-            file.write_at(&bytes, position)?;
-            position += bytes.len() as u64;
-            before = batch.last().expect("no batch is empty").id.sn;
-        }
-        let footer = Footer {
-            version: block::VERSION,
-            group: self.group,
-            end: entries.last().expect("there are entries").point(),
-            count: entries.len() as u64,
-            offset: position,
-        };
-        file.write_at(&footer.encode(), position)?;
-        file.sync_data()
     }
 
     fn look_at_image(&self, checkpoint: &Checkpoint, pace: Pace<'_>) -> Look {

@@ -3,10 +3,10 @@
 use crate::{
     block::{self, Footer, SegmentHeader},
     flow::Shared,
-    record::BLOCK_BYTES,
+    record::{BLOCK_BYTES, batch_bytes, encode_batch},
     settings::BULK_BYTES,
 };
-use base::{Epoch, LogPoint, Sn};
+use base::{Entry, Epoch, GroupId, LogPoint, Sn};
 use env::{Disk, File, OpenMode};
 use std::{
     io,
@@ -183,6 +183,65 @@ pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
     let _spare = shared.spare.lock();
     // A segment that could not wait is under that name now and then, but never outside of the lock.
     if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }
+}
+
+/// What a segment holds that is written whole.
+pub(crate) struct SegmentContent<'a> {
+    pub group: GroupId,
+    pub store_uuid: [u8; 16],
+    /// Of the first entry.
+    pub epoch: Epoch,
+    pub previous: LogPoint,
+    /// At least one; they follow `previous` and each other.
+    pub entries: &'a [Entry],
+}
+
+/// Bytes of entries in a batch of a segment that is written whole.
+const WHOLE_BATCH_BYTES: usize = 1 << 20;
+
+/// Writes a sealed segment and syncs it; to be renamed then.
+pub(crate) fn write_sealed(
+    disk: &dyn Disk,
+    path: &Path,
+    content: &SegmentContent<'_>,
+    reserve_bytes: u64,
+) -> io::Result<()> {
+    let SegmentContent { group, store_uuid, epoch, previous, entries } = *content;
+    let mut batches: Vec<&[Entry]> = Vec::new();
+    let mut rest = entries;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let count = rest
+            .iter()
+            .take_while(|entry| {
+                let is_first = bytes == 0;
+                bytes += entry.payload.len() + 1;
+                is_first || bytes <= WHOLE_BATCH_BYTES
+            })
+            .count();
+        let (batch, later) = rest.split_at(count);
+        batches.push(batch);
+        rest = later;
+    }
+    let bytes: u64 = batches.iter().map(|batch| batch_bytes(*batch)).sum();
+    let allocated = bytes + 2 * BLOCK_BYTES;
+    check_room(disk, path, allocated, reserve_bytes)?;
+    let file = disk.open(path, OpenMode::CreateOrTruncate)?;
+    let version = block::VERSION;
+    let header = SegmentHeader { version, group, epoch, previous, store_uuid, allocated };
+    file.write_at(&header.encode(), 0)?;
+    let mut position = BLOCK_BYTES;
+    let mut before = previous.id.sn;
+    for batch in batches {
+        let bytes = encode_batch(batch, group, before);
+        file.write_at(&bytes, position)?;
+        position += bytes.len() as u64;
+        before = batch.last().expect("no batch is empty").id.sn;
+    }
+    let end = entries.last().expect("there are entries").point();
+    let footer = Footer { version, group, end, count: entries.len() as u64, offset: position };
+    file.write_at(&footer.encode(), position)?;
+    file.sync_data()
 }
 
 pub(crate) fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
