@@ -47,12 +47,14 @@ pub enum Broken {
     /// A member is let in on the word of a process that may have ended since, and once more as soon as the coordinator
     /// has refused that.
     LetsInOldLives,
+    /// Any answer of the coordinator is taken for the answer to the change that was asked for last.
+    AnyAnswerTaken,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 15] = [
+    pub const ALL: [Broken; 16] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -68,6 +70,7 @@ impl Broken {
         Self::ServesBeforeFirstCommit,
         Self::ObeysOlderEpochs,
         Self::LetsInOldLives,
+        Self::AnyAnswerTaken,
     ];
 }
 

@@ -1,6 +1,6 @@
 //! What a step wants done, in an order that the types enforce.
 
-use crate::{Message, Proof, Proposal, ReadLog};
+use crate::{ChangeName, Message, Proof, Proposal, ReadLog};
 use base::{Durable, Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn};
 
 /// What the world must now do.
@@ -122,6 +122,13 @@ pub enum Role {
     HandingOver { epoch: Epoch },
     /// Will do nothing more; the sentence says why and what to do.
     Stopped { reason: String },
+}
+
+impl ViewChange {
+    /// What the answer to this change is known by.
+    pub fn name(&self) -> ChangeName {
+        ChangeName { expected_version: self.expected_version, change_id: self.view.change_id }
+    }
 }
 
 impl Effects {

@@ -9,8 +9,9 @@ use bytes::Bytes;
 pub enum Input {
     /// The coordinator's view as just read, with its version. A member's first input.
     View { view: GroupView, version: u64 },
-    /// The coordinator's answer to the [`crate::ViewChange`] last asked for: the new version, or why not.
-    Changed(Result<u64, ChangeFailed>),
+    /// The coordinator's answer to a [`crate::ViewChange`]: the new version, or why not. Answers may come late, twice and
+    /// in any order, so each names the change that it answers.
+    Changed { asked: ChangeName, answer: Result<u64, ChangeFailed> },
     /// What [`crate::Effects::release`] gave back: these writes are durable.
     Durable(Proof),
     /// The journal has failed; nothing of this member becomes durable any more.
@@ -49,8 +50,17 @@ pub struct Proposal {
     pub payload: Bytes,
 }
 
+/// Names a change of the view. All copies of one change have one name, and no two changes of a group have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeName {
+    /// The version of the view that the change is based on.
+    pub expected_version: u64,
+    /// The id that the changed view carries.
+    pub change_id: u64,
+}
+
 /// Why a change of the view was not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeFailed {
     /// Somebody else changed it first: read again.
     BadVersion,

@@ -23,7 +23,9 @@ mod tail;
 pub use broken::Broken;
 pub use effects::{Effects, Outgoing, Role, Takeover, ViewChange};
 pub use epoch_start::{EpochStart, IdSteps};
-pub use input::{ChangeFailed, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose};
+pub use input::{
+    ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose,
+};
 pub use member::{Member, Restored};
 pub use message::{Append, Message};
 pub use settings::Settings;

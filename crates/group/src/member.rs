@@ -158,7 +158,7 @@ impl Member {
     fn take(&mut self, now: Moment, input: Input, effects: &mut Effects) {
         match input {
             Input::View { view, version } => self.on_view(now, view, version, effects),
-            Input::Changed(answer) => self.on_changed(now, answer, effects),
+            Input::Changed { asked, answer } => self.on_changed(now, asked, answer, effects),
             Input::Durable(proof) => self.on_durable(now, proof, effects),
             Input::DiskFailed => self.stop("the journal has failed; check the disk"),
             Input::Propose(proposals) => self.on_propose(now, proposals, effects),

@@ -6,11 +6,15 @@
 
 use base::{Durable, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn, TxId};
 use bytes::Bytes;
-use group::{ChangeFailed, Effects, EpochStart, Input, Member, Outgoing, Proposal, Restored, Settings};
+use group::{
+    ChangeFailed, ChangeName, Effects, EpochStart, Input, Member, Outgoing, Proposal, Restored, Settings,
+};
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 struct Story {
     member: Option<Member>,
+    /// The change of the view asked for last.
+    asked: Option<ChangeName>,
     now: Moment,
     /// Effects that wait for the disk, by the name the story gives them.
     waiting: BTreeMap<String, Effects>,
@@ -51,7 +55,8 @@ impl Story {
                     "not-made" => Err(ChangeFailed::NotMade),
                     version => Ok(version.parse().expect("a version")),
                 };
-                self.step(Input::Changed(answer), "changed");
+                let asked = self.asked.expect("a change was asked for");
+                self.step(Input::Changed { asked, answer }, "changed");
             }
             "propose" => {
                 let proposals = words[2..]
@@ -83,6 +88,7 @@ impl Story {
         let mut effects = member.step(self.now, input);
         member.is_consistent().expect("the member is consistent");
         if let Some(change) = effects.take_change() {
+            self.asked = Some(change.name());
             let view = &change.view;
             self.say(format_args!(
                 "coordinator: at version {} make epoch {}, active {:?}, committed {}, change {:x}",
@@ -144,8 +150,13 @@ fn every_story_goes_as_it_is_told() {
     assert!(!files.is_empty());
     for file in files {
         let told = std::fs::read_to_string(&file).unwrap();
-        let mut story =
-            Story { member: None, now: Moment::from_ms(0), waiting: BTreeMap::new(), out: String::new() };
+        let mut story = Story {
+            member: None,
+            asked: None,
+            now: Moment::from_ms(0),
+            waiting: BTreeMap::new(),
+            out: String::new(),
+        };
         for line in told.lines() {
             if line.starts_with('>') {
                 story.tell(line);

@@ -228,6 +228,7 @@ impl Server {
 
     fn carry_out(&mut self, mut effects: Effects, is_applied: bool, history: &mut History) {
         if let Some(change) = effects.take_change() {
+            let asked = change.name();
             let version = Version(change.expected_version);
             let answer = coord::wait(|done| {
                 self.coordinator.change(GROUP, version, change.view, &change.requires, done)
@@ -239,7 +240,7 @@ impl Server {
             };
             let outgoing = effects.release_at_once();
             self.deliver(outgoing, history);
-            return self.step(Input::Changed(answer), history);
+            return self.step(Input::Changed { asked, answer }, history);
         }
         let promise = effects.promise();
         if let Some(epoch) = promise {

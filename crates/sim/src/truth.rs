@@ -62,7 +62,8 @@ impl Truth {
         Ok(())
     }
 
-    fn commit(&mut self, host: &Host, sn: Sn) -> Result<(), Broken> {
+    /// `host` knows that everything up to `sn` has committed.
+    pub fn commit(&mut self, host: &Host, sn: Sn) -> Result<(), Broken> {
         let member = host.store.member;
         let Some(point) = host.disk.point(sn) else {
             return Err(format!("commits agree: member {member} calls {sn} committed and does not hold it"));

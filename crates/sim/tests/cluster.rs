@@ -46,13 +46,28 @@ fn below_the_minimum_what_is_certain_is_answered_and_nothing_else() {
 #[test]
 fn a_view_that_changes_for_no_reason_is_found_out() {
     let story = story("restarts").expect("it is in the list");
-    let found = (0..20).find_map(|seed| {
+    let found = (0..60).find_map(|seed| {
         run_with(story, seed, |shape| shape.settings.broken = Some(Broken::LetsInOldLives))
             .err()
             .map(|failure| failure.rule)
     });
     let found = found.expect("somebody asked again at once for what was refused");
     assert!(found.starts_with("changes have causes"), "{found}");
+}
+
+/// A claim's answer that comes late must not confirm the change that was asked for next.
+#[test]
+fn an_answer_taken_for_another_is_found_out() {
+    let found = ["cuts", "lossy"].iter().find_map(|name| {
+        let story = story(name).expect("it is in the list");
+        (0..100).find_map(|seed| {
+            run_with(story, seed, |shape| shape.settings.broken = Some(Broken::AnyAnswerTaken))
+                .err()
+                .map(|failure| failure.rule)
+        })
+    });
+    let found = found.expect("an entry committed without a member that the coordinator calls complete");
+    assert!(found.starts_with("eligible members are complete"), "{found}");
 }
 
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.

@@ -1,7 +1,7 @@
 //! Changes of the view: one at a time, by compare-and-set, repeated until their answer is known.
 
 use super::{Cause, Member, Pending};
-use crate::{ChangeFailed, Effects, Role, ViewChange, broken::Broken};
+use crate::{ChangeFailed, ChangeName, Effects, Role, ViewChange, broken::Broken};
 use base::{GroupView, MemberLife, MemberStore, Moment, TxId};
 
 impl Member {
@@ -58,10 +58,13 @@ impl Member {
     pub(super) fn on_changed(
         &mut self,
         now: Moment,
+        asked: ChangeName,
         answer: Result<u64, ChangeFailed>,
         effects: &mut Effects,
     ) {
-        if self.pending.is_none() {
+        // The answer to another change says nothing about this one: the view may have told of that one's fate long ago.
+        let takes_any = self.settings.breaks(Broken::AnyAnswerTaken);
+        if self.pending.as_ref().is_none_or(|pending| pending.change.name() != asked && !takes_any) {
             return;
         }
         match answer {

@@ -34,9 +34,9 @@ fn settle(member: &mut Member, mut effects: Effects) -> Effects {
 fn serving() -> Member {
     let mut member = member(Restored::default());
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
-    effects.take_change().unwrap();
+    let asked = effects.take_change().unwrap().name();
     let _ = effects.release_at_once();
-    let effects = member.step(NOW, Input::Changed(Ok(1)));
+    let effects = member.step(NOW, Input::Changed { asked, answer: Ok(1) });
     let effects = settle(&mut member, effects);
     let effects = settle(&mut member, effects);
     assert_eq!(effects.release_at_once().role, Some(Role::Serving { epoch: Epoch(1) }));
@@ -54,10 +54,11 @@ fn a_group_of_one_starts() {
     assert_eq!((change.expected_version, change.view.epoch), (7, Epoch(1)));
     assert_eq!(change.view.active, Some(MemberId(1)));
     assert_eq!(change.view.in_sync, [me()]);
+    let asked = change.name();
     assert_eq!(effects.release_at_once().role, Some(Role::Claiming));
 
     // Confirmed: the promise first.
-    let effects = member.step(NOW, Input::Changed(Ok(8)));
+    let effects = member.step(NOW, Input::Changed { asked, answer: Ok(8) });
     assert_eq!(effects.promise(), Some(Epoch(1)));
     assert_eq!(member.promised(), Epoch(0));
 
@@ -147,7 +148,7 @@ fn an_unknown_answer_is_asked_for_again_with_the_identical_change() {
     let mut member = member(Restored::default());
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
     let change = effects.take_change().unwrap();
-    let _ = member.step(NOW, Input::Changed(Err(ChangeFailed::Unknown)));
+    let _ = member.step(NOW, Input::Changed { asked: change.name(), answer: Err(ChangeFailed::Unknown) });
     let at = member.deadline().unwrap();
     assert!(member.step(NOW, Input::Tick).take_change().is_none());
     assert_eq!(member.step(at, Input::Tick).take_change(), Some(change));
@@ -157,8 +158,8 @@ fn an_unknown_answer_is_asked_for_again_with_the_identical_change() {
 fn a_refused_claim_is_in_doubt_until_the_view_is_read() {
     let mut member = member(Restored::default());
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
-    effects.take_change();
-    let mut effects = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
+    let asked = effects.take_change().unwrap().name();
+    let mut effects = member.step(NOW, Input::Changed { asked, answer: Err(ChangeFailed::BadVersion) });
     assert!(effects.take_outgoing().read_view);
     // Still in doubt: an earlier copy may have been taken. The view that is read next tells.
     assert_eq!(member.role(), &Role::Claiming);
@@ -175,7 +176,8 @@ fn a_refused_claim_that_was_taken_after_all_is_recognised() {
     let mut member = member(Restored::default());
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 0 });
     let change = effects.take_change().unwrap();
-    let _ = member.step(NOW, Input::Changed(Err(ChangeFailed::BadVersion)));
+    let answer = Err(ChangeFailed::BadVersion);
+    let _ = member.step(NOW, Input::Changed { asked: change.name(), answer });
     let effects = member.step(NOW, Input::View { view: change.view, version: 1 });
     assert_eq!(effects.promise(), Some(Epoch(1)));
 }

@@ -15,6 +15,7 @@ use std::{
 impl Shared {
     pub fn change_view(self: &Arc<Self>, change: ViewChange) {
         let shared = self.clone();
+        let asked = change.name();
         let done = Box::new(move |answer: Result<Version, ChangeError>| {
             let group = shared.group;
             let answer = match answer {
@@ -29,7 +30,7 @@ impl Shared {
                     Err(ChangeFailed::Unknown)
                 }
             };
-            shared.push(Event::Input(Input::Changed(answer)), Patience::None);
+            shared.push(Event::Input(Input::Changed { asked, answer }), Patience::None);
         });
         let expected = Version(change.expected_version);
         self.coordinator.change(self.group, expected, change.view, &change.requires, done);

@@ -6,7 +6,7 @@ use super::{
     request::{Answer, Request},
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, Sn};
-use group::{ChangeFailed, Message, Order, ReadLog, ViewChange};
+use group::{ChangeFailed, ChangeName, Message, Order, ReadLog, ViewChange};
 
 /// Seats are counted from 0; member 1 sits on seat 0.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub enum Arrival {
     PeerGone(MemberId),
     PeerConnected(MemberId),
     LockGone,
-    Changed(Result<u64, ChangeFailed>),
+    Changed { asked: ChangeName, answer: Result<u64, ChangeFailed> },
     View { view: GroupView, version: u64 },
     LogRead(ReadLog),
     Synced { up_to: Sn, cuts: u64 },

@@ -57,6 +57,11 @@ impl Observer {
 
     pub fn observe(&mut self, host: &Host, happened: &Happened) -> Result<(), Broken> {
         self.truth.observe(host, happened)?;
+        self.take_in(host)
+    }
+
+    /// Follows the truth, which may have grown.
+    fn take_in(&mut self, host: &Host) -> Result<(), Broken> {
         while self.seen < self.truth.last().0 {
             self.seen += 1;
             let point = self.truth.point(Sn(self.seen)).expect("within what has committed");
@@ -111,8 +116,9 @@ impl Observer {
         Ok(())
     }
 
-    /// An operator lets `host` lead, whatever it lacks. What has committed up to here is left.
-    pub fn admit_loss(&mut self, host: &Host) -> Sn {
+    /// An operator lets `host` lead, whatever it lacks. What has committed up to the returned number is left; of what was
+    /// given up in earlier elections, `host` brings back whatever it knows to have committed.
+    pub fn admit_loss(&mut self, host: &Host) -> Result<Sn, Broken> {
         let truth = &mut self.truth;
         let durable = host.disk.durable_end().id.sn.min(truth.last());
         let is_shared =
@@ -127,7 +133,10 @@ impl Observer {
         self.reference.forget_behind(left);
         self.answered = self.answered.min(left);
         self.unclean += 1;
-        left
+        let known = host.member.as_ref().map_or(host.disk.known_commit, |member| member.committed());
+        self.truth.commit(host, known)?;
+        self.take_in(host)?;
+        Ok(left)
     }
 
     pub fn check(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {

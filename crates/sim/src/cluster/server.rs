@@ -208,11 +208,19 @@ impl Server {
     pub fn apply_ahead(&mut self, entry: &Entry) -> Result<(), String> {
         if entry.kind == EntryKind::Operation {
             let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
-            let mut footprint = Vec::new();
-            self.namespace.footprint_of(&edit, &mut footprint);
-            self.in_doubt.extend(footprint.into_iter().map(|mark| (mark, entry.id.sn)));
+            self.note_doubt(&edit, entry.id.sn);
         }
         self.apply(entry)
+    }
+
+    /// What an edit touches is in doubt until the edit has committed, whether this member has planned the edit as an active
+    /// or inherited it: an active that is deposed may lead again before its own edits have committed.
+    fn note_doubt(&mut self, edit: &Edit, sn: Sn) {
+        let committed = self.host.member().committed();
+        self.in_doubt.retain(|_, last| *last > committed);
+        let mut footprint = Vec::new();
+        self.namespace.footprint_of(edit, &mut footprint);
+        self.in_doubt.extend(footprint.into_iter().map(|mark| (mark, sn)));
     }
 
     /// The answer to a read, unless it would rest on what may have committed, or not.
@@ -255,6 +263,7 @@ impl Server {
                     unreachable!("only an active plans");
                 };
                 let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
+                self.note_doubt(&edit, id.sn);
                 let reply: Reply = self.namespace.apply(id, &edit).reply;
                 let mut payload = Vec::new();
                 edit.encode(&mut payload);

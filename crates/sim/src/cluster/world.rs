@@ -77,7 +77,12 @@ pub struct World {
     inboxes: Vec<Vec<(u64, Arrival)>>,
     /// Who holds the lock, in which life.
     lock: Option<(usize, u64)>,
+    /// When a member last heard another: of anything, and of what that one has made durable.
+    heard_ns: BTreeMap<(usize, MemberId, bool), u64>,
 }
+
+/// A member that was silent for longer is news when it is heard again: others give it up after 250 ms.
+const SILENT_NS: u64 = 240_000_000;
 
 pub fn member(seat: usize) -> MemberId {
     MemberId(seat as u32 + 1)
@@ -120,6 +125,7 @@ impl World {
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
+            heard_ns: BTreeMap::new(),
             dice,
         };
         for seat in 0..shape.members {
@@ -184,13 +190,14 @@ impl World {
             }
             Happening::Change { seat, life, change, is_heard } => {
                 if !self.keeper.is_reachable(member(seat)) && is_heard {
-                    self.soon_for(seat, Arrival::Changed(Err(group::ChangeFailed::Unknown)));
+                    let (asked, answer) = (change.name(), Err(group::ChangeFailed::Unknown));
+                    self.soon_for(seat, Arrival::Changed { asked, answer });
                     return Ok(());
                 }
                 let before = self.keeper.view.clone();
                 let answer = self.keeper.change(&change);
                 if answer.is_ok() {
-                    self.admit_loss(&before);
+                    self.admit_loss(&before)?;
                     let view = &change.view;
                     let (author, news) = (self.servers[seat].host.life(), self.servers[seat].news);
                     self.observer.changes.made(self.now_ns, author, news, view)?;
@@ -206,8 +213,7 @@ impl World {
                     self.watchers(seat);
                 }
                 if is_heard {
-                    let what = Arrival::Changed(answer);
-                    self.soon(Happening::Arrival { seat, life, what });
+                    self.answer_change(seat, life, change.name(), answer);
                 }
                 self.check()
             }
@@ -266,23 +272,24 @@ impl World {
     }
 
     /// Whether the view just made is an operator's word that what the new active lacks is lost: nothing else is.
-    fn admit_loss(&mut self, before: &GroupView) {
+    fn admit_loss(&mut self, before: &GroupView) -> Result<(), Broken> {
         let view = &self.keeper.view;
         let elected = view.in_sync.iter().find(|store| Some(store.member) == view.active).copied();
         let Some(elected) = elected.filter(|store| view.epoch > before.epoch && !before.is_eligible(*store))
         else {
-            return;
+            return Ok(());
         };
         let host = &self.servers[seat_of(elected.member)].host;
         if host.store != elected {
-            return; // It has begun anew meanwhile: nobody leads this epoch.
+            return Ok(()); // It has begun anew meanwhile: nobody leads this epoch.
         }
         let last = self.observer.truth.last();
-        let left = self.observer.admit_loss(host);
+        let left = self.observer.admit_loss(host)?;
         for current in self.clients.iter_mut().filter_map(|client| client.current.as_mut()) {
             current.floor = current.floor.min(left);
         }
         self.note(format!("an unclean election: what follows {left} is given up, {last} had committed"));
+        Ok(())
     }
 
     pub fn note(&mut self, line: String) {
@@ -406,7 +413,20 @@ impl World {
                 _ => Ok(()),
             };
         }
-        let is_news = matches!(what, Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_));
+        let is_news = match &what {
+            Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_) => true,
+            Arrival::Packet { from, message } => {
+                let now_ns = self.now_ns;
+                let mut is_late = |what: bool| {
+                    let heard_ns = self.heard_ns.insert((seat, from.store.member, what), now_ns);
+                    heard_ns.is_none_or(|at| now_ns - at > SILENT_NS)
+                };
+                let is_heard = is_late(false);
+                let acknowledges = matches!(message, group::Message::Appended { .. });
+                is_heard || acknowledges && is_late(true)
+            }
+            _ => false,
+        };
         self.servers[seat].news += u64::from(is_news);
         match what {
             Arrival::Packet { from, message } => {
@@ -415,7 +435,7 @@ impl World {
             Arrival::PeerGone(peer) => self.step(seat, Input::PeerGone(peer)),
             Arrival::PeerConnected(peer) => self.step(seat, Input::PeerConnected(peer)),
             Arrival::LockGone => self.step(seat, Input::LockGone),
-            Arrival::Changed(answer) => self.step(seat, Input::Changed(answer)),
+            Arrival::Changed { asked, answer } => self.step(seat, Input::Changed { asked, answer }),
             Arrival::View { view, version } => self.step(seat, Input::View { view, version }),
             Arrival::Order(order) => self.step(seat, Input::Operator { ticket: 1, order }),
             Arrival::LogRead(asked) => {
@@ -618,7 +638,8 @@ impl World {
     }
 
     fn ask_for_change(&mut self, seat: usize, life: u64, change: group::ViewChange) {
-        let unknown = Arrival::Changed(Err(group::ChangeFailed::Unknown));
+        let (asked, answer) = (change.name(), Err(group::ChangeFailed::Unknown));
+        let unknown = Arrival::Changed { asked, answer };
         if !self.keeper.is_reachable(member(seat)) {
             return self.after_ms(200, Happening::Arrival { seat, life, what: unknown });
         }
@@ -635,6 +656,30 @@ impl World {
                 self.after_ms(250, Happening::Arrival { seat, life, what: unknown });
             }
             _ => self.soon(Happening::Change { seat, life, change, is_heard: true }),
+        }
+    }
+
+    /// Most answers come at once; some come late, behind those to later changes, and some come twice.
+    fn answer_change(
+        &mut self,
+        seat: usize,
+        life: u64,
+        asked: group::ChangeName,
+        answer: Result<u64, group::ChangeFailed>,
+    ) {
+        let what = Arrival::Changed { asked, answer };
+        let arrival = Happening::Arrival { seat, life, what };
+        match self.dice.below(100) {
+            0..4 => {
+                let late_ms = self.dice.below(1_500);
+                self.after_ms(late_ms, arrival);
+            }
+            4..8 => {
+                let late_ms = self.dice.below(1_500);
+                self.after_ms(late_ms, arrival.clone());
+                self.soon(arrival);
+            }
+            _ => self.soon(arrival),
         }
     }
 

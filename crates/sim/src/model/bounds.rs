@@ -27,6 +27,8 @@ pub struct Bounds {
     pub disorders: u8,
     /// Changes of the view whose answer gets lost, each of which may be carried out at any later time.
     pub unknowns: u8,
+    /// Answers of the coordinator that are heard at any later time, in any order, and more than once.
+    pub late_answers: u8,
     /// False alarms: a lock that is gone, a process that seems to be.
     pub alarms: u8,
     /// The disk is slow: entries become durable some time later, or never.
@@ -57,6 +59,7 @@ impl Default for Bounds {
             resets: 0,
             disorders: 0,
             unknowns: 0,
+            late_answers: 0,
             alarms: 0,
             slow_disk: false,
             late_views: false,
@@ -81,6 +84,7 @@ impl Bounds {
             resets: 2,
             disorders: 2,
             unknowns: 2,
+            late_answers: 3,
             alarms: 2,
             slow_disk: true,
             late_views: true,
@@ -92,15 +96,17 @@ impl Bounds {
     }
 
     /// What is gone through in every order, up to so many different worlds each, and what it is about.
-    pub fn profiles(states: usize) -> [(&'static str, Self); 5] {
+    pub fn profiles(states: usize) -> [(&'static str, Self); 6] {
         let plain = Self { states, ..Self::default() };
         let unknown = Self { crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };
+        let late = Self { late_answers: 2, late_views: true, crashes: 0, alarms: 1, ..plain.clone() };
         let slow = Self { slow_disk: true, late_views: true, ..plain.clone() };
         let first = Self { starts_served: false, wakes: 3, operations: 0, ..plain.clone() };
         let twice = Self { crashes: 2, wakes: 3, ..plain.clone() };
         [
             ("a crash", plain),
             ("lost answers", unknown),
+            ("late answers", late),
             ("slow disks and late news", slow),
             ("a first start", first),
             ("two crashes", twice),

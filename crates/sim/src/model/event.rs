@@ -30,6 +30,18 @@ pub enum Event {
     Delay {
         request: u8,
     },
+    /// It carries it out and answers, and the answer is heard later.
+    DecideLate {
+        request: u8,
+    },
+    /// An answer that was under way is heard.
+    Hear {
+        answer: u8,
+    },
+    /// It is heard, and will be once more.
+    HearAgain {
+        answer: u8,
+    },
     /// The member reads the coordinator's view.
     ReadView {
         seat: u8,
@@ -89,6 +101,7 @@ impl Event {
             self,
             Event::Deliver { .. }
                 | Event::Decide { .. }
+                | Event::Hear { .. }
                 | Event::ReadView { .. }
                 | Event::ReadLog { .. }
                 | Event::Sync { .. }

@@ -39,6 +39,7 @@ pub fn bounds_for(rule: Broken) -> Bounds {
             operations: 3,
             ..wide
         },
+        Broken::AnyAnswerTaken => Bounds { late_answers: 3, beats: 12, crashes: 2, ..wide },
         _ => wide,
     }
 }

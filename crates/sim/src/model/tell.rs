@@ -83,6 +83,15 @@ pub(super) fn event(event: Event, message_at: impl Fn(u8, u8, usize) -> String, 
         Event::DecideUnheard { request } => {
             format!("coordinator, at version {}: takes, unheard, {}", keeper.version, change(request))
         }
+        Event::DecideLate { request } => {
+            format!(
+                "coordinator, at version {}: takes, and answers late, {}",
+                keeper.version,
+                change(request)
+            )
+        }
+        Event::Hear { answer } => answer_text(keeper, answer),
+        Event::HearAgain { answer } => format!("{}, which will come again", answer_text(keeper, answer)),
         Event::Delay { request } => format!("coordinator: does not answer, and keeps {}", change(request)),
         Event::ReadView { seat } => {
             format!("member {} reads version {}: {}", member(seat), keeper.version, view_text(&keeper.view))
@@ -106,6 +115,16 @@ pub(super) fn event(event: Event, message_at: impl Fn(u8, u8, usize) -> String, 
         }
         Event::Order { seat } => format!("the operator orders something of member {}", member(seat)),
     }
+}
+
+fn answer_text(keeper: &Keeper, answer: u8) -> String {
+    keeper.answers.get(answer as usize).map_or_else(String::new, |one| {
+        let version = one.asked.expected_version;
+        format!(
+            "member {} hears of its change at version {version}: {:?}",
+            one.author.store.member, one.answer
+        )
+    })
 }
 
 pub(super) fn tell(told: &mut Vec<String>, host: &Host, happened: &Happened) {

@@ -9,7 +9,7 @@ use crate::{
 };
 use base::{EntryKind, GroupView, MemberId, MemberLife, MemberStore, Moment};
 use bytes::Bytes;
-use group::{ChangeFailed, Input, Message, Proposal, ReadLog, Role, ViewChange};
+use group::{ChangeFailed, ChangeName, Input, Message, Proposal, ReadLog, Role, ViewChange};
 use rapidhash::v3::RapidSecrets;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -65,6 +65,16 @@ pub(super) struct Keeper {
     pub version: u64,
     pub records: BTreeMap<MemberId, MemberLife>,
     pub requests: Vec<Request>,
+    /// What it has answered and its author has not heard yet.
+    pub answers: Vec<Answer>,
+}
+
+/// An answer under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Answer {
+    pub author: MemberLife,
+    pub asked: ChangeName,
+    pub answer: Result<u64, ChangeFailed>,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -85,6 +95,7 @@ pub(super) struct Left {
     pub resets: u8,
     pub disorders: u8,
     pub unknowns: u8,
+    pub late_answers: u8,
     pub alarms: u8,
     pub orders: u8,
 }
@@ -170,7 +181,8 @@ impl World {
                 Hashed::new(Seat { host, now: Moment::from_ms(0), reads_view: false, reads: VecDeque::new() })
             })
             .collect();
-        let keeper = Keeper { view, version: 1, records: BTreeMap::new(), requests: Vec::new() };
+        let keeper =
+            Keeper { view, version: 1, records: BTreeMap::new(), requests: Vec::new(), answers: Vec::new() };
         let mut world = Self {
             seats,
             links: BTreeMap::new(),
@@ -184,6 +196,7 @@ impl World {
                 resets: bounds.resets,
                 disorders: bounds.disorders,
                 unknowns: bounds.unknowns,
+                late_answers: bounds.late_answers,
                 alarms: bounds.alarms,
                 orders: bounds.orders.len() as u8,
             },
@@ -263,9 +276,18 @@ impl World {
         for (index, request) in keeper.requests.iter().enumerate() {
             let request_index = index as u8;
             events.push(Event::Decide { request: request_index });
+            if self.left.late_answers > 0 {
+                events.push(Event::DecideLate { request: request_index });
+            }
             if !request.is_orphan && self.left.unknowns > 0 {
                 events.push(Event::DecideUnheard { request: request_index });
                 events.push(Event::Delay { request: request_index });
+            }
+        }
+        for answer in 0..keeper.answers.len() as u8 {
+            events.push(Event::Hear { answer });
+            if self.left.late_answers > 0 {
+                events.push(Event::HearAgain { answer });
             }
         }
         for (seat, hashed) in self.seats.iter().enumerate() {
@@ -393,6 +415,26 @@ impl World {
                     return self.check_all();
                 }
                 self.answer(&asked, answer, told)
+            }
+            Event::DecideLate { request } => {
+                self.left.late_answers -= 1;
+                let (asked, answer) = self.decide(request);
+                let answer = Answer { author: asked.author, asked: asked.change.name(), answer };
+                let mut keeper = (*self.keeper.value).clone();
+                keeper.answers.push(answer);
+                self.keeper = Hashed::new(keeper);
+                self.check_all()
+            }
+            Event::Hear { answer } => {
+                let mut keeper = (*self.keeper.value).clone();
+                let heard = keeper.answers.remove(answer as usize);
+                self.keeper = Hashed::new(keeper);
+                self.hear(heard, told)
+            }
+            Event::HearAgain { answer } => {
+                self.left.late_answers -= 1;
+                let heard = self.keeper.value.answers[answer as usize].clone();
+                self.hear(heard, told)
             }
             Event::DecideUnheard { request } => {
                 self.left.unknowns -= 1;
@@ -528,11 +570,16 @@ impl World {
         answer: Result<u64, ChangeFailed>,
         told: &mut Told<'_>,
     ) -> Result<(), Broken> {
-        let seat = seat_of(asked.author.store.member);
-        if !self.is_up(seat) || self.seats[seat as usize].value.host.boot != asked.author.boot {
+        self.hear(Answer { author: asked.author, asked: asked.change.name(), answer }, told)
+    }
+
+    fn hear(&mut self, heard: Answer, told: &mut Told<'_>) -> Result<(), Broken> {
+        let Answer { author, asked, answer } = heard;
+        let seat = seat_of(author.store.member);
+        if !self.is_up(seat) || self.seats[seat as usize].value.host.boot != author.boot {
             return self.check_all();
         }
-        self.input(seat, Input::Changed(answer), told)
+        self.input(seat, Input::Changed { asked, answer }, told)
     }
 
     fn start(&mut self, seat: u8, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {

@@ -25,6 +25,9 @@ pub struct Cluster {
     pub is_deaf: bool,
     /// A change is made, and its answer gets lost.
     pub loses_answers: bool,
+    /// Changes are made, and their answers held back in `held`.
+    pub holds_answers: bool,
+    pub held: Vec<(u32, crate::ChangeName, Result<u64, crate::ChangeFailed>)>,
     /// Changes that were asked for, and those of them that were refused although nobody had changed the view.
     pub asked: usize,
     pub not_made: usize,
@@ -70,6 +73,8 @@ impl Cluster {
             refuses: false,
             is_deaf: false,
             loses_answers: false,
+            holds_answers: false,
+            held: Vec::new(),
             asked: 0,
             not_made: 0,
         };
@@ -148,6 +153,7 @@ impl Cluster {
         let mut effects = self.node(id).member.step(now, input);
         let (me, boot) = (store(id), self.node(id).boot);
         if let Some(change) = effects.take_change() {
+            let asked = change.name();
             self.asked += 1;
             assert!(self.asked < 300, "member {id} asks the coordinator without end");
             let is_known = |life: &MemberLife| {
@@ -169,7 +175,11 @@ impl Cluster {
                 if self.loses_answers { Err(crate::ChangeFailed::Unknown) } else { Ok(self.version) }
             };
             self.deliver(id, effects, me, boot);
-            self.step(id, Input::Changed(answer));
+            if self.holds_answers {
+                self.held.push((id, asked, answer));
+            } else {
+                self.step(id, Input::Changed { asked, answer });
+            }
             if is_current {
                 for other in self.up().into_iter().filter(|other| *other != id) {
                     self.read_view(other);

@@ -54,6 +54,40 @@ fn a_standby_follows_within_half_a_second_and_loses_nothing() {
     assert_eq!(cluster.operations(1), ["kept", "after"]);
 }
 
+/// The view has told a claimant that its claim was taken, and it has asked for the next change already, when the answer to
+/// the claim arrives at last. Taken for the answer to the removal, it would let entries commit that a member lacks which
+/// the coordinator still calls complete.
+#[test]
+fn a_late_answer_to_a_claim_confirms_no_removal() {
+    let mut cluster = serving(3);
+    cluster.kill(1);
+    cluster.holds_answers = true;
+    let claimant = (0..600).find_map(|_| {
+        cluster.pass(1);
+        cluster.held.first().map(|(member, ..)| *member)
+    });
+    let claimant = claimant.expect("somebody claims");
+    let (_, claim, taken) = cluster.held.remove(0);
+    cluster.read_view(claimant);
+    let other = 5 - claimant;
+    cluster.kill(other);
+    cluster.pass(20);
+    assert_eq!(cluster.held.len(), 1, "the claimant has asked for the removal of {other}");
+
+    let answer = Input::Changed { asked: claim, answer: taken };
+    cluster.step(claimant, answer);
+    let view = cluster.members[&claimant].member.view().cloned().expect("it has read the view");
+    assert!(view.in_sync.contains(&store(other)), "the removal is not confirmed: {view:?}");
+
+    // Its own answer confirms it, however often it comes.
+    let (_, removal, made) = cluster.held.remove(0);
+    for _ in 0..2 {
+        cluster.step(claimant, Input::Changed { asked: removal, answer: made });
+    }
+    let view = cluster.members[&claimant].member.view().cloned().expect("it has read the view");
+    assert_eq!(view, cluster.view);
+}
+
 #[test]
 fn four_actives_in_a_row_fall() {
     let mut cluster = serving(4);
