@@ -81,12 +81,16 @@ fn register(map: &mut BlockMap, server: u64, now: Moment) {
         transfer_port: 9866,
         ..Registration::default()
     };
-    map.register(registration, now).expect("room for every server");
+    map.register(registration, session(server), now).expect("room for every server");
+}
+
+fn session(server: u64) -> SessionKey {
+    SessionKey([server as u8; SessionKey::BYTES])
 }
 
 fn take(map: &mut BlockMap, server: u64, rows: &[ReportedReplica], now: Moment) -> ReportDone {
     let (uuid, ip) = (format!("server-{server}"), format!("10.0.{}.{}", server / 250, server % 250));
-    let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866 };
+    let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &session(server).0 };
     let report =
         map.begin_report(id, &format!("DS-{server}"), StorageType::Disk, 0, now).expect("a known server");
     for slice in rows.chunks(SLICE_ROWS) {

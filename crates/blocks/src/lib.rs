@@ -66,7 +66,7 @@ pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{
     BlockState, Command, CorruptReason, Events, Facts, Heartbeat, Increment, Located, Location, Reader,
     Recovery, RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId,
-    Transfer, UcReplica,
+    SessionKey, Transfer, UcReplica,
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::{
     map::BlockMap,
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
-    words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, Transfer},
+    words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, SessionKey, Transfer},
 };
 use base::{Block, BlockId, Moment};
 use std::sync::Arc;
@@ -12,17 +12,25 @@ use std::sync::Arc;
 const MAX_STORAGES: usize = 256;
 
 impl BlockMap {
-    /// A data server (re)starts. It is expected to report in full next. Whoever had its address before is
-    /// forgotten; whoever had its uuid is this server, moved.
+    /// A data server (re)starts, and speaks from the address of its registration. It is expected to report in full
+    /// next, and to carry `session` in all that it says. Whoever had its address before is forgotten; whoever had
+    /// its uuid is this server, moved, unless that one is still heard.
     pub fn register(
         &mut self,
-        registration: Registration,
+        mut registration: Registration,
+        session: SessionKey,
         now: Moment,
     ) -> Result<Arc<DataServer>, RegisterError> {
         if registration.uuid.is_empty() || registration.ip.is_empty() || registration.transfer_port == 0 {
             return Err(RegisterError::Incomplete);
         }
         let known = self.servers.find(&registration.uuid);
+        if let Some(index) = known {
+            self.refuse_a_second(index, &registration, now)?;
+        }
+        if self.is_named_elsewhere(&registration) {
+            registration.host_name = registration.ip.clone();
+        }
         if let Some(other) = self.servers.find_address(&registration.ip, registration.transfer_port)
             && Some(other) != known
         {
@@ -37,7 +45,7 @@ impl BlockMap {
             None if self.servers.len() >= self.config.max_servers => {
                 return Err(RegisterError::TooMany { limit: self.config.max_servers });
             }
-            None => self.servers.add(new_face(registration, rack, now)),
+            None => self.servers.add(new_face(registration, rack, now), session),
         };
         if !self.servers.get(index).face.alive {
             self.servers.set_alive(index, true);
@@ -45,6 +53,7 @@ impl BlockMap {
             self.events.joined.push(address);
         }
         let server = self.servers.get_mut(index);
+        server.session = session;
         server.lease = None;
         // Started anew, it may not remember whom it obeyed.
         server.has_heard = false;
@@ -54,6 +63,35 @@ impl BlockMap {
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
         Ok(self.servers.get(index).face.clone())
+    }
+
+    /// A server is in one place. While the one that is known is heard from its address, nobody is it at another; a
+    /// process that starts anew on the same host is believed at once, whatever its port.
+    fn refuse_a_second(
+        &self,
+        index: u32,
+        registration: &Registration,
+        now: Moment,
+    ) -> Result<(), RegisterError> {
+        let face = &self.servers.get(index).face;
+        if !face.alive || face.registration.ip == registration.ip || self.is_stale(face, now) {
+            return Ok(());
+        }
+        Err(RegisterError::LivesElsewhere {
+            uuid: registration.uuid.clone(),
+            registered: face.registration.transfer_address(),
+            speaker: registration.transfer_address(),
+            silent_ms: now.ms_since(face.last_heartbeat),
+            wait_ms: self.config.stale_interval_ms,
+        })
+    }
+
+    /// A host name says where clients find a server: that of a live server at another address is not taken over.
+    fn is_named_elsewhere(&self, registration: &Registration) -> bool {
+        let holders = self.servers.on_host(&registration.host_name).iter();
+        holders.map(|index| &self.servers.get(*index).face).any(|face| {
+            face.alive && face.registration.ip != registration.ip && face.uuid() != &registration.uuid
+        })
     }
 
     /// The server lives, and its storages are as described. Answers what it must do; the answer will tell it that
@@ -128,19 +166,24 @@ impl BlockMap {
         serial
     }
 
-    /// Which server speaks, if it is registered and alive.
+    /// Who speaks, as it registered.
+    pub fn registration_of(&self, id: ServerId) -> Result<Arc<Registration>, ServerError> {
+        self.speaker(id).map(|index| self.servers.get(index).face.registration.clone())
+    }
+
+    /// Which server speaks, if it is registered and alive, and carries the key of its registration.
     pub(crate) fn speaker(&self, id: ServerId) -> Result<u32, ServerError> {
         let unregistered = || ServerError::NotRegistered(format!("{id} ({})", id.uuid));
         let index = self.servers.find(id.uuid).ok_or_else(unregistered)?;
         let server = self.servers.get(index);
-        if !server.is_spoken_for_by(id) {
+        if !server.is_named_by(id) {
             return Err(ServerError::AnotherHolds {
                 speaker: id.to_string(),
                 uuid: id.uuid.to_owned(),
                 registered: server.face.registration.transfer_address(),
             });
         }
-        if !server.face.alive {
+        if !server.face.alive || !server.is_in_session(id) {
             return Err(unregistered());
         }
         Ok(index)

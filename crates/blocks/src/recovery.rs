@@ -90,6 +90,16 @@ impl BlockMap {
         true
     }
 
+    /// Whether a server at this address may say how a recovery of the block has ended: one of those that were told to
+    /// recover it, or, where that is forgotten since a takeover, any live one.
+    pub fn may_end_recovery(&self, id: BlockId, ip: &str) -> bool {
+        let asked = self.constructions.get(id).map_or(&[][..], |it| &it.asked);
+        self.servers.on_host(ip).iter().any(|index| {
+            let face = &self.servers.get(*index).face;
+            face.alive && &*face.registration.ip == ip && (asked.is_empty() || asked.contains(index))
+        })
+    }
+
     pub(crate) fn take_recoveries(&mut self, server: u32) -> Vec<Recovery> {
         let orders = std::mem::take(&mut self.servers.get_mut(server).recoveries);
         let until = self.latest.plus_ms(RECOVERY_HEARTBEATS * self.config.heartbeat_interval_ms);

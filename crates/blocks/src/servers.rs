@@ -3,7 +3,7 @@
 use crate::{
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
-    words::ServerId,
+    words::{ServerId, SessionKey},
 };
 use base::{BlockId, GenerationStamp, Moment};
 use std::{
@@ -20,6 +20,8 @@ pub struct Order {
 
 pub struct Server {
     pub face: Arc<DataServer>,
+    /// Of its latest registration.
+    pub session: SessionKey,
     /// Indices of its storages that are not retired.
     pub storages: Vec<u32>,
     /// Replicas to delete, told to it with the next heartbeats. A report that still names them is no news.
@@ -109,9 +111,10 @@ impl Servers {
         self.slots.iter_mut().flatten()
     }
 
-    pub fn add(&mut self, face: DataServer) -> u32 {
+    pub fn add(&mut self, face: DataServer, session: SessionKey) -> u32 {
         let server = Server {
             face: Arc::new(face),
+            session,
             storages: Vec::new(),
             deletions: BTreeMap::new(),
             orders: VecDeque::new(),
@@ -210,8 +213,14 @@ fn hosts(registration: &Registration) -> Vec<Arc<str>> {
 }
 
 impl Server {
-    pub fn is_spoken_for_by(&self, id: ServerId) -> bool {
+    /// It says that it is at the address from which this server registered.
+    pub fn is_named_by(&self, id: ServerId) -> bool {
         let registration = &self.face.registration;
         &*registration.ip == id.ip && registration.transfer_port == id.transfer_port
+    }
+
+    /// It carries the key of the latest registration.
+    pub fn is_in_session(&self, id: ServerId) -> bool {
+        self.session.0 == id.session
     }
 }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod copying;
+mod forged;
 mod hostile_reports;
 mod knowing;
 mod placing;

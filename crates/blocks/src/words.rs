@@ -63,12 +63,22 @@ pub enum Increment {
     Deleted(Block),
 }
 
-/// Which data server speaks: both must agree with its registration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which data server speaks, as it says itself in each message. All of it must agree with its registration.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ServerId<'a> {
     pub uuid: &'a str,
     pub ip: &'a str,
     pub transfer_port: u16,
+    /// What it was given when it registered. The rest is known to everybody; this is known to it alone.
+    pub session: &'a [u8],
+}
+
+/// The key of a registration, made of chance. A later message that does not carry it is not from whom it says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SessionKey(pub [u8; SessionKey::BYTES]);
+
+impl SessionKey {
+    pub const BYTES: usize = 16;
 }
 
 #[derive(Clone, Debug, Default)]
@@ -234,6 +244,13 @@ pub enum RegisterError {
     Incomplete,
     #[error("{limit} data servers are known already; raise the limit of data servers")]
     TooMany { limit: usize },
+    /// The server of that uuid lives, and elsewhere.
+    #[error(
+        "data server {uuid} is registered from {registered} and was heard {silent_ms} ms ago: it cannot speak from \
+         {speaker} as well. If it has moved, it is taken when nothing was heard from there for {wait_ms} ms; if its \
+         directory was copied, give the copy a uuid of its own"
+    )]
+    LivesElsewhere { uuid: Arc<str>, registered: String, speaker: String, silent_ms: u64, wait_ms: u64 },
 }
 
 /// Why a data server's message was not taken.
@@ -251,6 +268,19 @@ pub enum ServerError {
     TooManyStorages { limit: usize },
     #[error("the report is no longer awaited: its server was lost or has begun another one")]
     ReportGone,
+}
+
+/// Keys are in no log.
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionKey")
+    }
+}
+
+impl fmt::Debug for ServerId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {self}", self.uuid)
+    }
 }
 
 impl fmt::Display for ServerId<'_> {

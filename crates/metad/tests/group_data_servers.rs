@@ -229,9 +229,8 @@ async fn what_the_active_ordered_before_it_was_gone_is_told_to_the_next() {
 async fn what_was_lost_with_active_and_data_server_is_ordered_anew() {
     for is_in_snapshot in [false, true] {
         let mut cut = Cut::begin(is_in_snapshot).await;
+        cut.server.register_again(&cut.cluster, cut.next).await;
         let Cut { cluster, server, next, order, .. } = &cut;
-        let next_data = data(cluster, *next);
-        spoken::register(&next_data, server.registration.clone()).await.unwrap();
         server.heartbeat(cluster, *next).await;
         let anew = replica(&cut.old);
         server.received(cluster, &[*next], anew).await;

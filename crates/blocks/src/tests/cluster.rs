@@ -34,6 +34,11 @@ pub fn ip(server: u16) -> String {
     format!("10.0.0.{server}")
 }
 
+/// The key of all its registrations.
+pub fn session(server: u16) -> SessionKey {
+    SessionKey([server as u8; SessionKey::BYTES])
+}
+
 pub fn config() -> Config {
     let mut config = Config { heartbeat_interval_ms: 100, recheck_interval_ms: 500, ..Config::default() };
     config.stale_interval_ms = 1_000;
@@ -74,7 +79,7 @@ impl Cluster {
             transfer_port: 9866,
             ..Registration::default()
         };
-        self.map.register(registration, self.now).unwrap();
+        self.map.register(registration, session(server), self.now).unwrap();
         assert!(self.heartbeat(server).is_empty());
     }
 
@@ -111,7 +116,8 @@ impl Cluster {
 
     pub fn speak<T>(&mut self, server: u16, say: impl FnOnce(&mut BlockMap, ServerId, Moment) -> T) -> T {
         let (uuid, ip) = (uuid(server), ip(server));
-        say(&mut self.map, ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866 }, self.now)
+        let key = session(server);
+        say(&mut self.map, ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &key.0 }, self.now)
     }
 
     pub fn add_complete(&mut self, block: Block, replication: u16) {

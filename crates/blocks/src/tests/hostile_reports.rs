@@ -91,6 +91,10 @@ fn a_server_has_a_bounded_number_of_storages_and_the_cluster_of_servers() {
         transfer_port: 1,
         ..Registration::default()
     };
-    assert_eq!(cluster.map.register(third, cluster.now), Err(RegisterError::TooMany { limit: 2 }));
-    assert_eq!(cluster.map.register(Registration::default(), cluster.now), Err(RegisterError::Incomplete));
+    assert_eq!(
+        cluster.map.register(third, session(3), cluster.now),
+        Err(RegisterError::TooMany { limit: 2 })
+    );
+    let nobody = cluster.map.register(Registration::default(), session(4), cluster.now);
+    assert_eq!(nobody, Err(RegisterError::Incomplete));
 }

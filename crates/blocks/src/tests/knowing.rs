@@ -133,7 +133,7 @@ fn whoever_takes_an_address_replaces_its_holder() {
         transfer_port: 9866,
         ..Registration::default()
     };
-    cluster.map.register(newcomer, cluster.now).unwrap();
+    cluster.map.register(newcomer, session(9), cluster.now).unwrap();
     assert_eq!(cluster.holders(1), [2]);
     assert_eq!(cluster.map.servers(ServerFilter::All).len(), 2);
     while cluster.map.sweep(1, cluster.now) {}
@@ -143,7 +143,7 @@ fn whoever_takes_an_address_replaces_its_holder() {
 #[test]
 fn nobody_speaks_with_anothers_uuid() {
     let mut cluster = Cluster::with_servers(config(), 2);
-    let impostor = ServerId { uuid: &uuid(1), ip: "10.9.9.9", transfer_port: 9866 };
+    let impostor = ServerId { uuid: &uuid(1), ip: "10.9.9.9", transfer_port: 9866, session: &session(1).0 };
     let refused = cluster.map.heartbeat(impostor, &Heartbeat::default(), cluster.now).unwrap_err();
     assert_eq!(
         refused.to_string(),

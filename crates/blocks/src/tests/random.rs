@@ -182,7 +182,7 @@ impl Run {
         let Some(server) = (1..=SERVERS).find(|server| !self.world.up.contains(server)) else { return };
         self.world.up.insert(server);
         let registration = (*self.cluster.map.server(&uuid(server)).unwrap().registration).clone();
-        self.cluster.map.register(registration, self.cluster.now).unwrap();
+        self.cluster.map.register(registration, session(server), self.cluster.now).unwrap();
         let commands = self.cluster.heartbeat(server);
         self.obey(commands.into_iter().map(|command| (server, command)).collect());
         let rows: Vec<_> = self.world.disks[&server].iter().map(|id| finalized(block(*id, *id))).collect();

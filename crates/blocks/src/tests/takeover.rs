@@ -94,7 +94,7 @@ fn a_server_that_restarts_may_obey_an_older_active_until_it_is_answered_again() 
     cluster.report(1, &[]);
     assert_eq!(cluster.map.stale_storage_count(), 0);
     let registration = (*cluster.map.server(&uuid(1)).unwrap().registration).clone();
-    cluster.map.register(registration, cluster.now).unwrap();
+    cluster.map.register(registration, session(1), cluster.now).unwrap();
     cluster.report(1, &[]);
     assert_eq!(cluster.map.stale_storage_count(), 1);
     cluster.heartbeat(1);

@@ -10,7 +10,8 @@ use crate::allocator::allocated_by_this_thread;
 use anyhow::{Context as _, ensure};
 use base::Moment;
 use blocks::{
-    BlockMap, BlockState, Config, Registration, ReplicaState, ReportedReplica, ServerId, StorageType,
+    BlockMap, BlockState, Config, Registration, ReplicaState, ReportedReplica, ServerId, SessionKey,
+    StorageType,
 };
 use namespace::Namespace;
 use std::{process::ExitCode, time::Instant};
@@ -93,8 +94,9 @@ fn map_blocks(namespace: &Namespace) -> anyhow::Result<BlockMap> {
             ..Registration::default()
         };
         let (uuid, ip) = (registration.uuid.clone(), registration.ip.clone());
-        map.register(registration, now).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9_866 };
+        let session = SessionKey([server as u8; SessionKey::BYTES]);
+        map.register(registration, session, now).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9_866, session: &session.0 };
         let report = map.begin_report(id, "storage", StorageType::Disk, 0, now).context("a report begins")?;
         let mut rows = Vec::with_capacity(2_000);
         let mut result = Ok(());

@@ -3,7 +3,7 @@
 use super::{DatanodeSide, identity, refusal, wire};
 use crate::{client_protocol::decode, core::Core};
 use base::{FsError, FsResult};
-use blocks::{Command, Heartbeat, Recovery, StorageReport, StorageState, StorageType, Transfer};
+use blocks::{Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Transfer};
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
@@ -33,9 +33,27 @@ impl DatanodeSide {
         identity::check_registration(&self.core.cluster, &registration)?;
         let known = identity::registration_of(&registration, call.peer.ip())?;
         self.check_admission(&known.ip, &registration)?;
+        let session = self.new_session();
+        let named = known.host_name.clone();
+        let server = self
+            .change(|map, now| map.register(known, session, now))
+            .map_err(|error| FsError::Io(error.to_string()))?;
+        let known = &server.registration;
+        if known.host_name != named {
+            tracing::warn!(
+                peer = %call.peer, host_name = %named,
+                "a live data server at another address has this host name: the new one is known by its address only"
+            );
+        }
         registration.datanode_id.ip_addr = known.ip.to_string();
-        self.change(|map, now| map.register(known, now)).map_err(|error| FsError::Io(error.to_string()))?;
+        registration.keys = identity::keys_with(&session);
         Ok(registration)
+    }
+
+    fn new_session(&self) -> SessionKey {
+        let mut key = [0; SessionKey::BYTES];
+        self.core.env.random.fill(&mut key);
+        SessionKey(key)
     }
 
     fn check_admission(&self, ip: &str, registration: &d::DatanodeRegistrationProto) -> FsResult<()> {
@@ -51,16 +69,24 @@ impl DatanodeSide {
 
     pub(super) fn heartbeat(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::HeartbeatRequestProto>(call, reply) else { return };
-        match self.try_heartbeat(&request) {
+        match self.try_heartbeat(call, &request) {
             Ok(response) => reply.ok(&response),
             Err(error) => reply.fs_error(&error),
         }
     }
 
-    fn try_heartbeat(&self, request: &d::HeartbeatRequestProto) -> FsResult<d::HeartbeatResponseProto> {
+    fn try_heartbeat(
+        &self,
+        call: &Call,
+        request: &d::HeartbeatRequestProto,
+    ) -> FsResult<d::HeartbeatResponseProto> {
         identity::check_cluster(&self.core.cluster, &request.registration)?;
-        let id = identity::server_id(&request.registration.datanode_id);
-        if let Err(error) = self.check_admission(id.ip, &request.registration) {
+        let id = identity::server_id(&request.registration);
+        let ip = match self.change(|map, _| map.registration_of(id)) {
+            Ok(known) => known.ip.clone(),
+            Err(_) => identity::ip_of(call.peer.ip()).into(),
+        };
+        if let Err(error) = self.check_admission(&ip, &request.registration) {
             // Its replicas count no longer. Whoever is not known any more has been told already.
             let _ = self.change(|map, _| map.give_up_server(id));
             return Err(error);
@@ -97,7 +123,7 @@ impl DatanodeSide {
     pub(super) fn lifeline(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::HeartbeatRequestProto>(call, reply) else { return };
         let taken = identity::check_cluster(&self.core.cluster, &request.registration).and_then(|()| {
-            let id = identity::server_id(&request.registration.datanode_id);
+            let id = identity::server_id(&request.registration);
             let heartbeat = heartbeat_of(&request);
             let taken = self.change(|map, now| map.take_lifeline(id, &heartbeat, now));
             taken.map_err(|error| refusal("Lifeline from ", &error))

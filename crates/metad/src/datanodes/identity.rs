@@ -2,8 +2,11 @@
 
 use crate::core::Cluster;
 use base::{FsError, FsResult};
-use blocks::{Registration, ServerId};
-use proto::hdfs::{DatanodeIdProto, StorageInfoProto, datanode::DatanodeRegistrationProto};
+use blocks::{Registration, ServerId, SessionKey};
+use bytes::Bytes;
+use proto::hdfs::{
+    BlockKeyProto, ExportedBlockKeysProto, StorageInfoProto, datanode::DatanodeRegistrationProto,
+};
 use std::net::IpAddr;
 
 /// The layout of a data server's directories in Hadoop 3.5, and here. Layouts count downwards.
@@ -58,7 +61,7 @@ pub fn registration_of(proto: &DatanodeRegistrationProto, peer: IpAddr) -> FsRes
             "a data server's uuid, host name and version have at most {NAME_BYTES_MAX} bytes"
         )));
     }
-    let ip = peer.to_canonical().to_string();
+    let ip = ip_of(peer);
     let host_name = if id.host_name.is_empty() { &ip } else { &id.host_name };
     Ok(Registration {
         uuid: id.datanode_uuid.as_str().into(),
@@ -72,18 +75,36 @@ pub fn registration_of(proto: &DatanodeRegistrationProto, peer: IpAddr) -> FsRes
     })
 }
 
+/// An address in the one way in which it is written and compared here.
+pub fn ip_of(peer: IpAddr) -> String {
+    peer.to_canonical().to_string()
+}
+
 fn port(what: &str, number: u32) -> FsResult<u16> {
     u16::try_from(number)
         .map_err(|_| FsError::InvalidArgument(format!("{number} is no {what} port: ports end at 65535")))
 }
 
 /// The speaker of a message, as it names itself. What it was given at its registration it sends back.
-pub fn server_id(id: &DatanodeIdProto) -> ServerId<'_> {
+pub fn server_id(registration: &DatanodeRegistrationProto) -> ServerId<'_> {
+    let id = &registration.datanode_id;
     ServerId {
         uuid: &id.datanode_uuid,
         ip: &id.ip_addr,
         // A port that is none is nobody's.
         transfer_port: u16::try_from(id.xfer_port).unwrap_or(0),
+        session: registration.keys.current_key.key_bytes.as_deref().unwrap_or_default(),
+    }
+}
+
+/// The key of a session goes where a cluster with block tokens tells its newest key. Tokens are off, so a data
+/// server has no use for a key; but Hadoop's keep the answer to their registration as it is, and send all of it with
+/// each message to the server that gave it. They show it to nobody else.
+pub fn keys_with(session: &SessionKey) -> ExportedBlockKeysProto {
+    let key_bytes = Some(Bytes::copy_from_slice(&session.0));
+    ExportedBlockKeysProto {
+        current_key: BlockKeyProto { key_bytes, ..BlockKeyProto::default() },
+        ..ExportedBlockKeysProto::default()
     }
 }
 
@@ -116,6 +137,7 @@ fn numbers(version: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::hdfs::DatanodeIdProto;
 
     fn cluster() -> Cluster {
         Cluster {

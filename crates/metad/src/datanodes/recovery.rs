@@ -6,7 +6,7 @@
 //! server is told ([`start_recovery`]). It has all of them agree, and says what they agreed on
 //! ([`commit_block_synchronization`]): then the block is finished and the file closed.
 
-use super::wire;
+use super::{identity, wire};
 use crate::{client_protocol, core::Core, turn::Turn};
 use base::{Block, BlockId, FsError, GenerationStamp, InodeId};
 use blocks::{BlockState, Location};
@@ -86,6 +86,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
     }
     let decoded = client_protocol::decode::<d::CommitBlockSynchronizationRequestProto>(&call, reply);
     let Some((request, reply)) = decoded else { return };
+    let speaker = identity::ip_of(call.peer.ip());
     client_protocol::turn(core, call, reply, move |turn, _| {
         let block = wire::block_of(&request.block);
         if request.block.pool_id != *turn.core().cluster.block_pool {
@@ -97,6 +98,12 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         let outcome = outcome_of(turn, block.id);
         if is_finished(turn, outcome) {
             return Ok(d::CommitBlockSynchronizationResponseProto {});
+        }
+        // The message carries no registration, so the address counts.
+        if !turn.core().blocks.lock().may_end_recovery(outcome, &speaker) {
+            return Err(FsError::Io(format!(
+                "{speaker} is not the address of a data server that was told to recover {block}."
+            )));
         }
         let finish = ops::commit_block_synchronization::Request {
             block: outcome,

@@ -68,7 +68,7 @@ impl DatanodeSide {
         report: d::StorageBlockReportProto,
         lease: u64,
     ) -> Result<(), ReportError> {
-        let id = identity::server_id(&registration.datanode_id);
+        let id = identity::server_id(registration);
         let storage = report.storage.clone();
         let mut list = BlockList::of(report);
         let claimed = list.claimed();
@@ -121,7 +121,7 @@ impl DatanodeSide {
             self.drop_rows(request.blocks.iter().map(|storage| storage.blocks.len() as u64).sum());
             return Ok(());
         }
-        let id = identity::server_id(&registration.datanode_id);
+        let id = identity::server_id(registration);
         for report in &request.blocks {
             let storage = report.storage.as_ref();
             let name = storage.map_or(&report.storage_uuid, |storage| &storage.storage_uuid);
@@ -160,7 +160,7 @@ impl DatanodeSide {
         match d::error_report_request_proto::ErrorCode::try_from(request.error_code as i32) {
             Ok(d::error_report_request_proto::ErrorCode::FatalDiskError) => {
                 tracing::error!(server, message = request.msg, "fatal disk error: the server is given up");
-                let id = identity::server_id(&registration.datanode_id);
+                let id = identity::server_id(registration);
                 if let Err(error) = self.change(|map, _| map.give_up_server(id)) {
                     tracing::warn!(%error, "it was not registered");
                 }

@@ -52,26 +52,40 @@ pub fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
 
 /// A data server that every member knows.
 pub struct DataServer {
-    pub registration: d::DatanodeRegistrationProto,
+    /// With each member it has another session; the first member's is the first.
+    registrations: Vec<d::DatanodeRegistrationProto>,
     pub pool: String,
 }
 
 impl DataServer {
     pub async fn register(cluster: &Cluster, members: u32) -> Self {
-        let mut known = None;
+        let mut server = Self { registrations: Vec::new(), pool: String::new() };
         for member in 1..=members {
             let data = data(cluster, member);
             let info = spoken::version(&data).await;
             let registration = spoken::registration(&info, "uuid-1");
             let registration = spoken::register(&data, registration).await.unwrap();
             spoken::heartbeat(&data, &registration, STORAGE).await.unwrap();
-            known = Some(Self { registration, pool: info.block_pool_id });
+            server.pool = info.block_pool_id;
+            server.registrations.push(registration);
         }
-        known.expect("a group has a member")
+        server
+    }
+
+    /// As if it had been started anew.
+    pub async fn register_again(&mut self, cluster: &Cluster, member: u32) {
+        let registration = self.with(member).clone();
+        let again = spoken::register(&data(cluster, member), registration).await.unwrap();
+        self.registrations[member as usize - 1] = again;
+    }
+
+    /// What a member knows it by.
+    fn with(&self, member: u32) -> &d::DatanodeRegistrationProto {
+        &self.registrations[member as usize - 1]
     }
 
     pub async fn heartbeat(&self, cluster: &Cluster, member: u32) -> d::HeartbeatResponseProto {
-        spoken::heartbeat(&data(cluster, member), &self.registration, STORAGE).await.unwrap()
+        spoken::heartbeat(&data(cluster, member), self.with(member), STORAGE).await.unwrap()
     }
 
     /// Tells these members of a finished replica.
@@ -79,7 +93,7 @@ impl DataServer {
         let status = d::received_deleted_block_info_proto::BlockStatus::Received as i32;
         for member in members {
             let data = data(cluster, *member);
-            spoken::tell(&data, &self.registration, (&self.pool, STORAGE), block, status).await;
+            spoken::tell(&data, self.with(*member), (&self.pool, STORAGE), block, status).await;
         }
     }
 
@@ -110,7 +124,7 @@ impl DataServer {
             new_length: length,
             close_file: true,
             delete_block: false,
-            new_taragets: vec![self.registration.datanode_id.clone()],
+            new_taragets: vec![self.with(member).datanode_id.clone()],
             new_target_storages: vec![STORAGE.to_owned()],
         };
         data(cluster, member).call("commitBlockSynchronization", &outcome).await

@@ -79,6 +79,17 @@ pub async fn tell(
     block: p::BlockProto,
     status: i32,
 ) {
+    try_to_tell(data, registration, (pool, storage_name), block, status).await.unwrap();
+}
+
+/// The same, where it may be refused.
+pub async fn try_to_tell(
+    data: &Client,
+    registration: &d::DatanodeRegistrationProto,
+    (pool, storage_name): (&str, &str),
+    block: p::BlockProto,
+    status: i32,
+) -> Result<(), CallError> {
     #[allow(deprecated)]
     let blocks = d::StorageReceivedDeletedBlocksProto {
         storage_uuid: storage_name.into(),
@@ -90,6 +101,6 @@ pub async fn tell(
         block_pool_id: pool.into(),
         blocks: vec![blocks],
     };
-    let _: d::BlockReceivedAndDeletedResponseProto =
-        data.call("blockReceivedAndDeleted", &request).await.unwrap();
+    let _: d::BlockReceivedAndDeletedResponseProto = data.call("blockReceivedAndDeleted", &request).await?;
+    Ok(())
 }
