@@ -135,6 +135,7 @@ fn world() -> (Env, SimDisk) {
         clock: Arc::new(SimClock::new()),
         disk: Arc::new(disk.clone()),
         random: Arc::new(SimRandom::new(Dice::new(2))),
+        descriptors: Arc::new(env::Descriptors::new(1 << 20)),
     };
     (env, disk)
 }

@@ -119,6 +119,7 @@ fn start(disk: &SimDisk, dice: &mut Dice, left: i64) -> Option<Arc<BlockStore>> 
         clock: Arc::new(SimClock::new()),
         disk: Arc::new(Tripwire { disk: disk.clone(), left }),
         random: Arc::new(SimRandom::new(dice.split())),
+        descriptors: Arc::new(env::Descriptors::new(1 << 20)),
     };
     let volume = VolumeConfig { path: "/data".into(), storage_type: StorageType::Disk };
     let store =

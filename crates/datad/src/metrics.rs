@@ -45,6 +45,21 @@ impl Collector for Figures {
             ("clover_data_failed_volumes", "Volumes out of use", state.store.failed_volumes().len() as u64),
             ("clover_data_transfers", "Transfer connections under way", state.transfer_count() as u64),
             ("clover_data_copies", "Copies to other servers under way", state.copy_count() as u64),
+            (
+                "clover_descriptors_limit",
+                "File descriptors that this process may have",
+                state.env.descriptors.limit() as u64,
+            ),
+            (
+                "clover_descriptors_kept_back",
+                "Of them, those that connections of clients never take",
+                state.env.descriptors.kept_back() as u64,
+            ),
+            (
+                "clover_descriptors_taken",
+                "File descriptors that connections of clients have taken",
+                state.env.descriptors.taken() as u64,
+            ),
         ];
         for (name, help, value) in gauges {
             let gauge = ConstGauge::new(value as i64);
@@ -62,6 +77,10 @@ impl Collector for Figures {
             let counter = ConstCounter::new(value.load(Ordering::Relaxed));
             counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         }
+        let counter = ConstCounter::new(state.env.descriptors.refused());
+        let (name, help) =
+            ("clover_connections_refused", "Connections closed at once for want of a file descriptor");
+        counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         Ok(())
     }
 }

@@ -29,6 +29,12 @@ pub enum StartError {
     Store(#[from] OpenError),
     #[error("{what} {addr} could not be opened")]
     Bind { what: &'static str, addr: SocketAddr, source: io::Error },
+    #[error(
+        "this process may have {limit} file descriptors, and a data server needs {} at least: raise the limit \
+         (ulimit -n, LimitNOFILE)",
+        env::descriptors::LIMIT_MIN
+    )]
+    Descriptors { limit: usize },
     #[error("{0}")]
     Config(String),
 }
@@ -53,8 +59,13 @@ impl DataServer {
             .await
             .map_err(|error| bind_error("the transfer port", config.transfer_addr, error))?;
         let service = Arc::new(IpcService::default());
-        let ipc = Server::bind(ServerConfig::new(config.ipc_addr, service.clone()))
-            .map_err(|error| bind_error("the RPC port", config.ipc_addr, error))?;
+        let descriptors = env.descriptors.clone();
+        if descriptors.limit() < env::descriptors::LIMIT_MIN {
+            return Err(StartError::Descriptors { limit: descriptors.limit() });
+        }
+        let ipc_config = ServerConfig { descriptors, ..ServerConfig::new(config.ipc_addr, service.clone()) };
+        let ipc =
+            Server::bind(ipc_config).map_err(|error| bind_error("the RPC port", config.ipc_addr, error))?;
         let http = std::net::TcpListener::bind(config.http_addr)
             .map_err(|error| bind_error("the HTTP port", config.http_addr, error))?;
 
@@ -97,7 +108,10 @@ impl DataServer {
             .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
         tracing::info!(
             uuid = %state.identity.uuid, transfer = %state.identity.transfer_addr,
-            ipc = %ipc.local_addr(), http = %http_addr, "data server started"
+            ipc = %ipc.local_addr(), http = %http_addr,
+            descriptors = state.env.descriptors.limit(),
+            descriptors_kept_back = state.env.descriptors.kept_back(),
+            "data server started"
         );
         Ok(DataServer { state, ipc, web, progress, tasks })
     }

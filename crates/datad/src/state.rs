@@ -3,7 +3,7 @@
 use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leadership, reporter::Reporter};
 use base::{Block, Moment};
 use blockstore::{BlockStore, Observer, StorageType};
-use env::Env;
+use env::{Env, descriptors::Place};
 use rpc::{Client, ClientOptions};
 use std::{
     collections::HashMap,
@@ -17,6 +17,9 @@ use tokio::sync::{oneshot, watch};
 
 /// `dfs.datanode.balance.bandwidthPerSec` has the same default.
 const BALANCING_RATE: u64 = 100 << 20;
+
+/// The connection itself, the two files of a replica, and the connection to the next server.
+const DESCRIPTORS_PER_TRANSFER: usize = 4;
 
 /// One for a server, behind an `Arc`.
 pub struct State {
@@ -112,15 +115,16 @@ impl State {
     }
 
     /// Counts one transfer connection in, until the guard is dropped; `None` when there are as many as the
-    /// configuration allows.
+    /// configuration or the file descriptors allow.
     pub fn admit_transfer(self: &Arc<Self>) -> Option<TransferGuard> {
+        let place = self.env.descriptors.take(DESCRIPTORS_PER_TRANSFER)?;
         let admitted = self
             .transfers
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
                 (count < self.config.transfer_count_max).then_some(count + 1)
             })
             .is_ok();
-        admitted.then(|| TransferGuard { state: self.clone() })
+        admitted.then(|| TransferGuard { state: self.clone(), _place: place })
     }
 
     /// Transfer connections under way, for heartbeats.
@@ -186,6 +190,7 @@ fn to_metadata_server(address: &str, user: &str) -> Client {
 /// See [`State::admit_transfer`].
 pub struct TransferGuard {
     state: Arc<State>,
+    _place: Place,
 }
 
 impl Drop for TransferGuard {

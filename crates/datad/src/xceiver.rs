@@ -40,9 +40,12 @@ pub async fn serve(state: Arc<State>, listener: TcpListener) {
                     }
                     None => tracing::warn!(
                         %peer,
+                        count = state.transfer_count(),
                         limit = state.config.transfer_count_max,
+                        descriptors_taken = state.env.descriptors.taken(),
+                        descriptors_limit = state.env.descriptors.connections_max(),
                         "a transfer connection was closed at once: there are as many as allowed \
-                         (dfs.datanode.max.transfer.threads)"
+                         (dfs.datanode.max.transfer.threads), or as file descriptors allow (ulimit -n, LimitNOFILE)"
                     ),
                 },
                 Err(error) => {

@@ -1,14 +1,16 @@
-//! The only door to clock, disk and randomness.
+//! The only door to clock, disk and randomness, and to what the process may have of the system.
 //!
 //! Production and simulation differ here and nowhere else: a service takes an [`Env`] when it is built and
 //! asks it for time, bytes and files. There is no global to reach for. Nothing here knows what is stored.
 
 pub mod clock;
+pub mod descriptors;
 pub mod disk;
 pub mod local_disk;
 pub mod random;
 
 pub use clock::{Clock, SystemClock};
+pub use descriptors::Descriptors;
 pub use disk::{Disk, File, Lock, OpenMode, WriteDone};
 pub use local_disk::LocalDisk;
 pub use random::{OsRandom, Random};
@@ -21,6 +23,8 @@ pub struct Env {
     pub clock: Arc<dyn Clock>,
     pub disk: Arc<dyn Disk>,
     pub random: Arc<dyn Random>,
+    /// What connections may take of the process's file descriptors.
+    pub descriptors: Arc<Descriptors>,
 }
 
 impl Env {
@@ -30,6 +34,7 @@ impl Env {
             clock: Arc::new(SystemClock::new()),
             disk: Arc::new(LocalDisk::new()),
             random: Arc::new(OsRandom),
+            descriptors: Arc::new(Descriptors::of_process()),
         }
     }
 }

@@ -26,7 +26,10 @@ use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteG
 use env::Env;
 use namespace::{Context, Namespace, Renewals};
 use parking_lot::Mutex;
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 use tokio::sync::watch;
 
 /// The namespace with what is known of its edits in flight.
@@ -77,6 +80,8 @@ pub struct Core {
     pub pool_reads: crate::pool::serve::Reads,
     /// What came of looking at the store again.
     pub scrub: crate::scrub::Counts,
+    /// What the RPC server has under way, once there is one.
+    pub load: OnceLock<rpc::Load>,
     /// The image that is being fetched from others.
     pub fetching: crate::pool::fetch::Progress,
 }
@@ -143,6 +148,7 @@ impl Core {
             checkpoints: watch::Sender::new(None),
             pool_reads: crate::pool::serve::Reads::default(),
             scrub: crate::scrub::Counts::default(),
+            load: OnceLock::new(),
             fetching: crate::pool::fetch::Progress::default(),
         }
     }

@@ -126,7 +126,8 @@ impl Collector for Numbers {
         ];
         self::gauges(&mut encoder, &gauges)?;
         self.encode_group(&mut encoder)?;
-        self.encode_calls(&mut encoder)
+        self.encode_calls(&mut encoder)?;
+        self.encode_load(&mut encoder)
     }
 }
 
@@ -287,6 +288,52 @@ impl Numbers {
             )?;
         }
         Ok(())
+    }
+
+    /// What connections take of this process.
+    fn encode_load(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let descriptors = &self.core.env.descriptors;
+        let load = self.core.load.get();
+        let of = |number: fn(&rpc::Load) -> usize| load.map_or(0, number) as u64;
+        gauges(
+            encoder,
+            &[
+                ("clover_connections", "Connections to the RPC port", of(rpc::Load::connections)),
+                (
+                    "clover_requests_bytes",
+                    "Bytes of requests that are read or being answered",
+                    of(rpc::Load::request_bytes),
+                ),
+                (
+                    "clover_replies_unread_bytes",
+                    "Bytes of replies that clients have not read yet",
+                    of(rpc::Load::unread_bytes),
+                ),
+                (
+                    "clover_descriptors_limit",
+                    "File descriptors that this process may have",
+                    descriptors.limit() as u64,
+                ),
+                (
+                    "clover_descriptors_kept_back",
+                    "Of them, those that connections of clients never take",
+                    descriptors.kept_back() as u64,
+                ),
+                (
+                    "clover_descriptors_taken",
+                    "File descriptors that connections of clients have taken",
+                    descriptors.taken() as u64,
+                ),
+            ],
+        )?;
+        counters(
+            encoder,
+            &[(
+                "clover_connections_refused",
+                "Connections closed at once for want of a file descriptor",
+                descriptors.refused(),
+            )],
+        )
     }
 
     /// Calls that were not simply answered here.

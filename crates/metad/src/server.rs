@@ -37,6 +37,12 @@ pub enum StartError {
     Coordinator(#[from] ChangeError),
     #[error("this member cannot lead: {0}")]
     CannotLead(String),
+    #[error(
+        "this process may have {limit} file descriptors, and a metadata server needs {} at least to keep some for its \
+         journal: raise the limit (ulimit -n, LimitNOFILE)",
+        env::descriptors::LIMIT_MIN
+    )]
+    Descriptors { limit: usize },
     #[error("{0}")]
     DataServersFile(FsError),
     #[error("the RPC address {address} could not be bound")]
@@ -69,6 +75,16 @@ impl MetaServer {
     /// Recovers what the directory holds, opens the ports and takes part in the group. A group of one serves
     /// when this returns; a member of several may follow for as long as it lives, and passes calls on.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
+        let descriptors = &env.descriptors;
+        if descriptors.limit() < env::descriptors::LIMIT_MIN {
+            return Err(StartError::Descriptors { limit: descriptors.limit() });
+        }
+        tracing::info!(
+            limit = descriptors.limit(),
+            kept_back = descriptors.kept_back(),
+            connections = descriptors.connections_max(),
+            "file descriptors"
+        );
         let recovered = tokio::task::spawn_blocking(move || recover::recover(env, config))
             .await
             .expect("recovery does not panic")?;
@@ -127,12 +143,15 @@ impl MetaServer {
         let mut rpc_config = rpc::ServerConfig::new(address, service);
         rpc_config.limits.frame_bytes_max = core.config.call_queue.frame_bytes_max;
         rpc_config.limits.request_bytes_max = core.config.call_queue.request_bytes_max;
+        rpc_config.descriptors = core.env.descriptors.clone();
         rpc_config.http_hint = web.as_ref().map(|web| web.local_addr().to_string());
         rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>| {
             // May run a command, once for a user and a while: the connection's task may wait for it.
             Ok(tokio::task::block_in_place(|| resolver.groups.caller(user, real_user, resolver.moment())))
         }));
         let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
+        // Nobody else sets it.
+        let _ = core.load.set(rpc.load());
         let server = Self { core, datanodes, rpc, web, stop, threads, writer };
         match server.join_group(life, member_count, records).await {
             Ok(()) => {

@@ -19,5 +19,5 @@ pub mod streaming;
 pub use client::{CallIdentity, Client, ClientOptions};
 pub use error::{CallError, RpcError};
 pub use null_service::NullService;
-pub use server::{CallerResolver, Limits, Server, ServerConfig};
+pub use server::{CallerResolver, Limits, Load, Server, ServerConfig};
 pub use service::{Answer, Call, Replier, Service};

@@ -1,18 +1,22 @@
 //! The listening end: accepts connections and runs a task for each.
 
+mod admission;
 mod connection;
+mod load;
 pub mod negotiation;
 mod outbox;
 mod room;
 #[cfg(test)]
 mod tests;
 
+pub use load::Load;
 pub(crate) use outbox::Outbox;
 pub(crate) use room::Paid;
 
 use crate::{RpcError, Service};
 use base::Caller;
 use connection::Connection;
+use env::{Descriptors, descriptors::Place};
 use parking_lot::Mutex;
 use room::Room;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
@@ -82,11 +86,22 @@ pub struct ServerConfig {
     pub caller_resolver: Option<CallerResolver>,
     /// Where HTTP is served instead, as `host:port`, to tell those who ask for it here.
     pub http_hint: Option<String>,
+    /// What the connections of the whole process take. Plenty by default.
+    pub descriptors: Arc<Descriptors>,
 }
 
 impl ServerConfig {
     pub fn new(address: SocketAddr, service: Arc<dyn Service>) -> Self {
-        Self { address, service, limits: Limits::default(), caller_resolver: None, http_hint: None }
+        const PLENTY: usize = 1 << 20;
+        let descriptors = Arc::new(Descriptors::new(PLENTY));
+        Self {
+            address,
+            service,
+            limits: Limits::default(),
+            caller_resolver: None,
+            http_hint: None,
+            descriptors,
+        }
     }
 }
 
@@ -104,6 +119,7 @@ pub(crate) struct Shared {
     caller_resolver: Option<CallerResolver>,
     http_hint: Option<String>,
     room: Arc<Room>,
+    descriptors: Arc<Descriptors>,
     /// The open connections; `None` once the server is shutting down.
     connections: Mutex<Option<HashMap<u64, Arc<Outbox>>>>,
     next_connection: AtomicU64,
@@ -118,6 +134,7 @@ impl Server {
         let room = Room::new(limits.request_bytes_max, limits.frame_bytes_max, limits.unread_bytes_max);
         let shared = Arc::new(Shared {
             room: Arc::new(room),
+            descriptors: config.descriptors,
             service: config.service,
             limits: config.limits,
             caller_resolver: config.caller_resolver,
@@ -125,7 +142,7 @@ impl Server {
             connections: Mutex::new(Some(HashMap::new())),
             next_connection: AtomicU64::new(0),
         });
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        let accepting = tokio::spawn(admission::accept(listener, Arc::clone(&shared)));
         Ok(Server { shared, address, accepting })
     }
 
@@ -135,6 +152,11 @@ impl Server {
 
     pub fn connection_count(&self) -> usize {
         self.shared.connections.lock().as_ref().map_or(0, HashMap::len)
+    }
+
+    /// What is under way here, to be asked at any time.
+    pub fn load(&self) -> Load {
+        Load { shared: Arc::clone(&self.shared) }
     }
 
     /// Stops listening and closes all connections; replies already made are still written where the client
@@ -185,22 +207,6 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // Out of file descriptors, most likely: connections that close make room.
-    const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                tokio::spawn(serve(stream, peer, Arc::clone(&shared)));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(PAUSE_AFTER_ERROR).await;
-            }
-        }
-    }
-}
-
 fn set_options(stream: &TcpStream) -> io::Result<()> {
     // An idle client may stay as long as it lives; one whose machine is gone is found out by and by.
     const IDLE_BEFORE_PROBE: Duration = Duration::from_secs(300);
@@ -208,7 +214,9 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(IDLE_BEFORE_PROBE))
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place: Place) {
+    // Behind all else, for the socket is closed by then.
+    let _place = place;
     if let Err(error) = set_options(&stream) {
         tracing::debug!(%peer, %error, "the connection was gone at once");
         return;

@@ -29,7 +29,8 @@ fn settings() -> journal::Settings {
 fn env(disk: &SimDisk) -> (Env, Arc<SimClock>) {
     let clock = Arc::new(SimClock::new());
     let random = Arc::new(SimRandom::new(Dice::new(1)));
-    (Env { clock: clock.clone(), disk: Arc::new(disk.clone()), random }, clock)
+    let descriptors = Arc::new(env::Descriptors::new(1 << 20));
+    (Env { clock: clock.clone(), disk: Arc::new(disk.clone()), random, descriptors }, clock)
 }
 
 /// Two lives, two images, segments sealed and open.

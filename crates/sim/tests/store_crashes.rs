@@ -126,7 +126,13 @@ impl File for FailingFile {
 }
 
 fn env(disk: Arc<dyn Disk>) -> Env {
-    Env { clock: Arc::new(SimClock::new()), disk, random: Arc::new(SimRandom::new(Dice::new(1))) }
+    let random = Arc::new(SimRandom::new(Dice::new(1)));
+    Env {
+        clock: Arc::new(SimClock::new()),
+        disk,
+        random,
+        descriptors: Arc::new(env::Descriptors::new(1 << 20)),
+    }
 }
 
 fn settings() -> Settings {

@@ -3,6 +3,7 @@
 //! Pages see snapshots and closures that they are given, never live state: this crate knows neither the
 //! namespace nor the block map. Start with [`server::Web`].
 
+mod few;
 pub mod server;
 
 pub use prometheus_client;

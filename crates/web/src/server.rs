@@ -1,5 +1,6 @@
 //! One small HTTP server of a role.
 
+use crate::few::Few;
 use axum::{
     Router,
     extract::State,
@@ -88,7 +89,7 @@ impl Web {
             tokio::select! {
                 biased;
                 () = end => {}
-                served = axum::serve(listener, router).into_future() => {
+                served = axum::serve(Few::new(listener), router).into_future() => {
                     if let Err(error) = served {
                         tracing::error!(%local_addr, %error, "the HTTP server ended");
                     }

@@ -45,6 +45,8 @@ class Member:
         self.begun_at = 0
         # Whether its end is part of the story.
         self.may_end = False
+        # Words before its own command: a program that runs it within limits.
+        self.within = []
 
     @property
     def name(self):
@@ -89,7 +91,7 @@ class Member:
         return self.cluster.network.inside(self.number)
 
     def start(self):
-        command = [*self.inside, self.cluster.clover, "meta", "--config", self.settings]
+        command = [*self.inside, *self.within, self.cluster.clover, "meta", "--config", self.settings]
         self.begun_at = self.log.stat().st_size if self.log.exists() else 0
         self.serving, self.read_up_to = None, self.begun_at
         self.log.touch()

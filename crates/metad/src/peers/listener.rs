@@ -40,6 +40,8 @@ pub fn wake(address: SocketAddr) {
 
 pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
     let strangers = Arc::new(AtomicUsize::new(0));
+    // They take of what is kept back from clients: the members' own connections are to find some in any case.
+    let strangers_max = STRANGERS_MAX.min(shared.env.descriptors.kept_back() / 8);
     loop {
         let accepted = socket.accept();
         if shared.is_stopping() {
@@ -54,7 +56,7 @@ pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
                 continue;
             }
         };
-        if strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS_MAX {
+        if strangers.fetch_add(1, Ordering::AcqRel) >= strangers_max {
             strangers.fetch_sub(1, Ordering::AcqRel);
             refuse(shared, from, "too many connections have proved nothing yet");
             continue;

@@ -122,7 +122,8 @@ impl Connection {
             let wants = if may_read { !self.has_space() } else { self.wanted.is_some() };
             let reading = may_read && !wants;
             let deadline = self.deadline();
-            if !self.outbox.doze() {
+            let is_stranger = !matches!(self.phase, Phase::Open { .. });
+            if !self.outbox.doze(self.heard.max(self.wrote), is_stranger) {
                 continue;
             }
             let event = tokio::select! {

@@ -8,6 +8,7 @@ use crate::RpcError;
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use proto::rpc_frame::{ReplyTo, Status, put_error, put_success};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 #[derive(Default)]
@@ -30,6 +31,9 @@ struct State {
     shut: bool,
     /// The client has closed its side: it may still read, though hardly any does.
     left: bool,
+    /// Since when nothing has been said on either side, and whether the client has not said yet who calls. None until
+    /// the task first sleeps.
+    quiet: Option<(Instant, bool)>,
 }
 
 /// What the connection's task finds when it looks.
@@ -110,9 +114,11 @@ impl Outbox {
         Glance { in_flight: state.in_flight, ended: state.ended, shut: state.shut }
     }
 
-    /// The task is about to sleep. False if there is something to drain first.
-    pub(crate) fn doze(&self) -> bool {
+    /// The task is about to sleep: the last that was heard or said was at `since`. False if there is something to drain
+    /// first.
+    pub(crate) fn doze(&self, since: Instant, is_stranger: bool) -> bool {
         let mut state = self.state.lock();
+        state.quiet = Some((since, is_stranger));
         let nothing = state.replies.is_empty();
         state.attended = !nothing;
         nothing
@@ -131,6 +137,13 @@ impl Outbox {
     pub(crate) fn is_abandoned(&self) -> bool {
         let state = self.state.lock();
         state.ended || state.left
+    }
+
+    /// Since when the connection is idle, and whether it is a stranger's still; `None` while it is not.
+    pub(crate) fn idle_since(&self) -> Option<(Instant, bool)> {
+        let state = self.state.lock();
+        let is_idle = !state.attended && state.in_flight == 0 && !state.shut && !state.ended;
+        state.quiet.filter(|_| is_idle)
     }
 
     pub(crate) async fn woken(&self) {

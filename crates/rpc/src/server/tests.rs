@@ -615,3 +615,53 @@ fn a_captured_answer_is_given_once_in_every_way() {
     let dropped = answer(drop).result.unwrap_err();
     assert_eq!(dropped.message, "The server gave up the call.");
 }
+
+/// A process with few descriptors: so many are for connections.
+fn short_of_descriptors(limits: Limits) -> (Server, usize) {
+    let descriptors = Arc::new(env::Descriptors::new(20));
+    let most = descriptors.connections_max();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let config = ServerConfig { limits, descriptors, ..ServerConfig::new(address, Arc::new(Pupil)) };
+    (Server::bind(config).unwrap(), most)
+}
+
+#[tokio::test]
+async fn connections_never_take_the_descriptors_that_are_kept_back() {
+    let (server, most) = short_of_descriptors(Limits::default());
+    let descriptors = Arc::clone(&server.shared.descriptors);
+    let mut clients = Vec::new();
+    for _ in 0..most {
+        let client = client(&server);
+        let _: MkdirsResponseProto = client.call("mkdirs", &mkdirs("/a")).await.unwrap();
+        clients.push(client);
+    }
+    assert_eq!(descriptors.taken(), most);
+    for refused in 1..=50 {
+        let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
+        assert!(!matches!(stream.read(&mut [0; 1]).await, Ok(count) if count > 0));
+        assert_eq!((descriptors.taken(), descriptors.refused()), (most, refused));
+    }
+    // Those that are there are served all the time, and who leaves makes room.
+    let _: MkdirsResponseProto = clients[0].call("mkdirs", &mkdirs("/a")).await.unwrap();
+    clients.pop().unwrap().disconnect();
+    while descriptors.taken() == most {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let _: MkdirsResponseProto = client(&server).call("mkdirs", &mkdirs("/a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn strangers_that_say_nothing_make_room_when_descriptors_are_short() {
+    let (server, most) = short_of_descriptors(Limits::default());
+    let mut silent = Vec::new();
+    for _ in 0..most {
+        silent.push(TcpStream::connect(server.local_addr()).await.unwrap());
+    }
+    let began = Instant::now();
+    let client = client(&server);
+    while client.call::<_, MkdirsResponseProto>("mkdirs", &mkdirs("/a")).await.is_err() {
+        // Their set-up may take half a minute where there is room.
+        assert!(began.elapsed() < Duration::from_secs(15), "they keep everybody out");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

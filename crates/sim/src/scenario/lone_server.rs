@@ -88,6 +88,7 @@ impl World {
             clock: clock.clone(),
             disk: Arc::new(disk.clone()),
             random: Arc::new(SimRandom::new(dice.split())),
+            descriptors: Arc::new(env::Descriptors::new(1 << 20)),
         };
         let settings = journal::Settings {
             segment_bytes: 16 * 1024 * (1 + dice.below(4)),

@@ -55,3 +55,21 @@ async fn ill_health_is_503() {
     assert!(ask(web.local_addr(), "/health").await.starts_with("HTTP/1.1 503"));
     web.shutdown().await;
 }
+
+#[tokio::test]
+async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_end() {
+    let web = serve(true).await;
+    let mut idle = Vec::new();
+    for _ in 0..crate::few::CONNECTIONS_MAX {
+        idle.push(TcpStream::connect(web.local_addr()).await.unwrap());
+    }
+    let asked = tokio::spawn({
+        let address = web.local_addr();
+        async move { ask(address, "/health").await }
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert!(!asked.is_finished(), "one more than may be was served");
+    idle.pop();
+    assert!(asked.await.unwrap().starts_with("HTTP/1.1 200"));
+    web.shutdown().await;
+}
