@@ -47,7 +47,7 @@ type Properties = Vec<(String, String, &'static str)>;
 
 /// What a client of a group needs beyond the addresses. A member that does not lead hands a call on or holds it,
 /// so the pauses of the client are for the case that a whole machine is silent.
-const PATIENCE: [(&str, &str, &str); 6] = [
+const PATIENCE: [(&str, &str, &str); 7] = [
     ("ipc.client.connect.timeout", "1000", "A machine that is off does not answer at all."),
     (
         "ipc.client.rpc-timeout.ms",
@@ -65,7 +65,12 @@ const PATIENCE: [(&str, &str, &str); 6] = [
         "false",
         "The server named first is asked first: where it leads, no call is handed on.",
     ),
-    ("dfs.client.failover.max.attempts", "240", "Two minutes of such pauses, and then an error."),
+    ("dfs.client.failover.max.attempts", "400", "Two to five minutes of such pauses, and then an error."),
+    (
+        "dfs.client.retry.max.attempts",
+        "400",
+        "The same where a server asks for patience itself; Hadoop's ten are over in three seconds.",
+    ),
 ];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -193,6 +198,32 @@ mod tests {
         let value = |key: &str| PATIENCE.iter().find(|(name, ..)| *name == key).map(|(_, value, _)| *value);
         assert_eq!(value("ipc.client.rpc-timeout.ms"), Some(&*RPC_TIMEOUT_MS.to_string()));
         assert_eq!(value("ipc.client.connect.timeout"), Some(&*CONNECT_TIMEOUT_MS.to_string()));
+    }
+
+    /// Hadoop's `RetryPolicies.FailoverOnNetworkExceptionRetry`: the pause before attempt n is the first one times 2 to the power of n, at
+    /// most the longest, times a number between 0.5 and 1.5. It counts those of failovers and those that a server
+    /// asked for (`RetriableException`) apart.
+    #[test]
+    fn stock_clients_outlast_the_longest_takeover_whatever_they_are_told() {
+        use client::config::high_availability::TAKEOVER_MAX_MS;
+        let value = |key: &str, hadoops: u64| {
+            let found = PATIENCE.iter().find(|(name, ..)| *name == key);
+            found.map_or(hadoops, |(_, value, _)| value.parse().unwrap())
+        };
+        let first = value("dfs.client.failover.sleep.base.millis", 500);
+        let longest = value("dfs.client.failover.sleep.max.millis", 15_000);
+        let attempts = [
+            ("dfs.client.failover.max.attempts", value("dfs.client.failover.max.attempts", 15)),
+            ("dfs.client.retry.max.attempts", value("dfs.client.retry.max.attempts", 10)),
+        ];
+        for (key, attempts) in attempts {
+            let pauses = (0..attempts).map(|n| first.saturating_mul(1 << n.min(40)).min(longest) / 2);
+            let shortest: u64 = pauses.sum();
+            assert!(
+                shortest > TAKEOVER_MAX_MS * 3 / 2,
+                "{key}: {shortest} ms, where every pause is the shortest"
+            );
+        }
     }
 
     #[test]

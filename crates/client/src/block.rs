@@ -13,6 +13,7 @@ pub mod replacement;
 mod streamer;
 pub mod writer;
 
+pub(crate) use connection::describe;
 pub use error::{BadReplica, ReadError, WriteError};
 pub use options::{BlockOptions, Checksums};
 pub use reader::BlockReader;

@@ -21,17 +21,19 @@ pub(crate) async fn of_block(
     located: &LocatedBlockProto,
     options: &BlockOptions,
 ) -> Result<OpBlockChecksumResponseProto, ReadError> {
-    let mut reason = "no data server holds it".to_owned();
+    let mut reasons = Vec::new();
     for node in &located.locs {
         match ask(node, located, options).await {
             Ok(checksum) => return Ok(checksum),
             Err(error) => {
-                reason = format!("{}:{}: {error}", node.id.ip_addr, node.id.xfer_port);
+                let reason = format!("{}:{}: {error}", node.id.ip_addr, node.id.xfer_port);
                 tracing::info!("no checksum of block {}: {reason}", located.b.block_id);
+                reasons.push(reason);
             }
         }
     }
     let block = format!("blk_{}_{}", located.b.block_id, located.b.generation_stamp);
+    let reason = if reasons.is_empty() { "no data server has one".to_owned() } else { reasons.join("; ") };
     Err(ReadError::NoReplica { block, offset: 0, reason })
 }
 

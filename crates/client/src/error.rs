@@ -22,8 +22,9 @@ pub enum Error {
     /// Fix the configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Data could not be read: try again later, or look after the data servers.
-    #[error("reading {path} at {offset}: {source}")]
+    /// Data could not be read: try again later, or look after the data servers. What Hadoop's clients call a
+    /// `BlockMissingException`.
+    #[error("{}", unreadable(path, *offset, source))]
     Read { path: String, offset: u64, source: ReadError },
     /// Data could not be written: what is acknowledged stays, the rest is to be written again.
     #[error("writing {path}: {source}")]
@@ -39,5 +40,16 @@ impl Error {
 
     pub fn is_access_denied(&self) -> bool {
         matches!(self, Self::Fs(FsError::AccessDenied(_)))
+    }
+}
+
+/// Begins as the sentence of Hadoop's clients.
+fn unreadable(path: &str, at: u64, source: &ReadError) -> String {
+    match source {
+        ReadError::NoReplica { block, offset, reason } => format!(
+            "Could not obtain block: {block} file={path}: no replica could be read from offset {offset} of the block: \
+             {reason}"
+        ),
+        ReadError::Misuse(reason) => format!("reading {path} at {at}: {reason}"),
     }
 }

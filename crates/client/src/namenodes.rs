@@ -25,6 +25,9 @@ const LONE_TIMEOUT: Duration = Duration::from_secs(60);
 /// After so long without an answer it is told why, and again from time to time.
 const FIRST_WORD: Duration = Duration::from_secs(3);
 const NEXT_WORD: Duration = Duration::from_secs(10);
+/// Rounds of asking every server, where no number of attempts is set: Hadoop's number of failovers, whose pauses double as the
+/// pauses between rounds do here.
+const ROUNDS_MAX: u32 = 15;
 /// The pause after such an attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -50,6 +53,17 @@ enum Next {
     Again(Error),
 }
 
+/// How often one of so many servers is asked before the call is given up.
+fn attempts_max(settings: &Settings, servers: usize) -> u32 {
+    settings.retries.failovers_max.unwrap_or(ROUNDS_MAX * servers.max(1) as u32)
+}
+
+/// The pause after so many attempts. The others are asked at once; pauses begin when all have said no.
+fn pause_after(attempts: u32, servers: usize, elsewhere: bool, first: Duration) -> Option<Duration> {
+    let rounds = attempts / servers as u32;
+    (rounds > 0 || !elsewhere).then(|| first.saturating_mul(1 << rounds.saturating_sub(1).min(10)))
+}
+
 impl Namenodes {
     pub fn new(location: Location, settings: &Settings) -> Self {
         // One name for all servers: a call that moves on to another is still the same call there.
@@ -68,10 +82,10 @@ impl Namenodes {
         };
         Self {
             clients: location.servers.iter().map(client).collect(),
+            failovers_max: attempts_max(settings, location.servers.len()),
             location,
             current: AtomicUsize::new(0),
             is_known: AtomicBool::new(false),
-            failovers_max: settings.retries.failovers_max,
             pause: settings.retries.failover_pause,
             pause_max: settings.retries.failover_pause_max,
         }
@@ -125,11 +139,8 @@ impl Namenodes {
                 let next = (index + 1) % self.clients.len();
                 let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
             }
-            // The others are asked at once; pauses begin when all have said no.
-            let rounds = attempts / self.clients.len() as u32;
-            if rounds > 0 || !elsewhere {
-                let doubled = pause.saturating_mul(1 << rounds.saturating_sub(1).min(10));
-                tokio::time::sleep(doubled.min(self.pause_max)).await;
+            if let Some(pause) = pause_after(attempts, self.clients.len(), elsewhere, pause) {
+                tokio::time::sleep(pause.min(self.pause_max)).await;
             }
         }
     }
@@ -194,4 +205,32 @@ pub(crate) fn to_data_server(address: &str, user: &str, connect_timeout: Duratio
 
 fn options(connect_timeout: Duration) -> ClientOptions {
     ClientOptions { connect_timeout, ..ClientOptions::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    /// Of a call that no server answers for long, each of which asks for patience or names another.
+    fn shortest_patience(settings: &Settings, servers: usize, elsewhere: bool) -> Duration {
+        let retries = &settings.retries;
+        let pause = |attempts| pause_after(attempts, servers, elsewhere, retries.failover_pause);
+        (1..=attempts_max(settings, servers))
+            .filter_map(pause)
+            .map(|pause| pause.min(retries.failover_pause_max))
+            .sum()
+    }
+
+    #[test]
+    fn the_longest_takeover_is_outlasted_with_any_number_of_servers() {
+        for servers in 1..=7 {
+            for elsewhere in [false, true] {
+                let settings = Settings::new(&Config::new()).unwrap();
+                let patience = shortest_patience(&settings, servers, elsewhere);
+                let longest = Duration::from_millis(high_availability::TAKEOVER_MAX_MS);
+                assert!(patience > longest * 3 / 2, "{servers} servers: {patience:?}");
+            }
+        }
+    }
 }

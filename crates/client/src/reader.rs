@@ -2,7 +2,7 @@
 
 use crate::{
     Error, FileSystem, Result,
-    block::{BadReplica, BlockOptions, BlockReader, ReadError},
+    block::{BadReplica, BlockOptions, BlockReader, ReadError, describe},
 };
 use base::FsError;
 use bytes::{Bytes, BytesMut};
@@ -11,10 +11,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// Blocks whose places are asked for at once, as Hadoop's clients do.
 const BLOCKS_AHEAD: u64 = 10;
-/// How often fresh places are asked for when no replica of a block can be read.
-const REFETCHES_MAX: u32 = 3;
-/// The first pause before that; it doubles. A server that has just died is still named for a while.
+/// The first pause before fresh places are asked for; it doubles. A server that has just died is still named for a while.
 const REFETCH_PAUSE: Duration = Duration::from_millis(500);
+const REFETCH_PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// A file open for reading. It sees the length that the file had when it was opened.
 pub struct FileReader {
@@ -109,16 +108,19 @@ impl FileReader {
 
     /// The next bytes, at most `count_max` of them and never none, or nothing at the end of the file.
     pub async fn read(&mut self, count_max: usize) -> Result<Option<Bytes>> {
+        let refetches_max = self.fs.settings().retries.refetches_max;
         let mut refetches = 0;
         while self.rest.is_empty() {
             if self.position >= self.length {
                 return Ok(None);
             }
             match self.fill().await {
-                Ok(()) => refetches = 0,
-                Err(Error::Read { source, .. }) if refetches < REFETCHES_MAX => {
-                    tracing::warn!("{}: {source}; asking where else it is", self.path);
-                    tokio::time::sleep(REFETCH_PAUSE * (1 << refetches)).await;
+                // That a replica could be opened is no success yet: its bytes may be corrupt.
+                Ok(()) => {}
+                Err(error @ Error::Read { .. }) if refetches < refetches_max => {
+                    tracing::warn!("{error}; asking where else it is");
+                    let pause = REFETCH_PAUSE.saturating_mul(1 << refetches.min(10));
+                    tokio::time::sleep(pause.min(REFETCH_PAUSE_MAX)).await;
                     refetches += 1;
                     self.block = None;
                     self.locate(self.position).await?;
@@ -258,7 +260,9 @@ impl FileReader {
     }
 
     fn lost(&self, reason: String) -> Error {
-        let source = ReadError::NoReplica { block: self.path.clone(), offset: self.position, reason };
-        self.failed(source)
+        let known = self.known();
+        let block = known.map_or_else(|| "unknown".into(), |located| describe(&located.b));
+        let offset = self.position - known.map_or(0, |located| located.offset);
+        self.failed(ReadError::NoReplica { block, offset, reason })
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn address(node: &DatanodeInfoProto) -> String {
     format!("{}:{}", node.id.ip_addr, node.id.xfer_port)
 }
 
-pub(super) fn describe(block: &ExtendedBlockProto) -> String {
+pub(crate) fn describe(block: &ExtendedBlockProto) -> String {
     format!("{}:blk_{}_{}", block.pool_id, block.block_id, block.generation_stamp)
 }
 

@@ -23,8 +23,8 @@ pub struct BlockReader {
     /// Servers not tried yet, the nearest last.
     untried: Vec<usize>,
     bad_replicas: Vec<BadReplica>,
-    /// Why the last server was left.
-    reason: String,
+    /// Why each server was left.
+    reasons: Vec<String>,
 }
 
 /// The replica being read.
@@ -64,7 +64,7 @@ impl BlockReader {
             source: None,
             untried: (0..located.locs.len()).rev().collect(),
             bad_replicas: Vec::new(),
-            reason: "no data server has a replica".into(),
+            reasons: Vec::new(),
         };
         if length > 0 {
             reader.connect().await?;
@@ -114,7 +114,10 @@ impl BlockReader {
         Err(ReadError::NoReplica {
             block: describe(&self.located.b),
             offset: self.wanted.start,
-            reason: self.reason.clone(),
+            reason: match &*self.reasons {
+                [] => "no data server has one".into(),
+                reasons => reasons.join("; "),
+            },
         })
     }
 
@@ -146,8 +149,9 @@ impl BlockReader {
             Failure::Link(reason) => (false, reason),
             Failure::Corrupt(reason) => (true, reason),
         };
-        self.reason = format!("{}: {reason}", address(location));
-        tracing::warn!(block = describe(&self.located.b), reason = self.reason, "a replica cannot be read");
+        let reason = format!("{}: {reason}", address(location));
+        tracing::warn!(block = describe(&self.located.b), reason, "a replica cannot be read");
+        self.reasons.push(reason);
         if is_corrupt {
             self.bad_replicas.push(BadReplica {
                 block: self.located.b.clone(),

@@ -26,5 +26,10 @@ pub const HOLD_MS: u64 = 1_200;
 /// A connection to a server of the same network stands in far less; one to a server that is cut off never does.
 pub const CONNECT_TIMEOUT_MS: u64 = 1_000;
 
+/// The longest that a group may be without an active, or without enough members in sync, while nobody has failed for good:
+/// a silent machine, a ZooKeeper that restarts, a member that reads its journal again. A client that is told to come again, or to ask
+/// another server, goes on for longer than this.
+pub const TAKEOVER_MAX_MS: u64 = 60_000;
+
 /// A member lets go of a call before the client does.
 const _: () = assert!(HOLD_MS + 100 < RPC_TIMEOUT_MS && CONNECT_TIMEOUT_MS < RPC_TIMEOUT_MS);

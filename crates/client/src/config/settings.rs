@@ -39,12 +39,16 @@ pub struct Settings {
 /// How long the client goes on trying.
 #[derive(Clone, Debug)]
 pub struct Retries {
-    /// Attempts over all metadata servers (`dfs.client.failover.max.attempts`).
-    pub failovers_max: u32,
+    /// Attempts over all metadata servers (`dfs.client.failover.max.attempts`). None: so many that the longest takeover is
+    /// outlasted, however many servers there are.
+    pub failovers_max: Option<u32>,
     /// The pause after the first attempt; it doubles (`dfs.client.failover.sleep.base.millis`).
     pub failover_pause: Duration,
     /// Where doubling ends (`dfs.client.failover.sleep.max.millis`).
     pub failover_pause_max: Duration,
+    /// How often fresh places are asked for when no replica of a block can be read
+    /// (`dfs.client.max.block.acquire.failures`).
+    pub refetches_max: u32,
     /// New pipelines for one block (`dfs.client.block.write.retries`).
     pub pipelines_max: u32,
     /// Further tries of `addBlock` and `complete` while blocks are not yet reported
@@ -186,9 +190,10 @@ impl Read<'_> {
             |key, default| Ok::<_, ConfigError>(self.number(key, 0..=1_000)?.map_or(default, |n| n as u32));
         let time = |key| self.time(key, MILLISECOND);
         Ok(Retries {
-            failovers_max: count("dfs.client.failover.max.attempts", 15)?,
+            failovers_max: self.number("dfs.client.failover.max.attempts", 0..=1_000)?.map(|n| n as u32),
             failover_pause: time("dfs.client.failover.sleep.base.millis")?.unwrap_or(500 * MILLISECOND),
             failover_pause_max: time("dfs.client.failover.sleep.max.millis")?.unwrap_or(15 * SECOND),
+            refetches_max: count("dfs.client.max.block.acquire.failures", 3)?,
             pipelines_max: count("dfs.client.block.write.retries", 3)?,
             report_waits_max: count("dfs.client.block.write.locateFollowingBlock.retries", 5)?,
             report_pause: time("dfs.client.block.write.locateFollowingBlock.initial.delay.ms")?
