@@ -113,6 +113,7 @@ impl BlockMap {
         let id = self.arena.record(slot).id();
         self.set_state(slot, BlockState::Complete);
         if let Some(construction) = self.constructions.remove(id) {
+            self.pass_pipeline(slot, &construction.targets);
             let held: Vec<u32> =
                 self.arena.places(slot).iter().map(|place| self.storages.get(place).server).collect();
             let targets = construction.targets.into_iter().filter(|place| self.storages.is_live(*place));
@@ -120,7 +121,7 @@ impl BlockMap {
             let awaited = servers.filter(|server| !held.contains(server));
             let deadline = now.plus_ms(self.config.pending_timeout_ms);
             if self.commanding {
-                self.redundancy.pending.add(id, awaited, deadline);
+                self.redundancy.pending.add_writers(id, awaited.collect(), deadline);
             }
         }
         self.evaluate(slot);
@@ -145,6 +146,7 @@ impl BlockMap {
             construction.note(place, &reported);
         }
         self.redundancy.pending.remove(block.id);
+        self.newcomers.forget_block(block.id);
         self.set_state(slot, BlockState::UnderConstruction);
         self.set_block(slot, block);
         self.evaluate(slot);
@@ -212,6 +214,7 @@ impl BlockMap {
         self.set_state(slot, BlockState::UnderConstruction);
         self.redundancy.queue.remove(id);
         self.redundancy.pending.remove(id);
+        self.newcomers.forget_block(id);
         self.redundancy.undecided.remove(id);
         self.arena.remove(slot);
     }

@@ -1,6 +1,6 @@
 //! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
 
-use crate::{map::BlockMap, words::BlockState};
+use crate::{map::BlockMap, newcomers::Trial, words::BlockState};
 use base::BlockId;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -59,6 +59,13 @@ impl BlockMap {
         }
     }
 
+    /// A replica came for another reason than that it is wanted, and goes again.
+    pub(crate) fn give_back(&mut self, slot: u32, place: u32) {
+        let (id, stamp) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
+        self.redundancy.excess.insert(id, place);
+        self.order_deletion(place, id, stamp);
+    }
+
     /// Live, undamaged and wanted.
     pub(crate) fn good_places(&self, slot: u32) -> Vec<u32> {
         let id = self.arena.record(slot).id();
@@ -70,14 +77,19 @@ impl BlockMap {
         self.arena.places(slot).iter().filter(good).collect()
     }
 
-    /// Which of `kept` should go: one from a rack that has another, if there is such a rack; the hinted one
-    /// first, else the one on the server with the least room.
+    /// Which of `kept` should go: one of a newcomer, if there is one; of those that remain one from a rack that has
+    /// another, if there is such a rack; the hinted one first, else the one on the server with the least room.
     fn superfluous(&self, kept: &[u32], hint: Option<u32>) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
-        let mut candidates: Vec<usize> = (0..kept.len()).filter(|at| shares_rack(*at)).collect();
+        let is_new = |at: &usize| self.storages.get(kept[*at]).trial != Trial::Passed;
+        let mut goers: Vec<usize> = (0..kept.len()).filter(is_new).collect();
+        if goers.is_empty() {
+            goers = (0..kept.len()).collect();
+        }
+        let mut candidates: Vec<usize> = goers.iter().copied().filter(|at| shares_rack(*at)).collect();
         if candidates.is_empty() {
-            candidates = (0..kept.len()).collect();
+            candidates = goers;
         }
         let server = |at: usize| self.storages.get(kept[at]).server;
         if let Some(hinted) = candidates.iter().find(|at| Some(server(**at)) == hint) {

@@ -151,6 +151,7 @@ impl BlockMap {
         }
         self.arena.add_place(slot, place);
         self.storages.get_mut(place).blocks += 1;
+        self.note_claim(place, slot);
         self.counts.safe += u64::from(self.arena.place_count(slot) == self.min_replication());
         true
     }

@@ -36,6 +36,7 @@ mod full_report;
 mod incremental_report;
 mod map;
 mod membership;
+mod newcomers;
 mod pending;
 mod placement;
 mod postponed;

@@ -5,6 +5,7 @@ use crate::{
     config::Config,
     construction::Constructions,
     excess::Excess,
+    newcomers::Newcomers,
     pending::Pending,
     postponed::Postponed,
     queue::Queue,
@@ -30,6 +31,7 @@ pub struct BlockMap {
     pub(crate) redundancy: Redundancy,
     pub(crate) postponed: Postponed,
     pub(crate) safe_mode: SafeMode,
+    pub(crate) newcomers: Newcomers,
     pub(crate) sweeper: Sweeper,
     /// Some storage or report waits for the sweeper.
     pub(crate) sweep_is_awaited: bool,
@@ -92,6 +94,7 @@ impl BlockMap {
             redundancy: Redundancy::default(),
             postponed: Postponed::new(config.max_postponed),
             safe_mode: SafeMode::new(config.safe_mode),
+            newcomers: Newcomers::default(),
             sweeper: Sweeper::default(),
             sweep_is_awaited: false,
             racks: Racks::new(&config.racks),

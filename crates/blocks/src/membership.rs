@@ -2,6 +2,7 @@
 
 use crate::{
     map::BlockMap,
+    newcomers::Claims,
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
     words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, SessionKey, Transfer},
 };
@@ -60,6 +61,7 @@ impl BlockMap {
         for place in server.storages.clone() {
             self.storages.get_mut(place).stale = true;
         }
+        self.begin_trial(index);
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
         Ok(self.servers.get(index).face.clone())
@@ -213,7 +215,7 @@ impl BlockMap {
             return Err(ServerError::TooManyStorages { limit: MAX_STORAGES });
         }
         let report = StorageReport { id: id.into(), storage_type, ..Default::default() };
-        let place = self.storages.add(server, report);
+        let place = self.storages.add(server, self.servers.get(server).trial, report);
         self.servers.get_mut(server).storages.push(place);
         Ok(place)
     }
@@ -345,7 +347,9 @@ impl BlockMap {
             self.retire(place);
         }
         self.constructions.forget_leader(index);
+        self.newcomers.forget_server(index);
         let server = self.servers.get_mut(index);
+        server.claims = Claims::default();
         server.deletions.clear();
         server.orders.clear();
         server.recoveries.clear();

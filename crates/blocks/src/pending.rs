@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 struct Awaited {
     /// Indices of servers. The replica may end on another storage of the server than was chosen.
     servers: Vec<u32>,
+    /// Those of them that are the pipeline with which a client has finished the block.
+    writers: Vec<u32>,
     deadline: Moment,
 }
 
@@ -27,7 +29,8 @@ impl Pending {
             self.next_deadline = deadline;
         }
         self.next_deadline = self.next_deadline.min(deadline);
-        let awaited = self.blocks.entry(id).or_insert(Awaited { servers: Vec::new(), deadline });
+        let awaited =
+            self.blocks.entry(id).or_insert(Awaited { servers: Vec::new(), writers: Vec::new(), deadline });
         awaited.deadline = deadline;
         for server in servers {
             if !awaited.servers.contains(&server) {
@@ -36,17 +39,28 @@ impl Pending {
         }
     }
 
+    /// The rest of a finished block's pipeline: what it reports now is what the client has written.
+    pub fn add_writers(&mut self, id: BlockId, servers: Vec<u32>, deadline: Moment) {
+        self.add(id, servers.iter().copied(), deadline);
+        if let Some(awaited) = self.blocks.get_mut(&id) {
+            awaited.writers = servers;
+        }
+    }
+
     pub fn servers(&self, id: BlockId) -> &[u32] {
         self.blocks.get(&id).map_or(&[], |awaited| &awaited.servers)
     }
 
-    pub fn arrived(&mut self, id: BlockId, server: u32) {
-        if let Some(awaited) = self.blocks.get_mut(&id) {
-            awaited.servers.retain(|held| *held != server);
-            if awaited.servers.is_empty() {
-                self.blocks.remove(&id);
-            }
+    /// True if it was awaited from the pipeline of a client.
+    pub fn arrived(&mut self, id: BlockId, server: u32) -> bool {
+        let Some(awaited) = self.blocks.get_mut(&id) else { return false };
+        let was_writer = awaited.writers.contains(&server);
+        awaited.servers.retain(|held| *held != server);
+        awaited.writers.retain(|held| *held != server);
+        if awaited.servers.is_empty() {
+            self.blocks.remove(&id);
         }
+        was_writer
     }
 
     pub fn remove(&mut self, id: BlockId) {

@@ -8,6 +8,7 @@
 
 use crate::{
     map::BlockMap,
+    newcomers::Trial,
     server::{DataServer, StorageType},
     words::{Location, Reader},
 };
@@ -261,6 +262,9 @@ impl BlockMap {
         let server_of = |place: &u32| self.storages.get(*place).server;
         let held = || wish.existing.iter().chain(chosen).map(server_of);
         if wish.block.is_some_and(|id| self.servers.get(server).deletions.contains_key(&id)) {
+            return false;
+        }
+        if self.servers.get(server).trial == Trial::Doubted {
             return false;
         }
         if !face.alive || wish.excluded.contains(&server) || held().any(|holder| holder == server) {

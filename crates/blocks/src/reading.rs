@@ -2,6 +2,7 @@
 
 use crate::{
     map::BlockMap,
+    newcomers::Trial,
     random::Random,
     server::DataServer,
     words::{BlockState, Facts, Located, Location, Reader},
@@ -15,6 +16,8 @@ enum Distance {
     SameHost,
     SameRack,
     Elsewhere,
+    /// Its server has not shown yet that it stores anything.
+    Newcomer,
     /// Its server has been silent for a while.
     Stale,
 }
@@ -78,6 +81,8 @@ impl BlockMap {
             let face = &self.servers.get(server).face;
             if self.is_stale(face, now) {
                 Distance::Stale
+            } else if self.storages.get(place).trial != Trial::Passed {
+                Distance::Newcomer
             } else if own.contains(&server) {
                 Distance::SameHost
             } else if rack.as_ref() == Some(&face.rack) {

@@ -3,6 +3,7 @@
 
 use crate::{
     map::{BlockMap, LastAllocated},
+    newcomers::Trial,
     placement::Wish,
     queue::Priority,
     servers::Order,
@@ -18,11 +19,16 @@ const POSTPONED_PER_TICK: usize = 10_000;
 /// The replicas of a block, on live storages only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
+    /// Those of doubted servers are not among them.
     pub live: usize,
+    /// Those of the live ones whose servers are no newcomers.
+    pub proved: usize,
     pub corrupt: usize,
     pub excess: usize,
     /// One of them is on a storage whose contents are not surely known.
     pub stale: bool,
+    /// One of them is on a newcomer that may still show that it stores it.
+    pub on_trial: bool,
 }
 
 impl BlockMap {
@@ -35,12 +41,14 @@ impl BlockMap {
                 continue;
             }
             count.stale |= storage.stale;
+            count.on_trial |= storage.trial == Trial::Open;
             if self.redundancy.corrupt.contains(id, place) {
                 count.corrupt += 1;
             } else if self.redundancy.excess.contains(id, place) {
                 count.excess += 1;
-            } else {
+            } else if storage.trial != Trial::Doubted {
                 count.live += 1;
+                count.proved += usize::from(storage.trial == Trial::Passed);
             }
         }
         count
@@ -75,7 +83,8 @@ impl BlockMap {
         if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
             return;
         }
-        if count.stale {
+        // Nothing real goes for the sake of what may be made up.
+        if count.stale || count.on_trial || count.proved < wanted {
             self.redundancy.undecided.insert(id);
             return;
         }
@@ -120,6 +129,7 @@ impl BlockMap {
             self.take_postponed(id, now);
         }
         if self.may_command() && !self.is_in_grace() {
+            self.try_newcomers(now);
             self.order_copies(now, policy_of);
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
@@ -167,7 +177,9 @@ impl BlockMap {
             return self.make_room_by_deleting_corrupt(slot);
         }
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
-        self.redundancy.pending.add(id, servers, now.plus_ms(self.config.pending_timeout_ms));
+        let deadline = now.plus_ms(self.config.pending_timeout_ms);
+        self.note_copy(id, source, &servers, deadline);
+        self.redundancy.pending.add(id, servers, deadline);
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
         self.evaluate(slot);
     }
@@ -176,12 +188,13 @@ impl BlockMap {
     /// two good ones remain: a false alarm must not cost the last copies.
     fn make_room_by_deleting_corrupt(&mut self, slot: u32) {
         let count = self.count(slot);
-        if count.live >= 2 && count.corrupt > 0 && !count.stale {
+        if count.proved >= 2 && count.corrupt > 0 && !count.stale {
             self.delete_corrupt(slot);
         }
     }
 
-    /// The least busy server with a good replica, superfluous ones included, that may send another copy.
+    /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer
+    /// only if there is no other.
     fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
@@ -191,7 +204,10 @@ impl BlockMap {
             let server = self.servers.get(*server);
             server.orders.len() + server.face.transfers_in_progress as usize
         };
+        let is_newcomer = |server: &u32| self.servers.get(*server).trial != Trial::Passed;
         let servers = places.iter().map(|place| self.storages.get(*place).server);
-        servers.filter(|server| busy(server) < self.config.max_transfers_per_server).min_by_key(busy)
+        servers
+            .filter(|server| busy(server) < self.config.max_transfers_per_server)
+            .min_by_key(|server| (is_newcomer(server), busy(server)))
     }
 }

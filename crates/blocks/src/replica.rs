@@ -210,7 +210,11 @@ impl BlockMap {
         if marked.is_some_and(|replica| replica.reason != CorruptReason::CorruptionReported) {
             self.unmark_corrupt(slot, place);
         }
-        self.redundancy.pending.arrived(id, self.storages.get(place).server);
+        let server = self.storages.get(place).server;
+        if self.redundancy.pending.arrived(id, server) {
+            self.pass(server);
+        }
+        self.take_sample(slot, place);
         match self.arena.record(slot).state() {
             BlockState::Complete => self.evaluate(slot),
             _ if !added => {}
@@ -265,6 +269,7 @@ impl BlockMap {
         }
         self.keeping_count(slot, |map| map.arena.add_place(slot, place));
         self.storages.get_mut(place).blocks += 1;
+        self.note_claim(place, slot);
         self.note_seen(slot, place);
         true
     }

@@ -1,6 +1,7 @@
 //! The table of data servers, and the ways to find one.
 
 use crate::{
+    newcomers::{Claims, Trial},
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
     words::{ServerId, SessionKey},
@@ -22,6 +23,9 @@ pub struct Server {
     pub face: Arc<DataServer>,
     /// Of its latest registration.
     pub session: SessionKey,
+    /// Whether it is a newcomer, and what it claims as long as it is one.
+    pub trial: Trial,
+    pub claims: Claims,
     /// Indices of its storages that are not retired.
     pub storages: Vec<u32>,
     /// Replicas to delete, told to it with the next heartbeats. A report that still names them is no news.
@@ -115,6 +119,8 @@ impl Servers {
         let server = Server {
             face: Arc::new(face),
             session,
+            trial: Trial::default(),
+            claims: Claims::default(),
             storages: Vec::new(),
             deletions: BTreeMap::new(),
             orders: VecDeque::new(),

@@ -6,6 +6,7 @@
 
 use crate::{
     full_report::Report,
+    newcomers::Trial,
     server::{StorageReport, StorageState},
     sweep::Lap,
 };
@@ -25,6 +26,8 @@ pub enum Life {
 pub struct Storage {
     /// Index of the server that it belongs to.
     pub server: u32,
+    /// That of its server.
+    pub trial: Trial,
     pub report: StorageReport,
     pub life: Life,
     /// Records that name this storage.
@@ -92,9 +95,10 @@ impl Storages {
         self.get(index).is_live()
     }
 
-    pub fn add(&mut self, server: u32, report: StorageReport) -> u32 {
+    pub fn add(&mut self, server: u32, trial: Trial, report: StorageReport) -> u32 {
         let storage = Storage {
             server,
+            trial,
             report,
             life: Life::Live,
             blocks: 0,

@@ -147,6 +147,7 @@ impl BlockMap {
             }
         }
         self.redundancy.pending.clear();
+        self.newcomers.forget_samples();
         self.redundancy.excess.clear();
         self.redundancy.undecided.clear();
         self.constructions.forget_recoveries();

@@ -5,6 +5,7 @@ mod copying;
 mod forged;
 mod hostile_reports;
 mod knowing;
+mod newcomers;
 mod placing;
 mod policies;
 mod random;

@@ -199,6 +199,9 @@ pub struct Events {
     /// Servers that were found dead or came (back) to life, as `ip:port`.
     pub died: Vec<String>,
     pub joined: Vec<String>,
+    /// Servers that are no newcomers any more, and those that have not shown what they claim to store.
+    pub passed: Vec<String>,
+    pub doubted: Vec<String>,
 }
 
 impl Events {

@@ -186,6 +186,12 @@ fn is_register(command: &d::DatanodeCommandProto) -> bool {
     command.cmd_type == d::datanode_command_proto::Type::RegisterCommand as i32
 }
 
+fn deletion_count(commands: &[d::DatanodeCommandProto]) -> usize {
+    let invalidate = d::block_command_proto::Action::Invalidate as i32;
+    let orders = commands.iter().filter_map(|command| command.blk_cmd.as_ref());
+    orders.filter(|order| order.action == invalidate).map(|order| order.blocks.len()).sum()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_takes_the_replicas_of_a_live_server_off_the_map() {
     let cluster = Cluster::start().await;
@@ -232,5 +238,41 @@ async fn a_live_server_is_not_taken_for_one_that_has_moved() {
     assert!(real.tell(block, Status::Deleted).await.is_err());
     real.registration = new;
     assert_eq!(cluster.holders("/file").await, ["uuid-2"]);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn made_up_servers_that_claim_every_block_delete_none() {
+    const FILES: usize = 40;
+    let cluster = Cluster::start().await;
+    let mut real = Vec::new();
+    for host in 2..=4 {
+        real.push(cluster.data_server(host).await);
+    }
+    let servers: Vec<&Spoken> = real.iter().collect();
+    let mut blocks = Vec::new();
+    for file in 0..FILES {
+        blocks.push(cluster.write(&format!("/file-{file}"), &servers).await);
+    }
+    let mut made_up = Vec::new();
+    for host in 5..=7 {
+        let server = cluster.data_server(host).await;
+        server.report(&blocks).await.unwrap();
+        made_up.push(server);
+    }
+    let mut deletions = [0; 2];
+    for _ in 0..8 {
+        for (count, servers) in deletions.iter_mut().zip([&real, &made_up]) {
+            for server in servers {
+                *count += deletion_count(&server.heartbeat().await.unwrap());
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+    }
+    assert_eq!(deletions, [0, 3 * FILES], "replicas to delete, real and made up");
+    for file in 0..FILES {
+        let holders = cluster.holders(&format!("/file-{file}")).await;
+        assert!(["uuid-2", "uuid-3", "uuid-4"].iter().all(|real| holders.iter().any(|it| it == real)));
+    }
     cluster.stop().await;
 }

@@ -88,6 +88,17 @@ impl DatanodeSide {
         for server in &events.joined {
             tracing::info!(server, "data server joined");
         }
+        for server in &events.passed {
+            tracing::info!(server, "data server has shown that it stores blocks: it is no newcomer any more");
+        }
+        for server in &events.doubted {
+            tracing::warn!(
+                server,
+                "data server has not sent any of several blocks that it claims to have: its replicas count for \
+                 nothing. Look at its log, and restart it when it is well; if nobody knows it, keep it out with \
+                 data_servers_file"
+            );
+        }
         for server in &events.died {
             tracing::warn!(
                 server,

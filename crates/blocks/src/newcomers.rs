@@ -1,0 +1,285 @@
+//! Data servers that have not shown yet that they store anything.
+//!
+//! Anybody can register as a data server and claim to hold every block. If such claims counted, real replicas
+//! would be superfluous, and deleted. So a server is a *newcomer* until one of two things was seen here:
+//! - it was in the pipeline with which a client has finished a block, and reported that replica as the client did;
+//! - a server that is none has received a copy of a block from it, and reported the copy.
+//!
+//! Where a newcomer may hold something, a *sample* is taken: it is ordered to send one block that it claims to a
+//! server that is none and lacks it. The copy is deleted once it has shown what it had to show. While a sample may
+//! still come, nothing is decided about blocks that the newcomer claims. A replica is deleted as superfluous or
+//! damaged only where as many good ones as are wanted are on servers that are no newcomers, and newcomers' go first.
+//!
+//! A newcomer of which several samples did not come is *doubted*: what it claims counts for nothing, and is copied
+//! from others. What was seen holds for a uuid at its address, for as long as this process lives: see
+//! `docs/decisions/2026-11-22-newcomers.md`.
+
+use crate::{map::BlockMap, placement::Wish, random::Random, servers::Order, words::BlockState};
+use base::{BlockId, Moment, StoragePolicy};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Blocks that are remembered of what a newcomer claims, drawn with equal chance. Some may have gone, or be on all
+/// servers that could receive them.
+const CANDIDATES: usize = 8;
+/// Samples ordered in one tick, so that a restart of a large cluster does not begin with a storm of copies.
+const SAMPLES_PER_TICK: usize = 16;
+/// So many samples of one server have to fail: one may fail because of its receiver.
+const FAILURES_MAX: u8 = 3;
+
+/// How far a server has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trial {
+    /// A newcomer. A sample may be asked for, or is on its way: nothing is decided about what it claims.
+    #[default]
+    Open,
+    /// A newcomer whose claims nobody can prove now: all that could receive a sample have it already.
+    Unprovable,
+    /// A newcomer of which no sample came.
+    Doubted,
+    /// Not a newcomer.
+    Passed,
+}
+
+/// What a server that is still a newcomer claims.
+#[derive(Default)]
+pub struct Claims {
+    candidates: Vec<BlockId>,
+    seen: usize,
+    failures: u8,
+}
+
+impl Claims {
+    /// Keeps each of those seen with the same chance.
+    pub fn note(&mut self, id: BlockId, random: &mut Random) {
+        self.seen += 1;
+        if self.candidates.len() < CANDIDATES {
+            self.candidates.push(id);
+            return;
+        }
+        let at = random.below(self.seen);
+        if at < CANDIDATES {
+            self.candidates[at] = id;
+        }
+    }
+}
+
+/// A copy on its way that will show something of its source.
+struct Sample {
+    source: u32,
+    target: u32,
+    deadline: Moment,
+    /// Not wanted for itself.
+    is_surplus: bool,
+}
+
+#[derive(Default)]
+pub struct Newcomers {
+    /// Of each block at most one copy is such.
+    samples: BTreeMap<BlockId, Sample>,
+    /// Addresses of those that are no newcomers, by uuid: they stay so when they come back.
+    passed: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Newcomers {
+    pub fn has_passed(&self, uuid: &str, ip: &str) -> bool {
+        self.passed.get(uuid).is_some_and(|passed| **passed == *ip)
+    }
+
+    pub fn forget_block(&mut self, id: BlockId) {
+        self.samples.remove(&id);
+    }
+
+    /// Nothing that was ordered will show anything here any more.
+    pub fn forget_samples(&mut self) {
+        self.samples.clear();
+    }
+
+    pub fn forget_server(&mut self, server: u32) {
+        self.samples.retain(|_, sample| sample.source != server && sample.target != server);
+    }
+
+    fn has_sample_of(&self, server: u32) -> bool {
+        self.samples.values().any(|sample| sample.source == server)
+    }
+}
+
+impl BlockMap {
+    /// The server begins a session: from an address at which it has passed before, or it has that before it.
+    pub(crate) fn begin_trial(&mut self, server: u32) {
+        let registration = self.servers.get(server).face.registration.clone();
+        let passed = self.newcomers.has_passed(&registration.uuid, &registration.ip);
+        self.newcomers.forget_server(server);
+        self.servers.get_mut(server).claims.failures = 0;
+        self.set_trial(server, if passed { Trial::Passed } else { Trial::Open });
+    }
+
+    fn set_trial(&mut self, server: u32, trial: Trial) {
+        self.servers.get_mut(server).trial = trial;
+        for place in self.servers.get(server).storages.clone() {
+            self.storages.get_mut(place).trial = trial;
+        }
+    }
+
+    /// The server has shown that it stores what it says.
+    pub(crate) fn pass(&mut self, server: u32) {
+        if self.servers.get(server).trial == Trial::Passed {
+            return;
+        }
+        let was_doubted = self.servers.get(server).trial == Trial::Doubted;
+        self.set_trial(server, Trial::Passed);
+        self.servers.get_mut(server).claims = Claims::default();
+        let registration = self.servers.get(server).face.registration.clone();
+        self.events.passed.push(registration.transfer_address());
+        // A bound like that on servers: beyond it somebody is a newcomer again when it comes back.
+        if self.newcomers.passed.len() < self.config.max_servers {
+            self.newcomers.passed.insert(registration.uuid.clone(), registration.ip.clone());
+        }
+        if was_doubted {
+            self.look_at_all_blocks();
+        }
+    }
+
+    fn doubt(&mut self, server: u32) {
+        self.set_trial(server, Trial::Doubted);
+        self.events.doubted.push(self.servers.get(server).face.registration.transfer_address());
+        self.look_at_all_blocks();
+    }
+
+    fn look_at_all_blocks(&mut self) {
+        self.sweep_is_awaited = true;
+        self.sweeper.request_redundancy();
+    }
+
+    /// A newcomer has one more replica, by its own word.
+    pub(crate) fn note_claim(&mut self, place: u32, slot: u32) {
+        let storage = self.storages.get(place);
+        if storage.trial != Trial::Passed {
+            let id = self.arena.record(slot).id();
+            self.servers.get_mut(storage.server).claims.note(id, &mut self.random);
+        }
+    }
+
+    /// A client has finished a block with these servers, and they have reported it: they are no newcomers.
+    pub(crate) fn pass_pipeline(&mut self, slot: u32, targets: &[u32]) {
+        for place in targets {
+            if self.arena.holds(slot, *place) && self.storages.is_live(*place) {
+                self.pass(self.storages.get(*place).server);
+            }
+        }
+    }
+
+    /// A copy from a newcomer is ordered for its own sake.
+    pub(crate) fn note_copy(&mut self, id: BlockId, source: u32, targets: &[u32], deadline: Moment) {
+        let has_passed = |server: &u32| self.servers.get(*server).trial == Trial::Passed;
+        if !has_passed(&source)
+            && let Some(target) = targets.iter().copied().find(has_passed)
+        {
+            self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: false });
+        }
+    }
+
+    /// A finished replica is reported. If it came as a sample its source is no newcomer, and it goes again.
+    pub(crate) fn take_sample(&mut self, slot: u32, place: u32) {
+        let id = self.arena.record(slot).id();
+        let server = self.storages.get(place).server;
+        let Some(sample) = self.newcomers.samples.get(&id).filter(|sample| sample.target == server) else {
+            return;
+        };
+        let (source, is_surplus) = (sample.source, sample.is_surplus);
+        self.newcomers.samples.remove(&id);
+        self.pass(source);
+        let is_complete = self.arena.record(slot).state() == BlockState::Complete;
+        if is_surplus && is_complete && self.count(slot).live > self.wanted(slot) {
+            self.give_back(slot, place);
+        }
+    }
+
+    /// Asks newcomers for samples, and draws conclusions from those that did not come.
+    pub(crate) fn try_newcomers(&mut self, now: Moment) {
+        self.end_overdue_samples(now);
+        let trial = |server: u32| self.servers.get(server).trial;
+        let live = self.servers.live();
+        if !live.iter().any(|server| trial(*server) == Trial::Passed) {
+            return;
+        }
+        let is_on_trial = |server: &u32| matches!(trial(*server), Trial::Open | Trial::Unprovable);
+        let newcomers: Vec<u32> = live.iter().copied().filter(is_on_trial).collect();
+        let mut asked = 0;
+        for server in newcomers {
+            let has_claims = !self.servers.get(server).claims.candidates.is_empty();
+            if asked == SAMPLES_PER_TICK || !has_claims || self.newcomers.has_sample_of(server) {
+                continue;
+            }
+            let is_asked = self.ask_for_sample(server, now);
+            asked += usize::from(is_asked);
+            let trial = if is_asked { Trial::Open } else { Trial::Unprovable };
+            if self.servers.get(server).trial != trial {
+                self.set_trial(server, trial);
+            }
+        }
+    }
+
+    fn ask_for_sample(&mut self, source: u32, now: Moment) -> bool {
+        let mut candidates = self.servers.get(source).claims.candidates.clone();
+        self.random.shuffle(&mut candidates);
+        candidates.into_iter().any(|id| self.order_sample(id, source, now))
+    }
+
+    /// False if nobody can receive it, or it is not what it was any more.
+    fn order_sample(&mut self, id: BlockId, source: u32, now: Moment) -> bool {
+        let Some(slot) = self.arena.find(id) else { return false };
+        let held: Vec<u32> =
+            self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
+        let holds = held.iter().any(|place| {
+            self.storages.get(*place).server == source && !self.redundancy.corrupt.contains(id, *place)
+        });
+        let is_complete = self.arena.record(slot).state() == BlockState::Complete;
+        if !holds || !is_complete || self.newcomers.samples.contains_key(&id) {
+            return false;
+        }
+        let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
+        excluded.extend(self.redundancy.pending.servers(id));
+        let live = self.servers.live().iter().copied();
+        excluded.extend(live.filter(|server| self.servers.get(*server).trial != Trial::Passed));
+        let wish = Wish {
+            block: Some(id),
+            count: 1,
+            block_size: self.arena.record(slot).length(),
+            writer: None,
+            excluded,
+            favoured: Vec::new(),
+            existing: Vec::new(),
+            policy: StoragePolicy::in_force(0),
+            is_new_block: false,
+        };
+        let targets = self.choose(wish, now);
+        let Some(target) = targets.first().map(|place| self.storages.get(*place).server) else {
+            return false;
+        };
+        let deadline = now.plus_ms(self.config.pending_timeout_ms);
+        self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: true });
+        self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
+        true
+    }
+
+    fn end_overdue_samples(&mut self, now: Moment) {
+        let overdue: Vec<BlockId> = self
+            .newcomers
+            .samples
+            .iter()
+            .filter(|(_, sample)| sample.deadline <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in overdue {
+            let Some(Sample { source, is_surplus: true, .. }) = self.newcomers.samples.remove(&id) else {
+                continue;
+            };
+            let claims = &mut self.servers.get_mut(source).claims;
+            claims.failures += 1;
+            claims.candidates.retain(|candidate| *candidate != id);
+            if claims.failures >= FAILURES_MAX {
+                self.doubt(source);
+            }
+        }
+    }
+}
