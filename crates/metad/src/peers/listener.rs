@@ -4,23 +4,25 @@ use super::{
     PeerEvent, Shared, codec, frame,
     handshake::{self, Session},
     sender::set_options,
+    strangers::{Entry, Place, Strangers},
     version::Versions,
 };
 use env::Clock;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io::{self, Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 /// For the whole handshake.
 const HANDSHAKE: Duration = Duration::from_millis(2_000);
-/// Connections that have proved nothing yet; more are closed at once.
+/// For the first frame, which a member sends as soon as it is connected.
+const HELLO: Duration = Duration::from_millis(1_000);
+/// Connections that wait to be accepted. The system may grant fewer.
+const BACKLOG: i32 = 1_024;
+/// Connections that have proved nothing yet.
 const STRANGERS_MAX: usize = 64;
 /// A line about refused strangers is written this often, however many there are.
 const LINE_MS: u64 = 1_000;
@@ -29,7 +31,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
-    socket.listen(64)?;
+    socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
@@ -39,9 +41,8 @@ pub fn wake(address: SocketAddr) {
 }
 
 pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
-    let strangers = Arc::new(AtomicUsize::new(0));
     // They take of what is kept back from clients: the members' own connections are to find some in any case.
-    let strangers_max = STRANGERS_MAX.min(shared.env.descriptors.kept_back() / 8);
+    let strangers = Strangers::new(STRANGERS_MAX.min(shared.env.descriptors.kept_back() / 8));
     loop {
         let accepted = socket.accept();
         if shared.is_stopping() {
@@ -56,31 +57,31 @@ pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
                 continue;
             }
         };
-        if strangers.fetch_add(1, Ordering::AcqRel) >= strangers_max {
-            strangers.fetch_sub(1, Ordering::AcqRel);
-            refuse(shared, from, "too many connections have proved nothing yet");
-            continue;
-        }
-        let (shared, counted) = (shared.clone(), Stranger(strangers.clone()));
+        let stream = Arc::new(stream);
+        let address = from.ip().to_canonical();
+        let place = match strangers.enter(stream.clone(), address, |from| shared.is_of_members(from)) {
+            Entry::Taken(place, given_up) => {
+                if let Some(other) = given_up {
+                    refuse(shared, other, "it had proved nothing yet, and its place was needed");
+                }
+                place
+            }
+            Entry::Refused => {
+                refuse(shared, address, "too many connections have proved nothing yet");
+                continue;
+            }
+        };
+        let shared = shared.clone();
         let started = std::thread::Builder::new()
             .name("peer-read".into())
-            .spawn(move || serve(&shared, stream, from, counted));
+            .spawn(move || serve(&shared, stream, address, place));
         if let Err(error) = started {
             tracing::warn!(%error, "no thread for another member's connection");
         }
     }
 }
 
-/// Counts a connection that has proved nothing yet.
-struct Stranger(Arc<AtomicUsize>);
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-fn refuse(shared: &Shared, from: SocketAddr, why: &str) {
+fn refuse(shared: &Shared, from: IpAddr, why: &str) {
     let count = shared.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
     let now = shared.env.clock.moment();
     let mut told = shared.refusal_told.lock();
@@ -90,23 +91,24 @@ fn refuse(shared: &Shared, from: SocketAddr, why: &str) {
     }
 }
 
-fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: Stranger) {
+fn serve(shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr, place: Place) {
     if set_options(&stream).is_err() {
         return;
     }
     let mut nonce = [0; 32];
     shared.env.random.fill(&mut nonce);
-    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), HANDSHAKE);
+    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), HELLO, HANDSHAKE);
     let (me, secret) = (&shared.identity, &shared.secret);
     let session = match handshake::accept(&mut bounded, me, secret, Versions::OURS, nonce) {
         Ok(session) => session,
         Err(error) => return refuse(shared, from, &error.to_string()),
     };
-    drop(stranger);
+    drop(place);
     let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
     let Ok(copy) = stream.try_clone() else { return };
     let _ = stream.set_read_timeout(None);
     let member = session.other.store.member;
+    shared.places.lock().entry(member).or_default().came_from = Some(from);
     if let Some((_, old)) = shared.incoming.lock().insert(member, (number, copy)) {
         let _ = old.shutdown(Shutdown::Both);
     }
@@ -114,7 +116,7 @@ fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: St
         sender.hurry();
     }
     if !shared.is_stopping() {
-        read_all(shared, session, stream);
+        read_all(shared, session, &stream);
     }
     let was_current = {
         let mut incoming = shared.incoming.lock();
@@ -133,7 +135,7 @@ fn serve(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, stranger: St
     }
 }
 
-fn read_all(shared: &Shared, session: Session, stream: TcpStream) {
+fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
     let Session { other, version, mut opener, .. } = session;
     let mut stream = io::BufReader::with_capacity(256 << 10, stream);
     let member = other.store.member;
@@ -164,21 +166,24 @@ fn read_all(shared: &Shared, session: Session, stream: TcpStream) {
     }
 }
 
-/// A stream whose reads and writes end at one deadline, however slowly the bytes trickle.
+/// A stream whose reads and writes end at a deadline, however slowly the bytes trickle.
 pub struct Deadline<'a> {
     stream: &'a TcpStream,
     clock: Arc<dyn Clock>,
+    /// For what is read before anything was written.
+    first_ns: u64,
     end_ns: u64,
 }
 
 impl<'a> Deadline<'a> {
-    pub fn new(stream: &'a TcpStream, clock: Arc<dyn Clock>, period: Duration) -> Self {
-        let end_ns = clock.moment().ns + period.as_nanos() as u64;
-        Self { stream, clock, end_ns }
+    pub fn new(stream: &'a TcpStream, clock: Arc<dyn Clock>, first: Duration, all: Duration) -> Self {
+        let now_ns = clock.moment().ns;
+        let at_ns = |period: Duration| now_ns + period.as_nanos() as u64;
+        Self { stream, clock, first_ns: at_ns(first), end_ns: at_ns(all) }
     }
 
     fn left(&self) -> io::Result<Duration> {
-        let left = self.end_ns.saturating_sub(self.clock.moment().ns);
+        let left = self.first_ns.saturating_sub(self.clock.moment().ns);
         if left == 0 {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long"));
         }
@@ -195,6 +200,7 @@ impl Read for Deadline<'_> {
 
 impl Write for Deadline<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.first_ns = self.end_ns;
         self.stream.set_write_timeout(Some(self.left()?))?;
         self.stream.write(buffer)
     }

@@ -7,7 +7,8 @@
 //! - [`handshake`]: both sides prove that they know the cluster's secret, say who they are, and agree on a
 //!   [`version`]. [`frame`]: its bytes on a stream, with a length and a checksum.
 //! - [`codec`]: a message as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
-//! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us.
+//! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us; [`strangers`] are
+//!   those of them who have proved nothing yet.
 //!
 //! ```text
 //! connection   hello, challenge, proof, verdict, frame*
@@ -21,6 +22,7 @@ mod listener;
 mod queue;
 pub mod sealed;
 mod sender;
+mod strangers;
 pub mod version;
 
 pub use handshake::{Identity, Secret};
@@ -33,7 +35,7 @@ use sender::Sender;
 use std::{
     collections::BTreeMap,
     io,
-    net::{SocketAddr, TcpStream},
+    net::{IpAddr, SocketAddr, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -93,6 +95,15 @@ struct Shared {
     /// Connections that others have made, to end them: the newest of each member counts.
     incoming: Mutex<BTreeMap<MemberId, (u64, TcpStream)>>,
     connection_count: AtomicU64,
+    /// Where members are: connections from there are preferred to those of others.
+    places: Mutex<BTreeMap<MemberId, Places>>,
+}
+
+#[derive(Default)]
+struct Places {
+    reached_at: Vec<IpAddr>,
+    /// It has proved itself from here.
+    came_from: Option<IpAddr>,
 }
 
 impl Peers {
@@ -117,6 +128,7 @@ impl Peers {
             refusal_told: Mutex::new(None),
             incoming: Mutex::new(BTreeMap::new()),
             connection_count: AtomicU64::new(0),
+            places: Mutex::default(),
         });
         let listener = std::thread::Builder::new().name("peer-listen".into()).spawn({
             let shared = shared.clone();
@@ -136,6 +148,7 @@ impl Peers {
     /// These are the others, and where they are reached (`host:port`). Who is not named any more is no longer
     /// connected to.
     pub fn set_members(&self, members: &BTreeMap<MemberId, String>) {
+        self.shared.places.lock().retain(|member, _| members.contains_key(member));
         let mut senders = self.shared.senders.lock();
         senders.retain(|member, sender| {
             let stays = members.get(member).is_some_and(|address| *address == sender.address());
@@ -189,6 +202,11 @@ impl Drop for Peers {
 impl Shared {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
+    }
+
+    fn is_of_members(&self, from: IpAddr) -> bool {
+        let places = self.places.lock();
+        places.values().any(|places| places.reached_at.contains(&from) || places.came_from == Some(from))
     }
 }
 

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use std::{
     io,
-    net::{Shutdown, TcpStream, ToSocketAddrs},
+    net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -92,11 +92,11 @@ impl Sender {
 }
 
 fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
-    let mut told: Option<Moment> = None;
+    let (mut told, mut told_gone): (Option<Moment>, Option<Moment>) = (None, None);
     while !link.queue.is_stopped() {
         let pause = match connect(shared, to, address) {
             Ok((stream, session)) => {
-                told = None;
+                (told, told_gone) = (None, None);
                 serve(shared, link, to, stream, session);
                 // Perhaps it was our own doing: the next attempt tells.
                 Duration::ZERO
@@ -110,18 +110,15 @@ fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
                 PAUSE_REFUSED
             }
             Err(Failed::Unreachable(error)) => {
-                let is_gone = matches!(
-                    error.kind(),
-                    io::ErrorKind::ConnectionRefused
-                        | io::ErrorKind::ConnectionReset
-                        | io::ErrorKind::UnexpectedEof
+                // A connection that was made and ended may have given way to others: that says nothing of the process.
+                if error.kind() == io::ErrorKind::ConnectionRefused {
+                    tell(shared, &mut told_gone, || (shared.hear)(PeerEvent::Gone(to)));
+                }
+                tell(
+                    shared,
+                    &mut told,
+                    || tracing::debug!(%to, address, %error, "the other member cannot be reached"),
                 );
-                tell(shared, &mut told, || {
-                    tracing::debug!(%to, address, %error, "the other member cannot be reached");
-                    if is_gone {
-                        (shared.hear)(PeerEvent::Gone(to));
-                    }
-                });
                 PAUSE
             }
         };
@@ -146,10 +143,10 @@ enum Failed {
 }
 
 fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, Session), Failed> {
-    let stream = open(address).map_err(Failed::Unreachable)?;
+    let stream = open(shared, to, address).map_err(Failed::Unreachable)?;
     let mut nonce = [0; 32];
     shared.env.random.fill(&mut nonce);
-    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), PATIENCE);
+    let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), PATIENCE, PATIENCE);
     let (me, secret) = (&shared.identity, &shared.secret);
     let session = match handshake::connect(&mut bounded, me, secret, Versions::OURS, to, nonce) {
         Ok(session) => session,
@@ -165,9 +162,12 @@ fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, S
     Ok((stream, session))
 }
 
-fn open(address: &str) -> io::Result<TcpStream> {
+fn open(shared: &Shared, to: MemberId, address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in address.to_socket_addrs()? {
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    shared.places.lock().entry(to).or_default().reached_at =
+        addresses.iter().map(|address| address.ip().to_canonical()).collect();
+    for address in addresses {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(stream) => {
                 set_options(&stream)?;

@@ -351,3 +351,63 @@ fn a_release_from_before_versions_were_agreed_on_is_told_to_stop_all() {
     assert!(why.starts_with("version 2 of the members' protocol is too old for this release"), "{why}");
     assert!(why.contains("stop all members, and start all of them with one release"), "{why}");
 }
+
+/// Keeps connections open that say nothing, and makes those anew that are closed.
+struct Idlers {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Idlers {
+    fn start(to: SocketAddr, from: [u8; 4]) -> Self {
+        const COUNT: usize = 100;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, (begun, wait)) = (is_over.clone(), channel());
+        let thread = std::thread::spawn(move || {
+            let mut idle: Vec<TcpStream> = Vec::new();
+            while !over.load(Ordering::Acquire) {
+                // Nothing to read, and no end: it is open.
+                let is_open = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
+                idle.retain(|stream| stream.peek(&mut [0]).is_err_and(is_open));
+                while idle.len() < COUNT {
+                    idle.push(connect_from(from, to));
+                }
+                let _ = begun.send(());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        wait.recv().unwrap();
+        Self { is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Idlers {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+fn connect_from(from: [u8; 4], to: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
+}
+
+#[test]
+fn those_who_connect_and_say_nothing_keep_no_member_out() {
+    let (one, two) = (member(1), member(2));
+    let idlers = Idlers::start(one.peers.local_addr(), [127, 0, 0, 9]);
+    two.knows(&[(1, &one)]);
+    let connected = two.events.recv_timeout(Duration::from_millis(1_500)).expect("at once");
+    assert!(is_connected(&connected), "{connected:?}");
+    // And once more, after the connection was lost.
+    two.peers.set_members(&BTreeMap::new());
+    one.wait_for(|event| matches!(event, PeerEvent::Gone(MemberId(2))));
+    two.knows(&[(1, &one)]);
+    let connected = two.wait_for(|event| is_connected(event) || matches!(event, PeerEvent::Gone(_)));
+    assert!(is_connected(&connected), "{connected:?}");
+    drop(idlers);
+}
