@@ -40,6 +40,9 @@ pub struct GroupView {
     /// The latest epoch that a member claimed by an operator's order although it may lack what had committed; 0 if
     /// there was none. A log whose last entry is of an older epoch does not tell of that claim yet.
     pub unclean_epoch: Epoch,
+    /// No active that may still hold a lease holds a longer one; 0 where none has said so yet. A member that starts has
+    /// forgotten what it granted, and waits for so long: its own settings may be shorter than they were.
+    pub lease_ms: u64,
 }
 
 impl GroupView {
@@ -57,6 +60,7 @@ impl GroupView {
             change_id: 0,
             commit_hint: TxId::default(),
             unclean_epoch: Epoch(0),
+            lease_ms: 0,
         }
     }
 

@@ -132,6 +132,7 @@ pub fn sample() -> GroupView {
     view.change_id = u64::MAX;
     view.commit_hint = TxId { epoch: Epoch(4), sn: Sn(1 << 40) };
     view.unclean_epoch = Epoch(3);
+    view.lease_ms = 400;
     view
 }
 

@@ -20,6 +20,9 @@ pub struct GroupText {
     /// Left out while it is 0, as it was always before the field was known.
     #[serde(default, skip_serializing_if = "is_zero")]
     unclean_epoch: u64,
+    /// Likewise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    lease_ms: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -99,6 +102,7 @@ impl From<&GroupView> for GroupText {
             change_id: view.change_id,
             commit_hint: (view.commit_hint.epoch.0, view.commit_hint.sn.0),
             unclean_epoch: view.unclean_epoch.0,
+            lease_ms: view.lease_ms,
         }
     }
 }
@@ -115,6 +119,7 @@ impl From<GroupText> for GroupView {
             change_id: text.change_id,
             commit_hint: TxId { epoch: Epoch(text.commit_hint.0), sn: Sn(text.commit_hint.1) },
             unclean_epoch: Epoch(text.unclean_epoch),
+            lease_ms: text.lease_ms,
         }
     }
 }

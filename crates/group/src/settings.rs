@@ -59,6 +59,9 @@ impl Settings {
     /// The holder of a lease counts on this much of it only: clocks drift, messages take time.
     pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
 
+    /// Nothing is granted for longer.
+    pub(crate) const LEASE_MS_MAX: u64 = 60_000;
+
     /// Whether the numbers fit together; the sentence names those that do not.
     pub fn check(&self) -> Result<(), String> {
         let held_ms = self.lease_ms * Self::LEASE_HELD_PERCENT / 100;
@@ -79,7 +82,10 @@ impl Settings {
                     self.silence_ms, self.lease_ms
                 ),
             ),
-            (self.lease_ms <= 60_000, format!("lease_ms {} is over 60000", self.lease_ms)),
+            (
+                self.lease_ms <= Self::LEASE_MS_MAX,
+                format!("lease_ms {} is over {}", self.lease_ms, Self::LEASE_MS_MAX),
+            ),
             (
                 self.stall_ms > self.silence_ms,
                 format!("stall_ms {} is not over silence_ms {}", self.stall_ms, self.silence_ms),

@@ -49,7 +49,7 @@ fn a_file_of_format_1_opens() {
     std::fs::write(directory.path().join("coordinator.json"), text).unwrap();
     let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
     let held = conformance::read(&coordinator, GroupId(7)).unwrap();
-    let view = base::GroupView { unclean_epoch: base::Epoch(0), ..conformance::sample() };
+    let view = base::GroupView { unclean_epoch: base::Epoch(0), lease_ms: 0, ..conformance::sample() };
     assert_eq!(held, Versioned { version: Version(3), view }, "unclean elections were not told of then");
     assert_eq!(crate::wait(|done| coordinator.read_cluster(done)), Ok(None));
     assert_eq!(crate::wait(|done| coordinator.read_members(GroupId(7), done)), Ok(Vec::new()));

@@ -185,6 +185,7 @@ impl Member {
             self.candidacy.no_claim_before = self.candidacy.no_claim_before.max(heard_by);
         }
         self.view = Some((view, version));
+        self.mind_longer_leases();
         if let Some(leading) = &self.leading {
             let epoch = leading.epoch;
             let view = self.view().expect("set above");
@@ -248,8 +249,12 @@ impl Member {
         self.lost(now, pending, effects);
     }
 
+    /// The view as it is to become. It names the longest lease that anybody may hold: whoever serves has waited for
+    /// the grants that it gave to those before, so only its own lease is left then.
     pub(super) fn with_view(&self, change: impl FnOnce(&mut GroupView)) -> GroupView {
         let mut next = self.view().expect("a change is based on a view").clone();
+        let others_ms = if matches!(self.role, Role::Serving { .. }) { 0 } else { next.lease_ms };
+        next.lease_ms = self.settings.lease_ms.max(others_ms);
         change(&mut next);
         next
     }

@@ -10,6 +10,8 @@ pub(super) struct Following {
     /// No claim before: the lease granted last.
     pub granted_until: Moment,
     granted_to: Option<(MemberId, u64, Epoch)>,
+    /// What was granted earlier is forgotten.
+    began_at: Moment,
     /// When any active was last heard.
     pub heard_at: Option<Moment>,
 }
@@ -31,9 +33,11 @@ pub(super) struct Leader {
 }
 
 impl Following {
-    /// Grants given before a restart are forgotten, so it begins as if one had just been given.
+    /// Grants given before a restart are forgotten, so it begins as if one had just been given. That it may have been
+    /// longer than these settings say the view tells ([`Member::mind_longer_leases`]).
     pub fn new(now: Moment, settings: &Settings) -> Self {
-        Self { leader: None, granted_until: now.plus_ms(settings.lease_ms), granted_to: None, heard_at: None }
+        let granted_until = now.plus_ms(settings.lease_ms);
+        Self { leader: None, granted_until, granted_to: None, began_at: now, heard_at: None }
     }
 }
 
@@ -99,6 +103,13 @@ impl Member {
             }
             _ => effects.outgoing.needs_image = true,
         }
+    }
+
+    /// Before this start the group may have had longer leases.
+    pub(super) fn mind_longer_leases(&mut self) {
+        let Some(lease_ms) = self.view().map(|view| view.lease_ms) else { return };
+        let until = self.following.began_at.plus_ms(lease_ms.min(Settings::LEASE_MS_MAX));
+        self.following.granted_until = self.following.granted_until.max(until);
     }
 
     /// Only a member that nobody relies on throws its log away.
@@ -189,7 +200,7 @@ impl Member {
         let is_granted = !self.candidacy.is_standing || self.pending.is_some();
         if is_granted {
             // Two settings may differ for a while; a lease is never promised for longer than a minute.
-            let until = now.plus_ms(lease_ms.min(60_000));
+            let until = now.plus_ms(lease_ms.min(Settings::LEASE_MS_MAX));
             self.following.granted_until = self.following.granted_until.max(until);
             self.following.granted_to = Some((from, boot, epoch));
         }

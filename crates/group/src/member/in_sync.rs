@@ -1,7 +1,7 @@
 //! The in-sync set: who is taken out, who is let in, and the list of members itself.
 
 use super::{Cause, Member};
-use crate::{Effects, broken::Broken};
+use crate::{Effects, Role, broken::Broken};
 use base::{MemberId, MemberLife, MemberStore, Moment, Sn};
 
 /// A new list of members, wanted by an operator.
@@ -32,6 +32,12 @@ impl Member {
         }
         if let Some(member) = self.member_to_let_in(now) {
             return self.expand(now, member, effects);
+        }
+        let longest_ms = self.view().map_or(0, |view| view.lease_ms);
+        if matches!(self.role, Role::Serving { .. }) && longest_ms > self.settings.lease_ms {
+            // All leases of before are over: whoever starts need not wait for so long any more.
+            let next = self.with_view(|_| {});
+            return self.ask_for(now, Cause::InSync, next, Vec::new(), effects);
         }
         self.go_on_reconfiguring(now, effects);
     }

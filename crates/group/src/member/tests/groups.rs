@@ -287,6 +287,47 @@ fn nobody_follows_without_an_order_when_the_complete_ones_are_gone() {
 }
 
 #[test]
+fn who_restarts_with_a_shorter_lease_waits_for_the_longer_one_that_it_gave() {
+    let mut cluster = serving(3);
+    let (short, long) = (cluster.settings, 10_000);
+    // A rolling restart has brought the group to longer leases ...
+    cluster.settings.lease_ms = long;
+    for member in [2, 3, 1] {
+        cluster.kill(member);
+        cluster.pass(600);
+        cluster.restart(member);
+        cluster.pass(long + 1_000);
+    }
+    let active = cluster.serving().expect("somebody leads");
+    let others: Vec<u32> = cluster.up().into_iter().filter(|member| *member != active).collect();
+    let epoch = cluster.view.epoch;
+    // ... and while the active is cut off from the others, they are brought back to shorter ones.
+    for other in &others {
+        cluster.cut.extend([(active, *other), (*other, active)]);
+    }
+    let lease_end = cluster.members[&active].member.lease_end().expect("others are eligible");
+    assert!(lease_end > cluster.now.plus_ms(5_000));
+    cluster.settings = short;
+    for other in &others {
+        cluster.kill(*other);
+        cluster.restart(*other);
+    }
+    while cluster.view.epoch == epoch {
+        cluster.pass(20);
+        assert!(cluster.now < lease_end.plus_ms(long), "it is not waited for ever");
+    }
+    assert!(
+        cluster.now >= lease_end,
+        "the next was elected {} ms too early",
+        lease_end.ms_since(cluster.now)
+    );
+
+    // The new active has waited; from here on a restart waits no longer than leases are now.
+    cluster.pass(2_000);
+    assert_eq!(cluster.view.lease_ms, short.lease_ms);
+}
+
+#[test]
 fn a_lease_of_one_ends_before_another_can_claim() {
     let mut cluster = serving(3);
     cluster.pass(200);
