@@ -310,20 +310,22 @@ async fn only_data_servers_that_the_list_names_take_part() {
     let mut list = std::path::PathBuf::new();
     let cluster = Cluster::start_with(|config, directory| {
         list = directory.with_extension("hosts");
-        std::fs::write(&list, "worker # by its name\n").unwrap();
+        std::fs::write(&list, "localhost:9866 # by its name, which is resolved\n").unwrap();
         config.data_servers_file = Some(list.clone());
     })
     .await;
     let server = cluster.registered().await;
     let mut stranger = cluster.registration("uuid-2");
-    stranger.datanode_id.host_name = "another".into();
+    // What it calls itself is its own word.
+    stranger.datanode_id.host_name = "localhost:9866".into();
+    stranger.datanode_id.xfer_port = 9867;
     let message = refused(cluster.register(stranger.clone()).await, ".DisallowedDatanodeException");
     let words =
         "Datanode denied communication with namenode because the host is not in the include-list: Datanode";
     assert!(message.starts_with(words), "{message}");
 
     // Nothing happens before the list is read again, which is for the superuser to order.
-    std::fs::write(&list, "another\n").unwrap();
+    std::fs::write(&list, "localhost:9867\n").unwrap();
     cluster.heartbeat(&server).await.unwrap();
     let refresh = p::RefreshNodesRequestProto {};
     let bob = Client::connect(

@@ -1,45 +1,117 @@
 //! Which data servers may take part: those that a file names, if there is one (Hadoop's `dfs.hosts`).
 //!
 //! A line names hosts or addresses, each alone or with the port of its data transfer; what follows a `#` is a
-//! remark. A file that names nobody admits everybody, as in HDFS. Names are compared as data servers announce
-//! them, and never resolved. The file is read when the server starts and when an operator says so
-//! (`hdfs dfsadmin -refreshNodes`).
+//! remark. A file that names nobody admits everybody, as in HDFS. Names are resolved when the file is read, and the
+//! address that a data server speaks from is what counts: what it calls itself is its own word. The file is read
+//! when the server starts and when an operator says so (`hdfs dfsadmin -refreshNodes`).
 
 use base::{FsError, FsResult};
 use env::{Disk, OpenMode, disk::read_exact_at};
 use parking_lot::RwLock;
-use std::{collections::BTreeSet, io, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::{IpAddr, ToSocketAddrs},
+    path::PathBuf,
+};
 
 /// Ten times what the largest cluster needs.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 pub struct Admission {
     file: Option<PathBuf>,
-    /// Empty: everybody.
-    named: RwLock<BTreeSet<String>>,
+    named: RwLock<Named>,
 }
+
+/// What the file said last.
+#[derive(Default)]
+struct Named {
+    /// The file names nobody, or there is none.
+    everybody: bool,
+    /// A server at this address with this port of its data transfer, or with any.
+    places: BTreeSet<(IpAddr, Option<u32>)>,
+    /// The addresses of each host name.
+    addresses: BTreeMap<String, Vec<IpAddr>>,
+}
+
+/// What finds the addresses of a host name.
+type Resolve<'a> = &'a dyn Fn(&str) -> io::Result<Vec<IpAddr>>;
 
 impl Admission {
     /// Admits everybody until the file is read.
     pub fn new(file: Option<PathBuf>) -> Self {
-        Self { file, named: RwLock::default() }
+        Self { file, named: RwLock::new(Named { everybody: true, ..Named::default() }) }
     }
 
-    /// Reads the file again. If it cannot be read, what it said last goes on to hold.
+    /// Reads the file again. If it cannot be read, what it said last goes on to hold. A name that is not resolved now
+    /// keeps the addresses that it had. Waits for the name service: not for the thread that serves others.
     pub fn reread(&self, disk: &dyn Disk) -> FsResult<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let text = read(disk, file).map_err(|error| {
             FsError::Io(format!("The list of data servers, {}, cannot be read: {error}", file.display()))
         })?;
-        *self.named.write() = parse(&text);
+        self.take(&text, &resolve);
         Ok(())
     }
 
-    /// Whether a data server that speaks from `ip`, calls itself `host_name` and takes data at `port` may take part.
-    pub fn admits(&self, ip: &str, host_name: &str, port: u32) -> bool {
+    fn take(&self, text: &str, resolve: Resolve<'_>) {
+        let words = parse(text);
+        let mut named = Named { everybody: words.is_empty(), ..Named::default() };
+        for word in &words {
+            let (host, port) = split(word);
+            for ip in self.addresses_of(host, resolve, &mut named.addresses) {
+                named.places.insert((ip, port));
+            }
+        }
+        *self.named.write() = named;
+    }
+
+    fn addresses_of(
+        &self,
+        host: &str,
+        resolve: Resolve<'_>,
+        known: &mut BTreeMap<String, Vec<IpAddr>>,
+    ) -> Vec<IpAddr> {
+        if let Ok(ip) = host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            return vec![ip.to_canonical()];
+        }
+        if let Some(addresses) = known.get(host) {
+            return addresses.clone();
+        }
+        let addresses = resolve(host).unwrap_or_else(|error| {
+            let before = self.named.read().addresses.get(host).cloned().unwrap_or_default();
+            tracing::warn!(
+                host, %error, keeps = ?before,
+                "a name in the list of data servers is not resolved; when it can be, order the list to be read again \
+                 (clover admin refresh-nodes)"
+            );
+            before
+        });
+        known.insert(host.to_owned(), addresses.clone());
+        addresses
+    }
+
+    /// Whether a data server that speaks from `ip` and takes data at `port` may take part.
+    pub fn admits(&self, ip: IpAddr, port: u32) -> bool {
         let named = self.named.read();
-        let is_named = |host: &str| named.contains(host) || named.contains(format!("{host}:{port}").as_str());
-        named.is_empty() || is_named(ip) || is_named(host_name)
+        let ip = ip.to_canonical();
+        named.everybody || [None, Some(port)].iter().any(|port| named.places.contains(&(ip, *port)))
+    }
+}
+
+fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
+    let found = (host, 0).to_socket_addrs()?;
+    Ok(found.map(|address| address.ip().to_canonical()).collect())
+}
+
+/// The host and the port of a word. An IPv6 address with a port stands in brackets.
+fn split(word: &str) -> (&str, Option<u32>) {
+    if word.parse::<IpAddr>().is_ok() {
+        return (word, None);
+    }
+    match word.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) => (host, Some(port)),
+        _ => (word, None),
     }
 }
 
@@ -66,24 +138,53 @@ fn parse(text: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
+    const ONE: [u8; 4] = [10, 0, 0, 1];
+
+    /// The names that there are.
+    fn found(host: &str) -> io::Result<Vec<IpAddr>> {
+        match host {
+            "one" => Ok(vec![ONE.into(), [10, 1, 0, 1].into()]),
+            "three" => Ok(vec![[10, 0, 0, 3].into()]),
+            _ => Err(io::Error::other("no such host")),
+        }
+    }
+
     fn admission(text: &str) -> Admission {
-        Admission { file: None, named: RwLock::new(parse(text)) }
+        let admission = Admission::new(None);
+        admission.take(text, &found);
+        admission
     }
 
     #[test]
     fn a_list_that_names_nobody_admits_everybody() {
+        assert!(Admission::new(None).admits(ONE.into(), 9866));
         for text in ["", "\n \n", "# none yet\n"] {
-            assert!(admission(text).admits("10.0.0.1", "one", 9866), "{text:?}");
+            assert!(admission(text).admits(ONE.into(), 9866), "{text:?}");
         }
     }
 
     #[test]
     fn servers_are_named_by_host_or_address_with_or_without_their_port() {
-        let admission = admission("one 10.0.0.2\nthree:9866 # the new one\n");
-        assert!(admission.admits("10.0.0.1", "one", 1));
-        assert!(admission.admits("10.0.0.2", "two", 1));
-        assert!(admission.admits("10.0.0.3", "three", 9866));
-        assert!(!admission.admits("10.0.0.3", "three", 9867));
-        assert!(!admission.admits("10.0.0.4", "new", 1));
+        let admission = admission("one 10.0.0.2 ::1\nthree:9866 # the new one\n[2001:db8::7]:50\n");
+        assert!(admission.admits(ONE.into(), 1));
+        assert!(admission.admits([10, 1, 0, 1].into(), 1), "a host may have several addresses");
+        assert!(admission.admits([10, 0, 0, 2].into(), 1));
+        assert!(admission.admits("::ffff:10.0.0.2".parse().unwrap(), 1));
+        assert!(admission.admits([10, 0, 0, 3].into(), 9866));
+        assert!(!admission.admits([10, 0, 0, 3].into(), 9867));
+        assert!(!admission.admits([10, 0, 0, 4].into(), 1));
+        assert!(admission.admits("::1".parse().unwrap(), 1));
+        let seventh: IpAddr = "2001:db8::7".parse().unwrap();
+        assert!(admission.admits(seventh, 50) && !admission.admits(seventh, 51));
+    }
+
+    #[test]
+    fn a_name_that_is_not_resolved_admits_nobody_new_and_loses_nobody() {
+        let none = admission("nowhere");
+        assert!(!none.admits(ONE.into(), 1), "the list names somebody, if nobody who is found");
+        let admission = admission("one");
+        admission.take("one three", &|_| Err(io::Error::other("the name service is away")));
+        assert!(admission.admits(ONE.into(), 1));
+        assert!(!admission.admits([10, 0, 0, 3].into(), 1));
     }
 }

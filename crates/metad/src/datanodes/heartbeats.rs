@@ -7,6 +7,7 @@ use blocks::{Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageSta
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
+use std::net::IpAddr;
 
 impl DatanodeSide {
     pub(super) fn version_request(&self, reply: Replier) {
@@ -32,7 +33,7 @@ impl DatanodeSide {
     ) -> FsResult<d::DatanodeRegistrationProto> {
         identity::check_registration(&self.core.cluster, &registration)?;
         let known = identity::registration_of(&registration, call.peer.ip())?;
-        self.check_admission(&known.ip, &registration)?;
+        self.check_admission(call.peer.ip(), &registration)?;
         let session = self.new_session();
         let named = known.host_name.clone();
         let server = self
@@ -56,9 +57,9 @@ impl DatanodeSide {
         SessionKey(key)
     }
 
-    fn check_admission(&self, ip: &str, registration: &d::DatanodeRegistrationProto) -> FsResult<()> {
+    fn check_admission(&self, ip: IpAddr, registration: &d::DatanodeRegistrationProto) -> FsResult<()> {
         let id = &registration.datanode_id;
-        if self.core.admission.admits(ip, &id.host_name, id.xfer_port) {
+        if self.core.admission.admits(ip, id.xfer_port) {
             return Ok(());
         }
         Err(FsError::DisallowedDatanode(format!(
@@ -82,11 +83,9 @@ impl DatanodeSide {
     ) -> FsResult<d::HeartbeatResponseProto> {
         identity::check_cluster(&self.core.cluster, &request.registration)?;
         let id = identity::server_id(&request.registration);
-        let ip = match self.change(|map, _| map.registration_of(id)) {
-            Ok(known) => known.ip.clone(),
-            Err(_) => identity::ip_of(call.peer.ip()).into(),
-        };
-        if let Err(error) = self.check_admission(&ip, &request.registration) {
+        let known = self.change(|map, _| map.registration_of(id));
+        let ip = known.ok().and_then(|known| known.ip.parse().ok()).unwrap_or(call.peer.ip());
+        if let Err(error) = self.check_admission(ip, &request.registration) {
             // Its replicas count no longer. Whoever is not known any more has been told already.
             let _ = self.change(|map, _| map.give_up_server(id));
             return Err(error);
