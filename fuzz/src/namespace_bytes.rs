@@ -2,7 +2,7 @@
 
 use crate::Target;
 use base::{CallId, CallOrigin, ClientId, Epoch, Moment, Sn, Timestamp, TxId};
-use namespace::{Edit, Namespace};
+use namespace::{Edit, Namespace, NewEpoch};
 use sim::{Dice, workload::Workload};
 
 pub fn targets() -> [Target; 2] {
@@ -15,6 +15,8 @@ pub fn targets() -> [Target; 2] {
 /// A small tree and the edits that made it.
 fn grown() -> (Namespace, Vec<Vec<u8>>) {
     let mut ns = Namespace::new(1, "hdfs", "supergroup", Timestamp::from_ms(1));
+    let new = NewEpoch { blocks: 1_000, keeps_skipped: true, holds_deletions: true, ..NewEpoch::default() };
+    ns.start_epoch(TxId { epoch: Epoch(1), sn: Sn(1) }, new);
     let mut workload = Workload::new(Dice::new(3));
     let mut edits = Vec::new();
     for call in 1..200 {

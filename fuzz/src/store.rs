@@ -289,6 +289,7 @@ fn epoch_starts() -> Vec<Vec<u8>> {
         previous: sample_checkpoint().at,
         id_steps: Default::default(),
         is_unclean: true,
+        keeps_skipped: true,
     };
     // Also as it was before there were flags.
     let mut without_flags = start.encode().to_vec();

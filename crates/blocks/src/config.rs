@@ -43,6 +43,13 @@ pub struct Config {
     pub max_servers: usize,
     /// Reports about blocks that the namespace has not told of yet, kept until it does.
     pub max_postponed: usize,
+    /// Of what a data server holds, the share that may be deleted in a day because the namespace does not know it; more than
+    /// that is held back until an operator allows it.
+    pub unknown_share: f64,
+    /// So many may be deleted whatever their share is.
+    pub unknown_min: u64,
+    /// Replicas whose deletion is held back are remembered one by one up to this number, and only counted beyond.
+    pub max_held: usize,
     pub safe_mode: SafeModeConfig,
 }
 
@@ -65,6 +72,9 @@ impl Default for Config {
             takeover_grace_ms: 30_000,
             max_servers: 60_000,
             max_postponed: 1_000_000,
+            unknown_share: 0.1,
+            unknown_min: 100,
+            max_held: 1_000_000,
             safe_mode: SafeModeConfig::default(),
         }
     }

@@ -11,6 +11,7 @@ impl BlockMap {
         self.reports_have_seen_only_what_is_held()?;
         self.marks_are_on_places_held()?;
         check(self.postponed.is_consistent(), || "the tables of rows that wait agree".into())?;
+        check(self.unknown.held.is_consistent(), || "the held replicas add up".into())?;
         self.unfinished_blocks_have_a_construction()
     }
 

@@ -204,6 +204,7 @@ impl BlockMap {
     fn remove_slot(&mut self, slot: u32) {
         let record = *self.arena.record(slot);
         let id = record.id();
+        self.unknown.removed.insert(id);
         let construction = self.constructions.remove(id).unwrap_or_default();
         if self.may_command() {
             self.order_deletions(slot, &construction);

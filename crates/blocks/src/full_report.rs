@@ -12,6 +12,7 @@ use crate::{
     seen::Seen,
     server::StorageType,
     sweep::Lap,
+    unknown::Source,
     words::{BlockState, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId},
 };
 use base::{BlockId, Moment};
@@ -62,6 +63,7 @@ impl BlockMap {
         let serial = self.next_serial();
         let is_unfenced = self.is_unfenced(server, lease);
         self.postponed.forget_place(place);
+        self.forget_unknown_of(place);
         self.storages.get_mut(place).is_incomplete = false;
         self.storages.get_mut(place).full_report = Some(Box::new(Report {
             serial,
@@ -92,6 +94,9 @@ impl BlockMap {
                     // Whatever else is learnt must find the report in its place.
                     self.storages.get_mut(id.storage).full_report = Some(report);
                     let verdict = self.take_replica(id.storage, replica, now);
+                    if verdict == Verdict::Unknown {
+                        self.take_unknown(id.storage, replica, Source::FullReport);
+                    }
                     let report_again = self.storages.get_mut(id.storage).full_report.take();
                     report = report_again.expect("it was put there just now");
                     note(&mut report.done, verdict);
@@ -169,6 +174,7 @@ impl BlockMap {
         } else {
             self.note_reported(id.storage, &report);
         }
+        self.settle_unknown(id.storage, now);
         self.counts.dropped_rows += done.duplicates + done.unknown;
         self.servers.face_mut(server).last_report = now;
         self.servers.get_mut(server).lease = None;

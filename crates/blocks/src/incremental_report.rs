@@ -4,6 +4,7 @@ use crate::{
     map::BlockMap,
     replica::Verdict,
     server::StorageType,
+    unknown::Source,
     words::{BlockState, CorruptReason, Increment, ReplicaState, ReportedReplica, ServerError, ServerId},
 };
 use base::{Block, Moment};
@@ -40,7 +41,9 @@ impl BlockMap {
     }
 
     fn take_increment(&mut self, place: u32, block: Block, state: ReplicaState, now: Moment) {
-        if self.take_replica(place, &ReportedReplica { block, state }, now) == Verdict::Unknown {
+        let replica = ReportedReplica { block, state };
+        if self.take_replica(place, &replica, now) == Verdict::Unknown {
+            self.take_unknown(place, &replica, Source::Single);
             self.counts.dropped_rows += 1;
         }
     }
@@ -50,6 +53,7 @@ impl BlockMap {
         self.servers.get_mut(server).deletions.remove(&block.id);
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
+        self.unknown.held.forget_replica(place, block.id);
         if let Some(slot) = self.arena.find(block.id)
             && self.remove_place(slot, place)
         {

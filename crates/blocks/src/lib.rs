@@ -11,7 +11,7 @@
 //!
 //! The methods of [`BlockMap`] are of four kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
-//!   `set_replication`, `remove` ;
+//!   `set_replication`, `remove`, `set_unknown_replicas`;
 //! - **told by data servers**: `register`, `heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
 //! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
@@ -33,6 +33,7 @@ mod construction;
 mod edits;
 mod excess;
 mod full_report;
+mod held;
 mod incremental_report;
 mod map;
 mod membership;
@@ -55,9 +56,11 @@ mod stats;
 mod storage;
 mod sweep;
 mod takeover;
+mod unknown;
 mod waiting;
 
 pub use config::{Config, SafeModeConfig};
+pub use held::Amount;
 pub use map::BlockMap;
 pub use placement::Placement;
 pub use safe_mode::Stage as SafeModeStage;
@@ -65,9 +68,9 @@ pub use server::{DataServer, Registration, StorageReport, StorageState, StorageT
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{
-    BlockState, Command, CorruptReason, Events, Facts, Heartbeat, Increment, Located, Location, Reader,
-    Recovery, RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId,
-    SessionKey, Transfer, UcReplica,
+    BlockState, Command, CorruptReason, Events, Facts, Heartbeat, HeldBack, Increment, Located, Location,
+    Reader, Recovery, RegisterError, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError,
+    ServerId, SessionKey, Transfer, UcReplica,
 };
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::{
     storage::Storages,
     sweep::Sweeper,
     takeover::{Takeover, Undecided},
+    unknown::Unknown,
     words::Events,
 };
 use base::{BlockId, GenerationStamp, Moment};
@@ -30,6 +31,7 @@ pub struct BlockMap {
     pub(crate) constructions: Constructions,
     pub(crate) redundancy: Redundancy,
     pub(crate) postponed: Postponed,
+    pub(crate) unknown: Unknown,
     pub(crate) safe_mode: SafeMode,
     pub(crate) newcomers: Newcomers,
     pub(crate) sweeper: Sweeper,
@@ -93,6 +95,7 @@ impl BlockMap {
             constructions: Constructions::default(),
             redundancy: Redundancy::default(),
             postponed: Postponed::new(config.max_postponed),
+            unknown: Unknown::new(config.max_held),
             safe_mode: SafeMode::new(config.safe_mode),
             newcomers: Newcomers::default(),
             sweeper: Sweeper::default(),

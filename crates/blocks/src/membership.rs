@@ -377,6 +377,7 @@ impl BlockMap {
         self.servers.get_mut(server).storages.retain(|held| *held != place);
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
+        self.unknown.held.forget_place(place);
         for server in self.servers.iter_mut() {
             for order in &mut server.orders {
                 order.targets.retain(|target| *target != place);

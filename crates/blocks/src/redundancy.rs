@@ -101,8 +101,11 @@ impl BlockMap {
 
     /// There are good replicas: the damaged ones go.
     fn delete_corrupt(&mut self, slot: u32) {
-        let id = self.arena.record(slot).id();
+        let (id, stamp) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
         for replica in self.redundancy.corrupt.of(id).to_vec() {
+            if self.is_kept_for_its_stamp(stamp, replica.stamp) {
+                continue;
+            }
             self.order_deletion(replica.place, id, replica.stamp);
             self.remove_place(slot, replica.place);
         }

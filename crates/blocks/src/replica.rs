@@ -6,6 +6,7 @@
 use crate::{
     map::BlockMap,
     record::Record,
+    unknown::Source,
     words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
 };
 use base::{Block, BlockId, GenerationStamp, Moment};
@@ -63,7 +64,7 @@ impl Corrupt {
 pub enum Verdict {
     /// It is now, or was, one of the block's replicas.
     Taken,
-    /// The namespace has no such block.
+    /// The namespace has no such block: see [`crate::unknown`].
     Unknown,
     Corrupt,
     /// Nothing follows from it.
@@ -107,7 +108,7 @@ impl BlockMap {
         }
         match self.arena.find(replica.block.id) {
             Some(slot) => self.take_known(slot, place, replica, now),
-            None => self.take_unknown(place, replica),
+            None => self.judge_unknown(place, replica),
         }
     }
 
@@ -156,16 +157,13 @@ impl BlockMap {
         }
     }
 
-    fn take_unknown(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
+    fn judge_unknown(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
         if replica.block.id > self.last_allocated.id {
             let in_future = replica.block.generation_stamp > self.last_allocated.stamp;
             if in_future && self.last_allocated.is_exact && self.commanding && self.is_starting() {
                 self.counts.future_bytes = self.counts.future_bytes.saturating_add(replica.block.length);
             }
             return self.postpone(place, replica);
-        }
-        if self.may_command() {
-            self.order_deletion(place, replica.block.id, replica.block.generation_stamp);
         }
         Verdict::Unknown
     }
@@ -185,7 +183,9 @@ impl BlockMap {
     /// Takes what was reported about a block before the namespace told of it.
     pub(crate) fn take_postponed(&mut self, id: BlockId, now: Moment) {
         for (place, replica) in self.postponed.take(id) {
-            self.take_replica(place, &replica, now);
+            if self.take_replica(place, &replica, now) == Verdict::Unknown {
+                self.take_unknown(place, &replica, Source::Single);
+            }
         }
     }
 

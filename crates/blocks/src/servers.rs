@@ -4,6 +4,7 @@ use crate::{
     newcomers::{Claims, Trial},
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
+    unknown::Share,
     words::{ServerId, SessionKey},
 };
 use base::{BlockId, GenerationStamp, Moment};
@@ -40,6 +41,8 @@ pub struct Server {
     /// It has been answered since this server began to command: then it knows whom to obey, and a report that
     /// it begins afterwards shows nothing that an older active may still have deleted.
     pub has_heard: bool,
+    /// What it has lost, or would lose, for being unknown.
+    pub share: Share,
 }
 
 /// Indices of servers on a rack.
@@ -128,6 +131,7 @@ impl Servers {
             balancing_rate: None,
             lease: None,
             has_heard: false,
+            share: Share::default(),
         };
         let index = match self.free.pop() {
             Some(index) => {

@@ -1,6 +1,7 @@
 //! Numbers for getFsStats, getDatanodeReport and metrics.
 
 use crate::{
+    held::Amount,
     map::BlockMap,
     server::{DataServer, StorageReport},
 };
@@ -51,6 +52,14 @@ pub struct Stats {
     /// Rows of reports dropped since the start: duplicates, unknown blocks, and what the decoder dropped.
     pub dropped_rows: u64,
     pub future_bytes: u64,
+    /// Unknown replicas whose deletion is held back.
+    pub held: Amount,
+    /// Unknown replicas that are never deleted, because the namespace's counter has skipped their ids.
+    pub skipped: Amount,
+    /// The log holds deletions back, not only the share of them on a server.
+    pub is_held_by_log: bool,
+    /// Servers with more unknown replicas than may be deleted without somebody who looks.
+    pub servers_over_share: u64,
 }
 
 impl BlockMap {
@@ -73,6 +82,7 @@ impl BlockMap {
 
     /// Whether a server is stale is told as of the latest call that brought the time.
     pub fn stats(&self) -> Stats {
+        let (held, skipped) = self.unknown_amounts();
         let mut stats = Stats {
             blocks: self.arena.len() as u64,
             under_construction: self.constructions.len() as u64,
@@ -86,10 +96,14 @@ impl BlockMap {
             postponed: self.postponed.len() as u64,
             dropped_rows: self.counts.dropped_rows,
             future_bytes: self.counts.future_bytes,
+            held,
+            skipped,
+            is_held_by_log: self.are_deletions_held(),
             ..Stats::default()
         };
         for (_, server) in self.servers.iter() {
             stats.pending_deletions += server.deletions.len() as u64;
+            stats.servers_over_share += u64::from(server.share.is_exceeded);
             self.add_server(&mut stats, &server.face);
         }
         stats

@@ -6,6 +6,7 @@
 
 use crate::{
     full_report::Report,
+    held::Amount,
     newcomers::Trial,
     server::{StorageReport, StorageState},
     sweep::Lap,
@@ -37,6 +38,8 @@ pub struct Storage {
     pub stale: bool,
     /// Rows about it were dropped for want of room: what it holds is asked for again.
     pub is_incomplete: bool,
+    /// Replicas there whose ids the namespace's counter has skipped.
+    pub skipped: Amount,
     /// A full report under way, or done and waiting for the sweep that forgets what it did not name.
     pub full_report: Option<Box<Report>>,
     /// Blocks promised to it and not yet reported, in the current period and the one before.
@@ -104,6 +107,7 @@ impl Storages {
             blocks: 0,
             stale: true,
             is_incomplete: false,
+            skipped: Amount::default(),
             full_report: None,
             promised: [0; 2],
         };

@@ -151,5 +151,6 @@ impl BlockMap {
         self.redundancy.excess.clear();
         self.redundancy.undecided.clear();
         self.constructions.forget_recoveries();
+        self.forget_held();
     }
 }

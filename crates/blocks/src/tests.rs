@@ -12,4 +12,5 @@ mod random;
 mod standby;
 mod starting;
 mod takeover;
+mod unknown;
 mod writing;

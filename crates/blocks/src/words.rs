@@ -196,12 +196,25 @@ pub struct Events {
     pub newly_safe: Vec<BlockId>,
     /// Safe mode ended by itself.
     pub left_safe_mode: bool,
+    /// Servers with too many unknown replicas to be deleted without somebody who looks.
+    pub held_back: Vec<HeldBack>,
     /// Servers that were found dead or came (back) to life, as `ip:port`.
     pub died: Vec<String>,
     pub joined: Vec<String>,
     /// Servers that are no newcomers any more, and those that have not shown what they claim to store.
     pub passed: Vec<String>,
     pub doubted: Vec<String>,
+}
+
+/// More of what a server holds is unknown than may be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// As `ip:port`.
+    pub server: String,
+    /// What would be deleted, with what was deleted so within the last day.
+    pub unknown: u64,
+    /// All that it holds, or held then.
+    pub replicas: u64,
 }
 
 impl Events {

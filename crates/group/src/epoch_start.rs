@@ -53,6 +53,9 @@ pub struct EpochStart {
     /// An operator had this line of entries go on although it may lack some that had committed: others may hold them, and
     /// data servers may hold the blocks that they speak of.
     pub is_unclean: bool,
+    /// State machines remember which ids the raise skips. Not in entries of earlier programs, whose state machines did not:
+    /// all members must come to the same state, also one that starts from an image of such a program.
+    pub keeps_skipped: bool,
 }
 
 impl EpochStart {
@@ -62,6 +65,7 @@ impl EpochStart {
     const BYTES_WITHOUT_FLAGS: usize = 1 + 7 * 8;
     const ENCODED_BYTES: usize = Self::BYTES_WITHOUT_FLAGS + 4;
     const FLAG_UNCLEAN: u32 = 1;
+    const FLAG_KEEPS_SKIPPED: u32 = 2;
 
     pub fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(Self::ENCODED_BYTES);
@@ -73,7 +77,9 @@ impl EpochStart {
         bytes.put_u64_le(self.id_steps.inode);
         bytes.put_u64_le(self.id_steps.block);
         bytes.put_u64_le(self.id_steps.generation_stamp);
-        bytes.put_u32_le(if self.is_unclean { Self::FLAG_UNCLEAN } else { 0 });
+        let unclean = if self.is_unclean { Self::FLAG_UNCLEAN } else { 0 };
+        let keeps_skipped = if self.keeps_skipped { Self::FLAG_KEEPS_SKIPPED } else { 0 };
+        bytes.put_u32_le(unclean | keeps_skipped);
         bytes.freeze()
     }
 
@@ -98,9 +104,14 @@ impl EpochStart {
                 generation_stamp: bytes.get_u64_le(),
             },
             is_unclean: false,
+            keeps_skipped: false,
         };
         let flags = if has_flags { bytes.get_u32_le() } else { 0 };
-        let is_known = flags & !Self::FLAG_UNCLEAN == 0;
-        is_known.then_some(Self { is_unclean: flags & Self::FLAG_UNCLEAN != 0, ..start })
+        let is_known = flags & !(Self::FLAG_UNCLEAN | Self::FLAG_KEEPS_SKIPPED) == 0;
+        is_known.then_some(Self {
+            is_unclean: flags & Self::FLAG_UNCLEAN != 0,
+            keeps_skipped: flags & Self::FLAG_KEEPS_SKIPPED != 0,
+            ..start
+        })
     }
 }

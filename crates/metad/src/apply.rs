@@ -4,11 +4,11 @@
 use crate::{
     core::{Core, TURN_NS_MAX},
     replica::Followed,
-    turn::tell_blocks,
+    turn::{tell_blocks, tell_unknown},
 };
 use base::{Entry, EntryKind, TxId};
 use group::{EpochStart, Role};
-use namespace::{BlockChange, Edit, Namespace, Renewals};
+use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals};
 use std::{error::Error as StdError, sync::Arc};
 
 pub type ApplyError = Box<dyn StdError + Send + Sync>;
@@ -28,12 +28,23 @@ pub fn entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange
         EntryKind::EpochStart => {
             let start =
                 EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
-            let steps = start.id_steps;
-            namespace.start_epoch(at, steps.inode, steps.block, steps.generation_stamp);
+            // The next entry may give out an id above those that are skipped here.
+            return Ok(vec![namespace.start_epoch(at, epoch_of(&start))]);
         }
         EntryKind::Checkpoint => namespace.skip_to(at),
     }
     Ok(Vec::new())
+}
+
+/// What the first entry of an epoch says to the tree.
+fn epoch_of(start: &EpochStart) -> NewEpoch {
+    NewEpoch {
+        inodes: start.id_steps.inode,
+        blocks: start.id_steps.block,
+        generation_stamps: start.id_steps.generation_stamp,
+        keeps_skipped: start.keeps_skipped,
+        holds_deletions: start.is_unclean,
+    }
 }
 
 /// On the writer's thread: applies, then lets the commit be known, then the role.
@@ -121,5 +132,9 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
 fn take_over(core: &Core) {
     let now = core.moment();
     *core.renewals.lock() = Renewals::new(now);
-    core.blocks.lock().set_commanding(true, now);
+    let unknown = core.tree().namespace.unknown_replicas().clone();
+    let mut blocks = core.blocks.lock();
+    // Also what was allowed in an epoch of this member's whose end it did not see as the active.
+    tell_unknown(&mut blocks, &unknown, now);
+    blocks.set_commanding(true, now);
 }

@@ -10,6 +10,7 @@ use crate::{
     peers::Secret,
     queue::Queue,
     replica::{Parts, Replica},
+    turn::tell_unknown,
 };
 use ::blocks::{BlockMap, BlockState};
 use base::{GroupView, MemberId, MemberLife, MemberStore};
@@ -320,6 +321,7 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
     let mut blocks = BlockMap::new(settings, env.random.next_u64(), now);
     blocks.become_listening(now);
     blocks.reserve(namespace.counts().blocks as usize);
+    tell_unknown(&mut blocks, namespace.unknown_replicas(), now);
     let (id, stamp) = namespace.last_allocated();
     blocks.set_last_allocated(id, stamp);
     // One thread walks the tree, the other fills the map.

@@ -5,7 +5,9 @@ use ::blocks::{BlockState, Location};
 use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::Proposal;
-use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals};
+use namespace::{
+    Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, UnknownReplicas, edit::Body,
+};
 use std::sync::Arc;
 
 /// What becomes of a reply once its sn has committed, or never will.
@@ -118,10 +120,23 @@ impl<'a> Turn<'a> {
         self.scratch.clear();
         edit.encode(&mut self.scratch);
         self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));
-        if !applied.block_changes.is_empty() {
+        if matches!(edit.body, Body::AllowDeletions(_)) {
+            self.allow_deletions_after_commit();
+        } else if !applied.block_changes.is_empty() {
             tell_blocks(&mut self.core.blocks.lock(), &applied.block_changes, targets, self.moment);
         }
         applied
+    }
+
+    /// The block map is told by the log alone, once that has committed: what is deleted comes not back.
+    fn allow_deletions_after_commit(&mut self) {
+        let (core, unknown, moment) =
+            (self.core.clone(), self.tree.namespace.unknown_replicas().clone(), self.moment);
+        self.after_commit(move |committed| {
+            if committed.is_ok() {
+                tell_unknown(&mut core.blocks.lock(), &unknown, moment);
+            }
+        });
     }
 
     /// Whether enough finished replicas of exactly this block were reported.
@@ -221,8 +236,14 @@ pub fn tell_blocks(
             BlockChange::Moved { block, inode } => blocks.set_inode(block, inode),
             BlockChange::ReplicationChanged { block, to, .. } => blocks.set_replication(block, to, now),
             BlockChange::Removed(block) => blocks.remove(&[block.id]),
+            BlockChange::UnknownReplicas(ref unknown) => tell_unknown(blocks, unknown, now),
         }
     }
+}
+
+/// Tells the block map which unknown replicas stay, before it hears of an id above the skipped ones.
+pub fn tell_unknown(blocks: &mut ::blocks::BlockMap, unknown: &UnknownReplicas, now: Moment) {
+    blocks.set_unknown_replicas(unknown.skipped(), unknown.held_since().is_some(), now);
 }
 
 /// What plans may ask about replicas.

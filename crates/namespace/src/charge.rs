@@ -106,7 +106,8 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
         | Body::Fsync(_)
         | Body::NewStamp(_)
         | Body::UpdatePipeline(_)
-        | Body::StartRecovery(_) => {}
+        | Body::StartRecovery(_)
+        | Body::AllowDeletions(_) => {}
     }
     ledger.finish()
 }

@@ -88,6 +88,7 @@ pub enum Body {
     Sweep(ops::sweep::SweepEdit),
     SetQuota(ops::set_quota::SetQuotaEdit),
     SetStoragePolicy(ops::set_storage_policy::SetStoragePolicyEdit),
+    AllowDeletions(ops::allow_deletions::AllowDeletionsEdit),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,6 +169,7 @@ kinds! {
     29 => Sweep,
     23 => SetQuota,
     24 => SetStoragePolicy,
+    38 => AllowDeletions,
 }
 
 impl Edit {

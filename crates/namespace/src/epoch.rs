@@ -1,17 +1,45 @@
 //! What a new epoch means to the tree: ids that no cut-off tail can have used.
 
-use crate::Namespace;
+use crate::{BlockChange, Namespace, UnknownReplicas};
 use base::{BlockId, GenerationStamp, InodeId, TxId};
 
+/// What the first entry of an epoch says to the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewEpoch {
+    /// How far each counter is raised.
+    pub inodes: u64,
+    pub blocks: u64,
+    pub generation_stamps: u64,
+    /// The block ids that are skipped are remembered. Entries of earlier programs did not ask for that, and whoever has
+    /// applied them has forgotten the ids.
+    pub keeps_skipped: bool,
+    /// The tree may be older than what is on the data servers.
+    pub holds_deletions: bool,
+}
+
 impl Namespace {
-    /// The first entry of an epoch: raises the id counters by these steps, so that an id given out in a tail
-    /// that was cut off is never used again. The same on every member, from the journal.
-    pub fn start_epoch(&mut self, at: TxId, inodes: u64, blocks: u64, generation_stamps: u64) {
+    /// The first entry of an epoch: raises the id counters, so that an id given out in a tail that was cut off is never
+    /// used again. The same on every member, from the journal. The answer is what the block map has to be told before it
+    /// hears of any later id.
+    pub fn start_epoch(&mut self, at: TxId, new: NewEpoch) -> BlockChange {
         let counters = &mut self.tree.counters;
         counters.applied = at;
-        counters.last_inode = InodeId(counters.last_inode.0 + inodes);
-        counters.last_block = BlockId(counters.last_block.0 + blocks);
-        counters.last_stamp = GenerationStamp(counters.last_stamp.0 + generation_stamps);
+        let last_block = counters.last_block;
+        counters.last_inode = InodeId(counters.last_inode.0 + new.inodes);
+        counters.last_block = BlockId(last_block.0 + new.blocks);
+        counters.last_stamp = GenerationStamp(counters.last_stamp.0 + new.generation_stamps);
+        if new.keeps_skipped {
+            self.tree.unknown.skip(BlockId(last_block.0 + 1)..=counters.last_block);
+        }
+        if new.holds_deletions {
+            self.tree.unknown.hold_since(at.epoch);
+        }
+        BlockChange::UnknownReplicas(self.tree.unknown.clone())
+    }
+
+    /// What may be done with replicas of blocks that no file has.
+    pub fn unknown_replicas(&self) -> &UnknownReplicas {
+        &self.tree.unknown
     }
 
     /// The newest block id and generation stamp given out: reports about later ones are about the future.

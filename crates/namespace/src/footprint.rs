@@ -172,8 +172,8 @@ impl Namespace {
                 marks.passage(edit.root);
                 marks.past();
             }
-            // What goes is seen by no snapshot that is left.
-            Body::Sweep(_) => {}
+            // What goes is seen by no snapshot that is left, and what is on data servers by no read.
+            Body::Sweep(_) | Body::AllowDeletions(_) => {}
             Body::SetQuota(edit) => marks.status(edit.directory),
             Body::SetStoragePolicy(edit) => {
                 marks.passage(edit.inode);

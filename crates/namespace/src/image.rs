@@ -19,6 +19,9 @@ const MAGIC: &[u8; 7] = b"clovrNS";
 /// Version 1 had no sections between the retry cache and the end.
 const VERSION: u8 = 2;
 
+/// Of the section about unknown replicas.
+const UNKNOWN_VERSION: u8 = 1;
+
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
 
@@ -38,6 +41,7 @@ enum Section {
     Snapshots = 7,
     Past = 8,
     Limits = 9,
+    Unknown = 10,
     End = 255,
 }
 
@@ -52,6 +56,7 @@ impl Section {
             Section::Snapshots => "snapshots",
             Section::Past => "past",
             Section::Limits => "limits in the past",
+            Section::Unknown => "unknown replicas",
             Section::Xattrs => "extended attributes",
             Section::End => "end",
         }

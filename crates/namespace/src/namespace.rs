@@ -1,7 +1,7 @@
 //! One partition of the tree.
 
 use crate::{
-    Edit, Reply, RetryLookup, Snapshot, SnapshotId,
+    Edit, Reply, RetryLookup, Snapshot, SnapshotId, UnknownReplicas,
     edit::Body,
     ops,
     quota::Amounts,
@@ -79,6 +79,8 @@ pub enum BlockChange {
         to: u16,
     },
     Removed(Block),
+    /// Other ids were skipped, or deletions are held back or allowed from here on.
+    UnknownReplicas(UnknownReplicas),
 }
 
 /// What an edit did, besides changing the tree.
@@ -207,6 +209,7 @@ impl Namespace {
             Body::Sweep(edit) => ops::sweep::apply(self, edit, &mut applied.block_changes),
             Body::SetQuota(edit) => ops::set_quota::apply(self, edit),
             Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
+            Body::AllowDeletions(_) => ops::allow_deletions::apply(self, &mut applied.block_changes),
         };
         self.preserving.clear();
         self.keeping.clear();

@@ -3,6 +3,7 @@
 
 pub mod abandon_block;
 pub mod add_block;
+pub mod allow_deletions;
 pub mod allow_snapshot;
 pub mod append;
 pub mod cleanup;

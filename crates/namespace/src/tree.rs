@@ -1,7 +1,7 @@
 //! The tree itself: everything that an image holds, in pages that a clone shares.
 
 use crate::{
-    FileKind, FileStatus,
+    FileKind, FileStatus, UnknownReplicas,
     digest::Digester,
     quota::Quota,
     retry::Ring,
@@ -44,6 +44,7 @@ pub(crate) struct Tree {
     pub retry: Ring,
     pub snapshots: Snapshots,
     pub counters: Counters,
+    pub unknown: UnknownReplicas,
     /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
@@ -87,6 +88,7 @@ impl Tree {
                 files: 0,
                 directories: 0,
             },
+            unknown: UnknownReplicas::default(),
             sum: 0,
         }
     }
@@ -258,6 +260,9 @@ impl Tree {
             self.orphans.front().map_or(0, |top| self.inode(*top).id().0),
         ];
         numbers.into_iter().for_each(|number| digester.number(number));
+        if !self.unknown.is_unused() {
+            digester.number(self.unknown.digest());
+        }
         if !self.snapshots.is_unused() {
             let numbers = [
                 self.snapshots.sum,

@@ -14,6 +14,8 @@ fn an_image_of_version_1_is_the_same_tree() -> FsResult<()> {
     assert_eq!(ns.check_consistency(), Ok(()));
     let counts = ns.counts();
     assert_eq!((counts.files, counts.directories, counts.blocks), (3, 4, 2));
+    let unknown = ns.unknown_replicas();
+    assert_eq!((unknown.skipped().len(), unknown.held_since()), (0, None));
     let (caller, limits) = (Caller::simple("root", &["supergroup"]), Limits::default());
     let origin =
         CallOrigin { client_id: ClientId([0; 16]), call_id: CallId(1), retry_count: 0, address: None };

@@ -315,8 +315,7 @@ fn apply(namespace: &mut Namespace, entry: &Entry) -> Result<(), journal::ApplyE
         }
         EntryKind::EpochStart => {
             let start = EpochStart::decode(payload).ok_or("not the first entry of an epoch")?;
-            let steps = start.id_steps;
-            namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
+            namespace.start_epoch(entry.id, crate::cluster::server::epoch_of(&start));
         }
         EntryKind::Checkpoint => namespace.skip_to(entry.id),
     }

@@ -353,7 +353,8 @@ impl Member {
         let view = self.view().expect("whoever leads has a view");
         let is_unclean = view.unclean_epoch > self.end().id.epoch;
         let id_steps = if is_unclean { id_steps.at_least(IdSteps::UNCLEAN_MIN) } else { id_steps };
-        let payload = EpochStart { epoch, previous: self.end(), id_steps, is_unclean }.encode();
+        let payload =
+            EpochStart { epoch, previous: self.end(), id_steps, is_unclean, keeps_skipped: true }.encode();
         let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);
         let point = self.push(entry, effects);
         let leading = self.leading_mut();

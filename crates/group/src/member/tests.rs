@@ -218,8 +218,10 @@ fn the_first_entry_of_an_epoch_reads_back() {
         previous: LogPoint::default(),
         id_steps: IdSteps::default(),
         is_unclean: false,
+        keeps_skipped: false,
     };
-    for start in [clean, EpochStart { is_unclean: true, ..clean }] {
+    let both = EpochStart { is_unclean: true, keeps_skipped: true, ..clean };
+    for start in [clean, EpochStart { is_unclean: true, ..clean }, both] {
         let bytes = start.encode();
         assert_eq!(EpochStart::decode(&bytes), Some(start));
         for length in 0..bytes.len() {
@@ -233,6 +235,6 @@ fn the_first_entry_of_an_epoch_reads_back() {
     assert_eq!(EpochStart::decode(&bytes), Some(clean));
     // A flag from tomorrow says something that this program cannot heed.
     let mut bytes = clean.encode().to_vec();
-    bytes[57] = 2;
+    bytes[57] = 4;
     assert_eq!(EpochStart::decode(&bytes), None);
 }

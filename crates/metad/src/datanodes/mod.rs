@@ -17,7 +17,7 @@ pub use admission::Admission;
 pub use recovery::{release, truncate};
 
 use crate::core::Core;
-use ::blocks::{BlockMap, Events, ServerError};
+use ::blocks::{BlockMap, Events, HeldBack, ServerError};
 use base::{FsError, Moment};
 use parking_lot::{Mutex, MutexGuard};
 use rpc::{Call, Replier};
@@ -103,6 +103,15 @@ impl DatanodeSide {
             tracing::warn!(
                 server,
                 "data server is dead: nothing was heard of it for too long, or it gave up"
+            );
+        }
+        for HeldBack { server, unknown, replicas } in &events.held_back {
+            tracing::warn!(
+                server,
+                unknown,
+                replicas,
+                "more of what this data server holds is unknown than may be deleted: its unknown replicas stay. Find out \
+                 whether this metadata is older than the data, and see clover admin blocks allow-deletions"
             );
         }
         if events.left_safe_mode {

@@ -80,7 +80,7 @@ impl DataServer {
     }
 
     /// What a member knows it by.
-    fn with(&self, member: u32) -> &d::DatanodeRegistrationProto {
+    pub fn with(&self, member: u32) -> &d::DatanodeRegistrationProto {
         &self.registrations[member as usize - 1]
     }
 

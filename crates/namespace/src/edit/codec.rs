@@ -3,7 +3,7 @@
 
 use super::DecodeError;
 use crate::store::{block_list, inode};
-use base::{Block, BlockId, CallId, ClientId, GenerationStamp, InodeId, Timestamp};
+use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Timestamp};
 
 pub(crate) struct Writer<'a>(pub &'a mut Vec<u8>);
 
@@ -170,6 +170,7 @@ number_fields! {
     u16: |n| u64::from(*n), |n| n as u16, 1 << 16, "a number of more than 16 bits";
     InodeId: |id| id.0, InodeId, inode::LIMIT_48, "an inode id of more than 48 bits";
     Timestamp: |time| time.ms, Timestamp::from_ms, inode::LIMIT_48, "a time of more than 48 bits";
+    Epoch: |epoch| epoch.0, Epoch, u64::MAX, "an epoch of more than 64 bits";
     GenerationStamp: |stamp| stamp.0, GenerationStamp, block_list::STAMP_LIMIT, "a stamp of more than 47 bits";
 }
 

@@ -1,8 +1,10 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, MAGIC, Previous, Section, VERSION};
+use super::{
+    FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, MAGIC, Previous, Section, UNKNOWN_VERSION, VERSION,
+};
 use crate::{
-    Namespace,
+    Namespace, UnknownReplicas,
     acl::{self, Acl},
     edit::Origin,
     entry_limits::TEXT_BYTES_MAX,
@@ -18,6 +20,7 @@ use crate::{
         strings::Strings,
     },
     tree::{Counters, block_digest},
+    unknown::RANGES_MAX,
     xattr::{self, Space, Xattr, XattrName, Xattrs},
 };
 use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId};
@@ -225,10 +228,31 @@ impl Image<'_> {
                 byte if byte == Section::Snapshots as u8 => self.snapshots()?,
                 byte if byte == Section::Past as u8 => self.past()?,
                 byte if byte == Section::Limits as u8 => self.past_limits()?,
+                byte if byte == Section::Unknown as u8 => self.unknown()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
         }
+    }
+
+    fn unknown(&mut self) -> Result<()> {
+        self.section = Section::Unknown;
+        let version = self.byte()?;
+        if version != UNKNOWN_VERSION {
+            return Err(self.malformed(format!("version {version} is not known; {UNKNOWN_VERSION} is")));
+        }
+        let held_since = Some(Epoch(self.number()?)).filter(|epoch| *epoch != Epoch(0));
+        let mut skipped = Vec::new();
+        for _ in 0..self.below(RANGES_MAX as u64 + 1, "the number of ranges")? {
+            skipped.push(BlockId(self.number()?)..=BlockId(self.number()?));
+        }
+        let last = self.ns.tree.counters.last_block;
+        let lies_below = skipped.last().is_none_or(|range| *range.end() <= last);
+        match UnknownReplicas::read(skipped, held_since).filter(|_| lies_below) {
+            Some(unknown) => self.ns.tree.unknown = unknown,
+            None => return Err(self.malformed("ranges of skipped ids that no member writes")),
+        }
+        Ok(())
     }
 
     /// Some of the directories may come later, with what only snapshots have.

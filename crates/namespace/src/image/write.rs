@@ -1,6 +1,6 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, MAGIC, Section, VERSION};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, MAGIC, Section, UNKNOWN_VERSION, VERSION};
 use crate::{
     edit::codec::{Field, Writer},
     store::{NONE, block_list::Stored},
@@ -73,6 +73,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.snapshots();
     image.past()?;
     image.past_limits()?;
+    image.unknown();
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -105,6 +106,22 @@ impl Image<'_> {
         let mut out = self.out();
         out.byte(Section::Counters as u8);
         numbers.into_iter().for_each(|number| out.number(number));
+    }
+
+    fn unknown(&mut self) {
+        let unknown = &self.tree.unknown;
+        if unknown.is_unused() {
+            return;
+        }
+        let mut out = Writer(&mut self.buffer);
+        out.byte(Section::Unknown as u8);
+        out.byte(UNKNOWN_VERSION);
+        out.number(unknown.held_since().map_or(0, |epoch| epoch.0));
+        out.number(unknown.skipped().len() as u64);
+        for range in unknown.skipped() {
+            out.number(range.start().0);
+            out.number(range.end().0);
+        }
     }
 
     pub(super) fn subtree(&mut self, top: u32) -> io::Result<()> {

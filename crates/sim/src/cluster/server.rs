@@ -9,7 +9,7 @@ use crate::{dice::Dice, host::Host};
 use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::{EpochStart, Proposal, Role};
-use namespace::{Edit, Mark, Namespace, Reach, Reply, RetryLookup};
+use namespace::{Edit, Mark, Namespace, NewEpoch, Reach, Reply, RetryLookup};
 use std::collections::BTreeMap;
 
 /// A call whose answer is known and may not go out yet.
@@ -88,12 +88,22 @@ pub fn apply_to(namespace: &mut Namespace, entry: &Entry) -> Result<(), String> 
         }
         EntryKind::EpochStart => {
             let start = EpochStart::decode(&entry.payload).ok_or("not the first entry of an epoch")?;
-            let steps = start.id_steps;
-            namespace.start_epoch(entry.id, steps.inode, steps.block, steps.generation_stamp);
+            namespace.start_epoch(entry.id, epoch_of(&start));
         }
         EntryKind::Checkpoint => namespace.skip_to(entry.id),
     }
     Ok(())
+}
+
+/// What the first entry of an epoch says to the tree.
+pub fn epoch_of(start: &EpochStart) -> NewEpoch {
+    NewEpoch {
+        inodes: start.id_steps.inode,
+        blocks: start.id_steps.block,
+        generation_stamps: start.id_steps.generation_stamp,
+        keeps_skipped: start.keeps_skipped,
+        holds_deletions: start.is_unclean,
+    }
 }
 
 pub fn origin_of(key: CallKey) -> CallOrigin {

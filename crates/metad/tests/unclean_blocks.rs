@@ -1,0 +1,170 @@
+//! An unclean election gives up what only the others knew. What is on the data servers stays until somebody has looked.
+
+#[allow(dead_code, reason = "each story uses its own part of it")]
+mod cluster;
+#[allow(dead_code, reason = "each story uses its own part of it")]
+mod group_files;
+mod spoken;
+
+use cluster::Cluster;
+use group_files::{
+    DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, located, numbered,
+    replica,
+};
+use proto::{
+    clover::admin as a,
+    hdfs::{self as p, datanode as d},
+    protocol,
+};
+use rpc::{Client, ClientOptions};
+use spoken::STORAGE;
+use std::time::Duration;
+
+/// A file with one block of 77 bytes, of which these members hear. Answers the replica.
+async fn write(
+    cluster: &Cluster,
+    server: &DataServer,
+    members: &[u32],
+    path: &str,
+    call: i32,
+) -> p::BlockProto {
+    let writer = files(cluster, members[0]);
+    let create = create_request(path, HOLDER);
+    let _: p::CreateResponseProto = writer.call_as(numbered(call), "create", &create).await.unwrap();
+    let add = add_block_request(path, HOLDER);
+    let added: p::AddBlockResponseProto = writer.call_as(numbered(call + 1), "addBlock", &add).await.unwrap();
+    server.received(cluster, members, replica(&added.block.b)).await;
+    let complete = complete_request(path, HOLDER, &added.block.b);
+    let closed: p::CompleteResponseProto =
+        writer.call_as(numbered(call + 2), "complete", &complete).await.unwrap();
+    assert!(closed.result);
+    replica(&added.block.b)
+}
+
+/// Registers at a member, hears whom to obey, and says all that is on its disk.
+async fn report(cluster: &Cluster, server: &mut DataServer, member: u32, replicas: &[p::BlockProto]) {
+    let data = data(cluster, member);
+    server.register_again(cluster, member).await;
+    // Twice: the first answer may be a command to register.
+    for _ in 0..2 {
+        spoken::heartbeat(&data, server.with(member), STORAGE).await.unwrap();
+    }
+    #[allow(deprecated)]
+    let report = d::StorageBlockReportProto {
+        storage: spoken::storage(STORAGE),
+        // The older form: finalized ones, none of the others, then three numbers each.
+        blocks: [replicas.len() as u64, 0]
+            .into_iter()
+            .chain(replicas.iter().flat_map(|block| [block.block_id, block.num_bytes(), block.gen_stamp]))
+            .chain([u64::MAX; 3])
+            .collect(),
+        number_of_blocks: None,
+        blocks_buffers: Vec::new(),
+    };
+    let request = d::BlockReportRequestProto {
+        registration: server.with(member).clone(),
+        block_pool_id: server.pool.clone(),
+        reports: vec![report],
+        context: None,
+    };
+    let _: d::BlockReportResponseProto = data.call("blockReport", &request).await.unwrap();
+}
+
+/// What a member orders to be deleted within some heartbeats.
+async fn deleted(cluster: &Cluster, server: &DataServer, member: u32) -> Vec<u64> {
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        let commands = server.heartbeat(cluster, member).await.cmds;
+        let blocks = commands.into_iter().filter_map(|command| command.blk_cmd);
+        let invalidate = d::block_command_proto::Action::Invalidate as i32;
+        ids.extend(
+            blocks.filter(|it| it.action == invalidate).flat_map(|it| it.blocks).map(|it| it.block_id),
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ids.sort_unstable();
+    ids
+}
+
+fn orders(cluster: &Cluster, member: u32) -> Client {
+    let address = cluster.server(member).rpc_address();
+    Client::connect(address, protocol::ADMIN, "alice", ClientOptions::default())
+}
+
+struct Loss {
+    cluster: Cluster,
+    server: DataServer,
+    /// The one that was elected, and one that has joined it.
+    elected: u32,
+    /// On the data server's disk: of a file that is known, of one that was deleted, and of files that are lost.
+    known: p::BlockProto,
+    gone: p::BlockProto,
+    lost: Vec<p::BlockProto>,
+}
+
+impl Loss {
+    fn replicas(&self) -> Vec<p::BlockProto> {
+        [self.known, self.gone].into_iter().chain(self.lost.iter().copied()).collect()
+    }
+
+    /// Two members of three write on without the third, and are lost with their disks. The third goes on by order.
+    async fn happens() -> Self {
+        let mut cluster = Cluster::start(3).await;
+        let first = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(first, 3).await;
+        let server = DataServer::register(&cluster, 3).await;
+        let others: Vec<u32> = (1..=3).filter(|member| *member != first).collect();
+        let (second, elected) = (others[0], others[1]);
+        let known = write(&cluster, &server, &[first, second, elected], "/known", 10).await;
+        let gone = write(&cluster, &server, &[first, second, elected], "/gone", 20).await;
+        let delete = p::DeleteRequestProto { src: "/gone".into(), ..p::DeleteRequestProto::default() };
+        let _: p::DeleteResponseProto =
+            files(&cluster, first).call_as(numbered(30), "delete", &delete).await.unwrap();
+        cluster.wait_until_equal().await;
+        cluster.stop(elected).await;
+        cluster.wait_in_sync(first, 2).await;
+        let mut lost = Vec::new();
+        for number in 0..20 {
+            let path = format!("/lost-{number}");
+            lost.push(write(&cluster, &server, &[first, second], &path, 100 + number * 10).await);
+        }
+        for member in [first, second] {
+            cluster.kill(member).await;
+            std::fs::remove_dir_all(cluster.name_directory(member)).unwrap();
+        }
+        cluster.restart(elected).await;
+        let order = a::UncleanElectRequestProto { i_accept_loss: Some(true), off: vec![first, second] };
+        let mut began = tokio::time::interval(Duration::from_millis(100));
+        for left in (0..100).rev() {
+            began.tick().await;
+            // It may have to read the view first.
+            match orders(&cluster, elected)
+                .call::<_, a::UncleanElectResponseProto>("uncleanElect", &order)
+                .await
+            {
+                Ok(_) => break,
+                Err(error) => assert!(left > 0, "{error}"),
+            }
+        }
+        cluster.wait_for_reading(elected).await;
+        let config = cluster.config(second);
+        metad::join(&env::Env::production(), &config.name_directory, &config.group).unwrap();
+        cluster.restart(second).await;
+        assert_eq!(cluster.wait_for_active(&[]).await, elected);
+        Self { cluster, server, elected, known, gone, lost }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn after_an_unclean_election_a_full_report_deletes_nothing() {
+    let mut loss = Loss::happens().await;
+    let replicas = loss.replicas();
+    let (cluster, server, elected) = (&loss.cluster, &mut loss.server, loss.elected);
+    // The second time nothing has begun a moment ago, and nothing is in safe mode.
+    for _ in 0..2 {
+        report(cluster, server, elected, &replicas).await;
+        assert_eq!(deleted(cluster, server, elected).await, Vec::<u64>::new());
+    }
+    assert_eq!(located(&files(cluster, elected), "/known").await.blocks.len(), 1, "what is known is there");
+    loss.cluster.end().await;
+}

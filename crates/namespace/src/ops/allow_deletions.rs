@@ -1,0 +1,44 @@
+//! Allows the deletion of replicas that no file has, which an unclean election had held back.
+
+use crate::{
+    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    edit::{Body, codec::record_fields},
+};
+use base::{Epoch, FsError, FsResult};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// What the operator has seen: [`crate::UnknownReplicas::held_since`].
+    pub held_since: Epoch,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AllowDeletionsEdit {
+    pub held_since: Epoch,
+}
+
+record_fields! { AllowDeletionsEdit { held_since } }
+
+/// Whoever may order it was found out before: it is no call on the tree.
+///
+/// # Errors
+/// Another loss has held them back since the operator looked, and nobody has seen what that one would delete.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    match ns.tree.unknown.held_since() {
+        None => Ok(Planned::NoChange(Reply::Unit)),
+        Some(epoch) if epoch == req.held_since => {
+            let edit = AllowDeletionsEdit { held_since: epoch };
+            Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::AllowDeletions(edit))))
+        }
+        Some(epoch) => Err(FsError::InvalidArgument(format!(
+            "Deletions are held back since epoch {epoch}, not since epoch {}: look again at what would be deleted",
+            req.held_since
+        ))),
+    }
+}
+
+pub(crate) fn apply(ns: &mut Namespace, changes: &mut Vec<BlockChange>) -> Reply {
+    ns.tree.unknown.allow();
+    changes.push(BlockChange::UnknownReplicas(ns.tree.unknown.clone()));
+    Reply::Unit
+}
