@@ -17,6 +17,9 @@ pub type WriteDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     Read,
+    /// Reads what the medium holds, past what the system keeps of the file in memory: after a failed sync that may be
+    /// what was never written, and will not be.
+    ReadMedium,
     ReadWrite,
     /// Fails when the file exists.
     CreateNew,
@@ -82,6 +85,20 @@ pub trait File: Send + Sync {
     /// The descriptor, where there is one (for sendfile and read-ahead); none in a simulation.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
+    }
+}
+
+/// Whether an operation failed for want of something that can be had again: room, memory, descriptors. Such an error says
+/// nothing of what the disk holds.
+pub fn is_want(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let wants = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
+    match error.raw_os_error() {
+        Some(number) => wants.iter().any(|want| want.raw_os_error() == number),
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::OutOfMemory
+        ),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The machine's file system.
 
+mod medium;
+
 use crate::disk::{Disk, File, Lock, OpenMode, Space, WriteDone};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
@@ -53,6 +55,9 @@ impl Disk for LocalDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
         match mode {
+            OpenMode::ReadMedium => {
+                return Ok(Arc::new(medium::MediumFile::open(path)?));
+            }
             OpenMode::Read => options.read(true),
             OpenMode::ReadWrite => options.read(true).write(true),
             OpenMode::CreateNew => options.read(true).write(true).create_new(true),

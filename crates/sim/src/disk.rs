@@ -311,7 +311,7 @@ impl Disk for SimDisk {
         let mut state = self.lock();
         let found = state.names.file(path);
         let file = match (mode, found) {
-            (OpenMode::Read | OpenMode::ReadWrite, found) => found?,
+            (OpenMode::Read | OpenMode::ReadMedium | OpenMode::ReadWrite, found) => found?,
             (OpenMode::CreateNew, Ok(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
             (OpenMode::CreateOrTruncate, Ok(file)) => {
                 state.content(file).set_length(0);
@@ -324,7 +324,8 @@ impl Disk for SimDisk {
                 file
             }
         };
-        Ok(Arc::new(SimFile { disk: self.clone(), file, life: state.life }))
+        let of_medium = mode == OpenMode::ReadMedium;
+        Ok(Arc::new(SimFile { disk: self.clone(), file, life: state.life, of_medium }))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -405,6 +406,8 @@ struct SimFile {
     disk: SimDisk,
     file: u64,
     life: u64,
+    /// Reads what the medium holds.
+    of_medium: bool,
 }
 
 impl SimFile {
@@ -419,7 +422,9 @@ impl SimFile {
 
 impl File for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(self.state()?.content(self.file).read(buffer, offset))
+        let mut state = self.state()?;
+        let content = state.content(self.file);
+        Ok(if self.of_medium { content.read_medium(buffer, offset) } else { content.read(buffer, offset) })
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -440,7 +445,9 @@ impl File for SimFile {
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(self.state()?.content(self.file).live().len() as u64)
+        let mut state = self.state()?;
+        let content = state.content(self.file);
+        Ok(if self.of_medium { content.medium().len() } else { content.live().len() } as u64)
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {

@@ -34,6 +34,24 @@ impl Content {
         count
     }
 
+    /// What a reader gets who goes past the system's cache: what was synced, and what is still to be, which the system
+    /// writes out first. What a failed sync has lost is not there.
+    pub fn medium(&self) -> Vec<u8> {
+        let mut medium = self.durable.clone();
+        for change in &self.pending {
+            apply(&mut medium, change);
+        }
+        medium
+    }
+
+    pub fn read_medium(&self, buffer: &mut [u8], offset: u64) -> usize {
+        let medium = self.medium();
+        let rest = medium.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        count
+    }
+
     pub fn write(&mut self, bytes: &[u8], offset: u64) {
         let change = Change::Write { bytes: bytes.to_vec(), offset: offset as usize };
         apply(&mut self.live, &change);
