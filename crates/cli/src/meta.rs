@@ -7,6 +7,7 @@ use crate::{
     runtime, user,
 };
 use env::Env;
+use journal::Accepted;
 use metad::{CoordinatorConfig, MetaConfig};
 use std::{path::PathBuf, process::ExitCode};
 
@@ -167,11 +168,24 @@ fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
     let config = config::meta::config(&args.settings()?, &user::of_this_process()?)?;
     let store = metad::format::Layout::of(&config.name_directory).store;
     match journal::accept_fault(&Env::production(), &store)? {
-        Some(note) => {
-            println!("Accepted {}, which was not trusted since: {note}", store.display());
-            println!("Next: start the server. It writes the end of its journal anew before it serves.");
+        Accepted::Nothing => println!("{} is trusted; there is nothing to accept.", store.display()),
+        Accepted::TakenBack(taken) => {
+            println!("Accepted {}, which was not trusted since: {}", store.display(), taken.note);
+            println!("Its log was read back from the disk and ends with {}.", taken.end.id);
+            if taken.end.id.sn < taken.durable {
+                println!(
+                    "IT HAD BEEN DURABLE UP TO {}: what came after {} is lost here.",
+                    taken.durable, taken.end.id.sn
+                );
+                println!("Start no server yet if another member may have it: `clover admin group` shows.");
+            }
+            println!("Next: start the server; one that waits goes on by itself.");
         }
-        None => println!("{} is trusted; there is nothing to accept.", store.display()),
+        Accepted::Damaged { note, error } => {
+            println!("Accepted {}, which was not trusted since: {note}", store.display());
+            println!("The disk does not hold an intact log any more: {error}");
+            println!("Next: start the server. It says whether another member has what is missing.");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

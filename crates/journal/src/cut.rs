@@ -69,7 +69,10 @@ impl Shared {
             }
             Err(error) => {
                 MutexGuard::unlock_fair(file);
-                Err(StateError::Failed(self.fail("cutting the log", culprit, &error, true)))
+                // What is behind the cut may be gone already.
+                self.inner.lock().durable = after.id.sn;
+                let untrusted = !env::disk::is_want(&error);
+                Err(StateError::Failed(self.fail("cutting the log", culprit, &error, untrusted)))
             }
         }
     }

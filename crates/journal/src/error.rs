@@ -61,6 +61,15 @@ pub enum RecoverError {
     Io { file: PathBuf, source: io::Error },
 }
 
+/// A store whose disk had failed was not accepted: it is as before.
+#[derive(Debug, Error)]
+pub enum AcceptError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+}
+
 /// `append` refused: nothing was taken.
 #[derive(Debug, Error)]
 pub enum AppendError {

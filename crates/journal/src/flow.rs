@@ -300,15 +300,18 @@ impl Shared {
             let Some(flight) = inner.flights.iter_mut().find(|flight| flight.number == number) else {
                 return; // The journal failed meanwhile and has already answered.
             };
-            let failed = result.as_ref().err().map(|error| (flight.file.clone(), copy_of(error)));
+            let failed = result
+                .as_ref()
+                .err()
+                .map(|error| (flight.file.clone(), copy_of(error), !env::disk::is_want(error)));
             flight.result = Some(result);
             if failed.is_none() {
                 inner.settle();
             }
             failed
         };
-        if let Some((file, error)) = failed {
-            self.fail("writing or syncing a batch", file, &error, true);
+        if let Some((file, error, untrusted)) = failed {
+            self.fail("writing or syncing a batch", file, &error, untrusted);
         }
         self.pump();
         self.deliver();
@@ -348,7 +351,7 @@ impl Shared {
             Err((file, error)) => {
                 drop(inner);
                 // A disk that is full has not lied: the store may be trusted once there is room.
-                let untrusted = error.kind() != io::ErrorKind::StorageFull;
+                let untrusted = !env::disk::is_want(&error);
                 self.fail("beginning a new segment", file, &error, untrusted);
                 self.deliver();
             }
@@ -383,6 +386,8 @@ impl Shared {
         if untrusted {
             let mut file = self.file.lock();
             file.state.fault_note = Some(fault.to_string());
+            // Whoever takes the store back can tell by this whether all that was acknowledged is there.
+            file.state.next = file.state.next.max(Sn(fault.durable.0 + 1));
             if let Err((path, error)) = file.store(&*self.env.disk) {
                 tracing::error!(file = %path.display(), %error, "the failure could not be noted");
             }
@@ -442,7 +447,7 @@ impl Shared {
             Err(error) => {
                 drop(file);
                 let path = self.directory.join(promise::FILE_NAME);
-                let fault = self.fail("writing the promise", path, &error, true);
+                let fault = self.fail("writing the promise", path, &error, !env::disk::is_want(&error));
                 self.deliver();
                 Err(StateError::Failed(fault))
             }
@@ -472,7 +477,8 @@ impl Shared {
             Ok(proof) => Ok(proof),
             Err(error) => {
                 drop(file);
-                let fault = self.fail("writing the member's state", path, &error, true);
+                let untrusted = !env::disk::is_want(&error);
+                let fault = self.fail("writing the member's state", path, &error, untrusted);
                 self.deliver();
                 Err(StateError::Failed(fault))
             }

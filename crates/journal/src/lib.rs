@@ -21,6 +21,7 @@ pub mod block;
 pub mod checkpoint;
 mod cut;
 pub mod error;
+pub mod failed;
 mod flow;
 pub mod image;
 mod index;
@@ -48,9 +49,10 @@ pub mod watermark;
 pub use append::{AppendDone, Journal};
 pub use checkpoint::Checkpoint;
 pub use error::{
-    AppendError, Fault, FormatError, ImageError, OpenError, ReadLogError, RecoverError, StagingError,
-    StateError,
+    AcceptError, AppendError, Fault, FormatError, ImageError, OpenError, ReadLogError, RecoverError,
+    StagingError, StateError,
 };
+pub use failed::{FailedStore, TakenBack, Word};
 pub use image::{ImageReader, ImageWriter};
 pub use member_state::{MemberState, NextStart};
 pub use recovery::{ApplyError, Finding, Recovered, Recovery};
@@ -60,4 +62,4 @@ pub use salvage::Run;
 pub use scrub::{Look, Rot, Sealed};
 pub use settings::{Identity, Settings};
 pub use staging::{Staged, StagedImage};
-pub use store::{accept_fault, distrust, format, open};
+pub use store::{Accepted, accept_fault, distrust, format, open};

@@ -47,7 +47,7 @@ pub struct Recovered {
 /// What `apply` may fail with.
 pub type ApplyError = Box<dyn std::error::Error + Send + Sync>;
 
-const REBUILD: &str =
+pub(crate) const REBUILD: &str =
     "Nothing was changed. Restore this file from a copy, or rebuild the member from another one";
 
 /// An open store whose log has not been read yet.
@@ -408,8 +408,7 @@ impl Recovery {
         let io = |source| RecoverError::Io { file: path.to_owned(), source };
         let file = self.env.disk.open(path, OpenMode::Read).map_err(io)?;
         let length = file.length().map_err(io)?;
-        // A single batch may be larger than a segment's usual size by one entry of the largest size.
-        let limit = Settings::SEGMENT_BYTES_MAX + 2 * crate::record::PAYLOAD_BYTES_MAX as u64;
+        let limit = Settings::SEGMENT_FILE_BYTES_MAX;
         if length > limit {
             return Err(RecoverError::Damaged {
                 file: path.to_owned(),

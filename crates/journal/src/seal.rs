@@ -6,7 +6,7 @@ use crate::{
     record::BLOCK_BYTES,
 };
 use base::{GroupId, LogPoint};
-use env::{Disk, OpenMode};
+use env::{Disk, File, OpenMode};
 use std::{io, path::Path};
 
 /// The name under which a segment is written anew.
@@ -23,6 +23,30 @@ pub(crate) fn seal(
     offset: u64,
     last: LogPoint,
 ) -> io::Result<()> {
+    let from = disk.open(&place.path(log), OpenMode::Read)?;
+    seal_from(disk, log, group, place, last, offset, |to| {
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut at = 0;
+        while at < offset {
+            let count = buffer.len().min((offset - at) as usize);
+            env::disk::read_exact_at(&*from, &mut buffer[..count], at)?;
+            to.write_at(&buffer[..count], at)?;
+            at += count as u64;
+        }
+        Ok(())
+    })
+}
+
+/// The same with what `write` puts into the new file: the segment's bytes before `offset`.
+pub(crate) fn seal_from(
+    disk: &dyn Disk,
+    log: &Path,
+    group: GroupId,
+    place: &Place,
+    last: LogPoint,
+    offset: u64,
+    write: impl FnOnce(&dyn File) -> io::Result<()>,
+) -> io::Result<()> {
     let path = place.path(log);
     let footer_at = offset.next_multiple_of(BLOCK_BYTES);
     let footer = Footer {
@@ -33,16 +57,8 @@ pub(crate) fn seal(
         offset: footer_at,
     };
     let sealing = log.join(SEALING);
-    let from = disk.open(&path, OpenMode::Read)?;
     let to = disk.open(&sealing, OpenMode::CreateOrTruncate)?;
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut at = 0;
-    while at < offset {
-        let count = buffer.len().min((offset - at) as usize);
-        env::disk::read_exact_at(&*from, &mut buffer[..count], at)?;
-        to.write_at(&buffer[..count], at)?;
-        at += count as u64;
-    }
+    write(&*to)?;
     // What is between the last entry and the footer was never written: it reads as zeros.
     to.write_at(&footer.encode(), footer_at)?;
     to.sync_data()?;

@@ -35,6 +35,9 @@ impl Settings {
     pub const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
     /// A segment is read whole.
     pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+    /// A single batch may be larger than a segment's usual size by one entry of the largest size.
+    pub const SEGMENT_FILE_BYTES_MAX: u64 =
+        Self::SEGMENT_BYTES_MAX + 2 * crate::record::PAYLOAD_BYTES_MAX as u64;
 }
 
 impl Default for Settings {

@@ -14,14 +14,15 @@
 //! ```
 
 use crate::{
-    FormatError, Identity, MemberState, NextStart, OpenError, Recovery, Settings,
+    AcceptError, FailedStore, FormatError, Identity, MemberState, NextStart, OpenError, RecoverError,
+    Recovery, Settings, TakenBack, Word,
     member_state::{FILE_NAMES, LoadError, StateFile},
     promise,
     record::BLOCK_BYTES,
     renewal, watermark,
 };
 use base::{Epoch, Sn};
-use env::Env;
+use env::{Env, disk::Lock};
 use std::{io, path::Path};
 
 pub const LOG: &str = "log";
@@ -78,21 +79,13 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
     if !FILE_NAMES.iter().any(|name| is_there(name)) {
         return Err(OpenError::NotFormatted { directory: directory.to_owned() });
     }
-    let lock = env.disk.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OpenError::InUse { directory: directory.to_owned() },
-        _ => OpenError::Io { file: directory.join(LOCK), source: error },
-    })?;
+    let lock = lock(env, directory)?;
     let (mut file, finding) = load_state(env, directory)?;
     if let Some(note) = &file.state.fault_note {
         return Err(OpenError::Untrusted { directory: directory.to_owned(), note: note.clone() });
     }
-    let promised =
-        promise::read(&*env.disk, directory, file.state.store_uuid).map_err(|error| match error {
-            promise::ReadError::Damaged([first, second]) => OpenError::StateDamaged { first, second },
-            promise::ReadError::Io(source) => {
-                OpenError::Io { file: directory.join(promise::FILE_NAME), source }
-            }
-        })?;
+    let promised = promise::read(&*env.disk, directory, file.state.store_uuid)
+        .map_err(|error| promise_error(directory, error))?;
     file.state.promised = file.state.promised.max(promised);
     renewal::carry_out(&*env.disk, &mut file)?;
     file.state.known_commit =
@@ -100,16 +93,50 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
     Recovery::new(env.clone(), directory, settings, file, finding, lock)
 }
 
-/// Removes the note that keeps a store from opening after its disk has failed: the operator has checked the
-/// disk and takes the log as it is. What was acknowledged before the failure is there unless the disk has lost
-/// more than it said; the next start writes the open segment anew. Returns the note.
-pub fn accept_fault(env: &Env, directory: &Path) -> Result<Option<String>, OpenError> {
-    let (mut file, _) = load_state(env, directory)?;
-    let note = file.state.fault_note.take();
-    // What the note's writer believed durable is believed no more.
-    file.state.next = Sn(1);
-    file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
-    Ok(note)
+/// Takes the lock that keeps two processes from one store.
+pub(crate) fn lock(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenError> {
+    env.disk.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => OpenError::InUse { directory: directory.to_owned() },
+        _ => OpenError::Io { file: directory.join(LOCK), source: error },
+    })
+}
+
+pub(crate) fn promise_error(directory: &Path, error: promise::ReadError) -> OpenError {
+    match error {
+        promise::ReadError::Damaged([first, second]) => OpenError::StateDamaged { first, second },
+        promise::ReadError::Io(source) => OpenError::Io { file: directory.join(promise::FILE_NAME), source },
+    }
+}
+
+/// What an operator's word has made of a store whose disk had failed.
+#[derive(Debug)]
+pub enum Accepted {
+    /// There was no such note.
+    Nothing,
+    /// The log was read back from the medium, and its end is in a new file.
+    TakenBack(TakenBack),
+    /// The note is gone, and the medium does not hold an intact log: the next start says what is to be done.
+    Damaged { note: String, error: RecoverError },
+}
+
+/// Takes a store whose disk had failed as the medium holds it, by the word of an operator who has checked the disk. What
+/// was acknowledged before the failure is there unless the disk has lost more than it said.
+pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError> {
+    let Some(failed) = FailedStore::open(env, directory)? else { return Ok(Accepted::Nothing) };
+    let note = failed.note().to_owned();
+    match failed.take_back(Word::Operator) {
+        Ok(taken) => Ok(Accepted::TakenBack(taken)),
+        Err(error @ RecoverError::Damaged { .. }) => {
+            let _lock = lock(env, directory)?;
+            let (mut file, _) = load_state(env, directory)?;
+            file.state.fault_note = None;
+            // What the note's writer believed durable is believed no more.
+            file.state.next = Sn(1);
+            file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
+            Ok(Accepted::Damaged { note, error })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next
@@ -124,7 +151,7 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
     Ok(file.state.generation)
 }
 
-fn load_state(
+pub(crate) fn load_state(
     env: &Env,
     directory: &Path,
 ) -> Result<(StateFile, Option<(std::path::PathBuf, String)>), OpenError> {

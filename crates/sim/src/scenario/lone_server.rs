@@ -215,6 +215,8 @@ impl World {
         // The operator takes the store as it is, sometimes without even a restart of the machine.
         self.history.note(format!("operator: accepts {note}"));
         self.disk.crash(*self.dice.pick(&[Loss::ProcessOnly, Loss::Random]));
-        journal::accept_fault(&self.env, &self.place.store).expect("the note can be removed");
+        let accepted =
+            journal::accept_fault(&self.env, &self.place.store).expect("the store can be taken back");
+        assert!(matches!(accepted, journal::Accepted::TakenBack(_)), "{accepted:?}");
     }
 }
