@@ -37,6 +37,7 @@ mod scrub;
 mod server;
 mod turn;
 mod uncommitted;
+mod waiting_room;
 
 pub use crate::core::Cluster;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};

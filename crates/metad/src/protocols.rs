@@ -13,7 +13,7 @@ pub struct Protocols {
     pub datanodes: Arc<DatanodeSide>,
 }
 
-const PROTOCOLS: &[(&str, u64)] = &[
+pub const PROTOCOLS: &[(&str, u64)] = &[
     (protocol::CLIENT_NAMENODE, protocol::VERSION),
     (protocol::DATANODE, protocol::VERSION),
     (protocol::DATANODE_LIFELINE, protocol::VERSION),

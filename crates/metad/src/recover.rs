@@ -1,5 +1,10 @@
 //! From what is on the disk to a member that can take part: image, journal, block map.
 
+mod leader;
+mod waiting;
+
+pub use waiting::Waiting;
+
 use crate::{
     apply,
     commit::CommitWatch,
@@ -35,6 +40,9 @@ pub enum RecoverError {
     Cluster(#[from] ClusterError),
     #[error("the metadata store could not be opened")]
     Open(#[from] journal::OpenError),
+    /// This member takes part as soon as another one leads, or a person has decided.
+    #[error("{0}")]
+    Waits(Box<Waiting>),
     #[error("the metadata store could not be read back")]
     Store(#[from] journal::RecoverError),
     #[error("the store in {directory} belongs to cluster {found}, the directory to {expected}")]
@@ -116,7 +124,7 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
         coord::wait(|done| coordinator.read_members(format::GROUP, done))
     })?;
 
-    let recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records)?;
+    let recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records, &coordinator)?;
     let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
     let (namespace, journal, recovered) = match read_back(recovery, seed, &config, &cluster) {
@@ -227,8 +235,8 @@ fn secret_of(env: &Env, config: &MetaConfig, cluster: &Cluster) -> Result<Option
     }
 }
 
-/// Opens the store, and empties it first if it must not be believed: the coordinator knows a later life of it
-/// (then it is a copy that was restored), or its disk has failed and others have all that it had.
+/// Opens the store. One whose disk has failed is taken back first, if another member leads. It is emptied if it must not be
+/// believed: the coordinator knows a later life of it, so it is a copy that was restored.
 fn open_store(
     env: &Env,
     directory: &Path,
@@ -236,12 +244,12 @@ fn open_store(
     config: &MetaConfig,
     view: &GroupView,
     records: &[MemberRecord],
+    coordinator: &Arc<dyn Coordinator>,
 ) -> Result<Recovery, RecoverError> {
-    let others_are_complete = others_are_complete(view, config.group.member);
     let settings = config.group.journal;
     let recovery = match journal::open(env, directory, settings) {
-        Err(journal::OpenError::Untrusted { note, .. }) if others_are_complete => {
-            journal::distrust(env, directory, &note)?;
+        Err(journal::OpenError::Untrusted { .. }) if view.members.len() > 1 => {
+            take_back(env, directory, cluster, config, coordinator)?;
             journal::open(env, directory, settings)?
         }
         opened => opened?,
@@ -267,6 +275,50 @@ fn open_store(
         generation = journal::distrust(env, directory, &reason)?;
     }
     Ok(journal::open(env, directory, settings)?)
+}
+
+/// The disk of this store has failed. As long as no other member leads nothing is decided: the disks of all may have failed
+/// together, and then this log may be the one with the most. Under another that leads the store is read back from the
+/// medium and goes on. What the medium does not hold any more is put aside, once a member serves that has it.
+fn take_back(
+    env: &Env,
+    directory: &Path,
+    cluster: &Cluster,
+    config: &MetaConfig,
+    coordinator: &Arc<dyn Coordinator>,
+) -> Result<(), RecoverError> {
+    let Some(failed) = journal::FailedStore::open(env, directory)? else { return Ok(()) };
+    // Nothing is asked in the name of a store that is merely another one than was meant.
+    check_identity(failed.state(), cluster, config, directory)?;
+    let me = config.group.member;
+    let leader = match leader::find(&**coordinator, me, failed.promised(), &config.limits.access.superuser) {
+        Ok(leader) => leader,
+        Err(why) => {
+            let waiting = Waiting::for_failed_disk(env, config, cluster, coordinator, &failed, &why)?;
+            return Err(RecoverError::Waits(Box::new(waiting)));
+        }
+    };
+    let durable = failed.durable();
+    let error = match failed.take_back(journal::Word::Member) {
+        Ok(taken) => {
+            tracing::warn!(
+                note = taken.note, end = %taken.end.id, leader = %leader.member,
+                "the disk of this store had failed; what it holds was read back from the medium and written anew"
+            );
+            return Ok(());
+        }
+        Err(error @ journal::RecoverError::Damaged { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    if leader.has(durable) {
+        journal::distrust(env, directory, &error.to_string())?;
+        return Ok(());
+    }
+    let Some(failed) = journal::FailedStore::open(env, directory)? else { return Ok(()) };
+    let why =
+        format!("member {} leads, and is not known to have everything that was durable here", leader.member);
+    let waiting = Waiting::for_failed_disk(env, config, cluster, coordinator, &failed, &why)?;
+    Err(RecoverError::Waits(Box::new(waiting.lacking(durable))))
 }
 
 /// A coordinator of before groups names no cluster.

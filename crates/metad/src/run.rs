@@ -1,6 +1,6 @@
 //! A metadata server from its first start to its end, restarts within the process included.
 
-use crate::{MetaConfig, MetaServer, StartError};
+use crate::{MetaConfig, MetaServer, StartError, waiting_room};
 use env::Env;
 use std::{future::Future, time::Duration};
 use thiserror::Error;
@@ -81,7 +81,8 @@ async fn start(env: &Env, config: &MetaConfig, tries: u32) -> Result<MetaServer,
                 tried += 1;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            answer => return answer,
+            Err(error) => waiting_room::wait(env, config, error.into_waiting()?).await?,
+            Ok(server) => return Ok(server),
         }
     }
 }

@@ -54,6 +54,14 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// What this member waits for before it can take part.
+    pub(crate) fn into_waiting(self) -> Result<Box<recover::Waiting>, Self> {
+        match self {
+            Self::Recover(RecoverError::Waits(waiting)) => Ok(waiting),
+            other => Err(other),
+        }
+    }
+
     /// The server that ran before in this process has not let go of its store yet.
     pub(crate) fn is_in_use(&self) -> bool {
         matches!(self, Self::Recover(RecoverError::Open(journal::OpenError::InUse { .. })))

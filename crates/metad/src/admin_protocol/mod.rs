@@ -8,7 +8,7 @@ mod show;
 mod unclean;
 
 pub use orders::order_hand_over;
-pub use show::ask as ask_member;
+pub use show::{Standstill, ask as ask_member, of_a_standstill};
 pub use unclean::{AuditError, count as unclean_elections};
 
 use crate::{

@@ -1,8 +1,8 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
 use crate::{core::Core, format::GROUP, run::Ended};
-use base::{LogPoint, MemberId, MemberStore, Sn};
-use coord::MemberRecord;
+use base::{GroupView, LogPoint, MemberId, MemberStore, Sn};
+use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
 use proto::{
     clover::{admin as p, forward::ForwardResponseProto},
@@ -56,13 +56,23 @@ async fn of_the_active(
 
 /// Each member knows itself best: its role, its log, the takeovers that it had nobody to tell of.
 async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
-    let me = core.replica.me().member;
-    let asked: Vec<_> = core
-        .replica
-        .records()
-        .into_iter()
-        .filter(|(member, record)| *member != me && !record.rpc_address.is_empty())
-        .map(|(member, record)| (member, tokio::spawn(ask(record.rpc_address, call.caller.user.to_string()))))
+    let (me, user) = (core.replica.me().member, &call.caller.user);
+    ask_each(me, core.replica.records().into_values(), user, answer, |theirs| {
+        core.chronicle.learn(theirs, core.replica.standing().epoch);
+    })
+    .await;
+}
+
+async fn ask_each(
+    me: MemberId,
+    records: impl Iterator<Item = MemberRecord>,
+    user: &str,
+    answer: &mut p::GetGroupResponseProto,
+    mut learn: impl FnMut(&[p::TakeoverProto]),
+) {
+    let asked: Vec<_> = records
+        .filter(|record| record.life.store.member != me && !record.rpc_address.is_empty())
+        .map(|record| (record.life.store.member, tokio::spawn(ask(record.rpc_address, user.to_owned()))))
         .collect();
     // Whoever is listed and has never said where it is cannot be asked.
     answer.silent = answer.members.iter().map(|seen| seen.member).filter(|member| *member != me.0).collect();
@@ -71,7 +81,7 @@ async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupR
         answer.silent.retain(|silent| *silent != member.0);
         answer.unclean_elections =
             Some(answer.unclean_elections.unwrap_or(0) + theirs.unclean_elections.unwrap_or(0));
-        core.chronicle.learn(&theirs.takeovers, core.replica.standing().epoch);
+        learn(&theirs.takeovers);
         answer.takeovers.extend(theirs.takeovers);
         let Some(own) = theirs.members.into_iter().find(|one| one.member == member.0) else { continue };
         if let Some(seen) = answer.members.iter_mut().find(|one| one.member == member.0) {
@@ -81,6 +91,60 @@ async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupR
     // An epoch has one active, so a second note of it is the same.
     answer.takeovers.sort_by_key(|takeover| takeover.epoch);
     answer.takeovers.dedup_by_key(|takeover| takeover.epoch);
+}
+
+/// What is known where a member waits to take part.
+pub struct Standstill {
+    pub member: MemberId,
+    pub cluster_id: String,
+    pub view: Versioned,
+    pub records: Vec<MemberRecord>,
+    pub end: Option<LogPoint>,
+    pub reason: String,
+    pub disk_failed: bool,
+}
+
+impl Standstill {
+    /// Only what this member knows.
+    pub fn answer(&self) -> p::GetGroupResponseProto {
+        let view = &self.view.view;
+        let is_in = |stores: &[MemberStore], member| stores.iter().any(|store| store.member == member);
+        let members = view.members.iter().map(|member| {
+            let record = self.records.iter().find(|record| record.life.store.member == *member);
+            let seen = p::MemberProto {
+                is_in_sync: Some(is_in(&view.in_sync, *member)),
+                is_eligible: Some(is_in(&view.in_sync, *member) || is_in(&view.exiles, *member)),
+                ..blank(*member, p::RoleProto::Unknown, record)
+            };
+            if *member != self.member {
+                return seen;
+            }
+            p::MemberProto {
+                role: p::RoleProto::Stopped as i32,
+                end: self.end.map(place),
+                reason: Some(self.reason.clone()),
+                disk_failed: self.disk_failed.then_some(true),
+                ..seen
+            }
+        });
+        p::GetGroupResponseProto {
+            group: GROUP.0,
+            cluster_id: self.cluster_id.clone(),
+            answered_by: self.member.0,
+            view: Some(view_proto(view, self.view.version.0)),
+            members: members.collect(),
+            is_writable: Some(false),
+            ..p::GetGroupResponseProto::default()
+        }
+    }
+}
+
+/// The group as a member sees it that waits, and as the others say themselves.
+pub async fn of_a_standstill(standstill: Standstill, user: &str) -> p::GetGroupResponseProto {
+    let mut answer = standstill.answer();
+    let records = standstill.records.into_iter();
+    ask_each(standstill.member, records, user, &mut answer, |_| ()).await;
+    answer
 }
 
 /// What the answering member sees of another stays where the other cannot know it.
@@ -116,16 +180,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
     let status = core.replica.status();
     let records = core.replica.records();
     let me = core.replica.me();
-    let view = status.view.as_ref().map(|(view, version)| p::ViewProto {
-        version: *version,
-        epoch: view.epoch.0,
-        active: view.active.map(|member| member.0),
-        in_sync: view.in_sync.iter().map(store).collect(),
-        exiles: view.exiles.iter().map(store).collect(),
-        in_sync_min: view.in_sync_min,
-        members: view.members.iter().map(|member| member.0).collect(),
-        commit_hint: Some(p::LogPlaceProto { epoch: view.commit_hint.epoch.0, sn: view.commit_hint.sn.0 }),
-    });
+    let view = status.view.as_ref().map(|(view, version)| view_proto(view, *version));
     let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
     let others = listed.iter().filter(|member| **member != me.member);
     let members = others.map(|member| other(*member, &status, records.get(member)));
@@ -142,6 +197,19 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         active_unreachable: None,
         silent: Vec::new(),
         coordinator_away_ms: core.replica.coordinator_away_ms(),
+    }
+}
+
+fn view_proto(view: &GroupView, version: u64) -> p::ViewProto {
+    p::ViewProto {
+        version,
+        epoch: view.epoch.0,
+        active: view.active.map(|member| member.0),
+        in_sync: view.in_sync.iter().map(store).collect(),
+        exiles: view.exiles.iter().map(store).collect(),
+        in_sync_min: view.in_sync_min,
+        members: view.members.iter().map(|member| member.0).collect(),
+        commit_hint: Some(p::LogPlaceProto { epoch: view.commit_hint.epoch.0, sn: view.commit_hint.sn.0 }),
     }
 }
 

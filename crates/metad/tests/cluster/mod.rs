@@ -1,6 +1,7 @@
 //! A group of members in one process, for stories about it.
 
 pub mod cable;
+pub mod failing_disk;
 
 #[path = "../lone/mod.rs"]
 mod lone;
@@ -8,7 +9,8 @@ mod lone;
 use cable::Cables;
 use coord::Coordinator;
 use env::Env;
-use metad::{Advertised, CoordinatorConfig, Ended, GroupConfig, MetaConfig, MetaServer};
+use failing_disk::FailingDisk;
+use metad::{Advertised, CoordinatorConfig, Ended, GroupConfig, MetaConfig, MetaServer, StartError};
 use proto::hdfs as p;
 use std::{
     collections::BTreeMap,
@@ -30,6 +32,8 @@ pub struct Cluster {
     servers: BTreeMap<u32, MetaServer>,
     count: u32,
     pub cables: Cables,
+    /// What each member writes to.
+    disks: BTreeMap<u32, FailingDisk>,
     /// Where each member takes calls at the moment.
     addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
     is_over: Arc<AtomicBool>,
@@ -50,6 +54,7 @@ impl Cluster {
             servers: BTreeMap::new(),
             count,
             cables: Cables::default(),
+            disks: (1..=count).map(|member| (member, FailingDisk::default())).collect(),
             addresses: Default::default(),
             is_over: Default::default(),
         };
@@ -94,16 +99,31 @@ impl Cluster {
 
     pub async fn restart(&mut self, member: u32) {
         let began = Instant::now();
-        let server = loop {
-            match MetaServer::start(Env::production(), self.config(member)).await {
-                Ok(server) => break server,
+        loop {
+            match self.try_restart(member).await {
+                Ok(()) => return,
                 // A call of its life before may still be on its way out.
                 Err(error) => assert!(began.elapsed() < Duration::from_secs(5), "{error:?}"),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        }
+    }
+
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn disk_of(&self, member: u32) -> FailingDisk {
+        self.disks[&member].clone()
+    }
+
+    pub fn env_of(&self, member: u32) -> Env {
+        Env { disk: Arc::new(self.disk_of(member)), ..Env::production() }
+    }
+
+    /// One attempt, and why it has failed.
+    pub async fn try_restart(&mut self, member: u32) -> Result<(), StartError> {
+        let server = MetaServer::start(self.env_of(member), self.config(member)).await?;
         self.addresses.lock().unwrap().insert(member, server.rpc_address());
         self.servers.insert(member, server);
+        Ok(())
     }
 
     /// Starts servers again that ask for it, as a process does.

@@ -22,6 +22,7 @@ pub fn text(group: &GetGroupResponseProto) -> String {
             member.reason.as_deref().unwrap_or("no reason given")
         )
     }));
+    lines.extend(failed_disks(group));
     if !group.takeovers.is_empty() {
         lines.push(String::new());
         lines.push("Takeovers, the latest first; stages in ms since the old active was given up:".to_owned());
@@ -36,6 +37,55 @@ pub fn text(group: &GetGroupResponseProto) -> String {
         format!("Member {member} does not answer: a takeover that only it knows of is not shown.")
     }));
     lines.join("\n") + "\n"
+}
+
+/// What becomes of members whose disks have failed, and what a person has to do for it.
+fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
+    let (failed, others): (Vec<_>, Vec<_>) = group.members.iter().partition(|member| member.disk_failed());
+    if failed.is_empty() {
+        return Vec::new();
+    }
+    let numbers = |members: &[&MemberProto]| {
+        let mut numbers: Vec<u32> = members.iter().map(|member| member.member).collect();
+        numbers.sort_unstable();
+        numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    let leads = |member: &&MemberProto| {
+        ["active", "reads only", "starting", "claiming", "handing over"].contains(&role(member))
+    };
+    if others.iter().any(leads) {
+        let line = "goes on by itself under the member that leads, with what its disk still holds.";
+        return vec![format!("A member whose disk has failed ({}) {line}", numbers(&failed))];
+    }
+    let mut lines = vec![format!("THE DISKS OF MEMBERS {} HAVE FAILED, and nobody leads.", numbers(&failed))];
+    if !others.is_empty() {
+        lines.push(format!(
+            "Start or bring back {} first: if one of them comes to lead, the others go on by themselves and nothing is at risk.",
+            numbers(&others)
+        ));
+    }
+    let complete = failed.iter().filter(|member| in_sync(group, member) != "no");
+    let longest = complete.filter_map(|member| Some((member.end.as_ref()?, *member)));
+    let Some((end, member)) = longest.max_by_key(|(end, member)| (end.epoch, end.sn, member.member)) else {
+        lines.push(
+            "No complete member among them can read its log back: `clover inspect NAME_DIR` shows why."
+                .into(),
+        );
+        return lines;
+    };
+    lines.push(format!(
+        "{} look at the disk of member {}, whose log has the greatest end ({}), and run there:",
+        if others.is_empty() { "To go on," } else { "Where none of these comes back," },
+        member.member,
+        place(end)
+    ));
+    lines.push("  clover meta accept-disk --config FILE".to_owned());
+    lines.push(
+        "It takes the log as the disk shows it. All that was acknowledged is there, unless the disk has lost more than it \
+         said: that would then be lost for ever. The other members go on by themselves."
+            .to_owned(),
+    );
+    lines
 }
 
 /// Who leads, whether changes are taken, and what an operator should know.
@@ -262,6 +312,7 @@ pub fn json(group: &GetGroupResponseProto) -> Value {
         "members": group.members.iter().map(|member| member_json(group, member)).collect::<Vec<_>>(),
         "takeovers": group.takeovers.iter().map(takeover_json).collect::<Vec<_>>(),
         "silent": group.silent,
+        "failed_disks": failed_disks(group),
         "coordinator_away_ms": group.coordinator_away_ms,
     })
 }
@@ -302,6 +353,7 @@ fn member_json(group: &GetGroupResponseProto, member: &MemberProto) -> Value {
         "reason": member.reason,
         "image_bytes_done": member.image_bytes_done,
         "image_bytes_total": member.image_bytes_total,
+        "disk_failed": member.disk_failed(),
     })
 }
 

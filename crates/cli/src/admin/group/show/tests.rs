@@ -152,3 +152,36 @@ fn a_coordinator_that_is_away_is_told_before_the_members() {
     assert!(line.starts_with("THE COORDINATOR IS OUT OF REACH of member 1 for 12 s:"), "{text}");
     assert_eq!(json(&group)["coordinator_away_ms"], 12_300);
 }
+
+/// A member whose disk has failed, with a log that ends there.
+fn failed(number: u32, end: Option<u64>) -> MemberProto {
+    MemberProto {
+        end: end.map(|sn| LogPlaceProto { epoch: 3, sn }),
+        disk_failed: Some(true),
+        reason: Some("its disk has failed".into()),
+        ..member(number, RoleProto::Stopped)
+    }
+}
+
+#[test]
+fn where_all_disks_have_failed_the_order_is_named_that_is_needed_and_what_it_risks() {
+    let mut group = group();
+    group.members = vec![failed(1, Some(20)), failed(2, Some(22)), failed(3, Some(90))];
+    let told = text(&group);
+    assert!(told.contains("THE DISKS OF MEMBERS 1, 2, 3 HAVE FAILED"), "{told}");
+    // Member 3 is neither in sync nor an exile: what it has counts for nothing.
+    assert!(told.contains("member 2, whose log has the greatest end (3/22)"), "{told}");
+    assert!(told.contains("clover meta accept-disk") && told.contains("lost for ever"), "{told}");
+
+    group.members[2] = member(3, RoleProto::Unknown);
+    let told = text(&group);
+    assert!(told.contains("Start or bring back 3 first"), "{told}");
+
+    group.members[2] = member(3, RoleProto::Active);
+    let told = text(&group);
+    assert!(told.contains("(1, 2) goes on by itself") && !told.contains("accept-disk"), "{told}");
+
+    group.members = vec![failed(1, None), failed(2, None)];
+    let told = text(&group);
+    assert!(told.contains("clover inspect") && !told.contains("accept-disk"), "{told}");
+}

@@ -1,0 +1,118 @@
+//! A member that cannot take part yet, and waits for another one to lead, or for a person.
+
+use super::leader;
+use crate::{Cluster, MetaConfig};
+use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+use coord::{Coordinator, MemberRecord, Versioned};
+use env::Env;
+use std::{fmt, path::PathBuf, sync::Arc};
+
+/// What such a member knows: enough to tell others, and to find out that it waits no longer.
+pub struct Waiting {
+    pub member: MemberId,
+    pub cluster_id: String,
+    /// As it was when this began.
+    pub view: Versioned,
+    pub records: Vec<MemberRecord>,
+    pub generation: u64,
+    pub boot: u64,
+    /// Where its log ends on the medium, where that could be read.
+    pub end: Option<LogPoint>,
+    /// A sentence or two for people: what has happened, and what it waits for.
+    pub reason: String,
+    pub(super) cause: Cause,
+    pub(super) env: Env,
+    pub(super) store: PathBuf,
+    pub(super) coordinator: Arc<dyn Coordinator>,
+    pub(super) user: String,
+}
+
+/// What keeps it from taking part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The disk has failed, and no other member leads in this epoch or a later one. With `durable` the medium does not
+    /// hold all that it held: the other one has to serve, and to have as much.
+    FailedDisk { promised: Epoch, durable: Option<Sn> },
+}
+
+impl Waiting {
+    pub(super) fn for_failed_disk(
+        env: &Env,
+        config: &MetaConfig,
+        cluster: &Cluster,
+        coordinator: &Arc<dyn Coordinator>,
+        failed: &journal::FailedStore,
+        why: &str,
+    ) -> Result<Self, coord::ReadError> {
+        let group = crate::format::GROUP;
+        let view = coord::wait(|done| coordinator.read(group, done))?;
+        let records = coord::wait(|done| coordinator.read_members(group, done))?;
+        let end = failed.end();
+        let log = match &end {
+            Ok(end) => format!(
+                "its log ends with {} on the medium, and was durable up to {}",
+                end.id,
+                failed.durable()
+            ),
+            Err(error) => format!("its log cannot be read back whole: {error}"),
+        };
+        let reason = format!(
+            "its disk has failed: {}; {log}. It goes on by itself as soon as another member leads ({why}). Where no member \
+             can lead, because the disks of all have failed, `clover admin group` says on which one to run `clover meta \
+             accept-disk`, and what that risks",
+            failed.note()
+        );
+        Ok(Self {
+            member: config.group.member,
+            cluster_id: cluster.cluster_id.clone(),
+            view: view
+                .unwrap_or_else(|| Versioned { version: Default::default(), view: GroupView::new(&[], 0) }),
+            records,
+            generation: failed.state().generation,
+            boot: failed.state().boot,
+            end: end.ok(),
+            reason,
+            cause: Cause::FailedDisk { promised: failed.promised(), durable: None },
+            env: env.clone(),
+            store: crate::format::Layout::of(&config.name_directory).store,
+            coordinator: coordinator.clone(),
+            user: config.limits.access.superuser.to_string(),
+        })
+    }
+
+    /// The medium does not hold everything any more that was durable up to here.
+    pub(super) fn lacking(mut self, durable: Sn) -> Self {
+        let Cause::FailedDisk { durable: lacking, .. } = &mut self.cause;
+        *lacking = Some(durable);
+        self
+    }
+
+    /// Whether a start may succeed now. Blocks for a question to another member.
+    pub fn is_over(&self) -> bool {
+        let Cause::FailedDisk { promised, durable } = self.cause;
+        let leads = || leader::find(&*self.coordinator, self.member, promised, &self.user);
+        let survey = journal::survey::survey(&*self.env.disk, &self.store);
+        // A person has accepted the store meanwhile.
+        survey.is_ok_and(|survey| survey.state.fault_note.is_none())
+            || leads().is_ok_and(|leader| durable.is_none_or(|durable| leader.has(durable)))
+    }
+
+    pub fn disk_failed(&self) -> bool {
+        matches!(self.cause, Cause::FailedDisk { .. })
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "member {} waits: {}", self.member, self.reason)
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting")
+            .field("member", &self.member)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}

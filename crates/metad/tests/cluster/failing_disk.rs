@@ -1,0 +1,124 @@
+//! The machine's disk, until it is told to fail.
+
+use bytes::Bytes;
+use env::{
+    Disk, File, LocalDisk, OpenMode, WriteDone,
+    disk::{Lock, Space},
+};
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// Cheap to clone; all clones are the same disk.
+#[derive(Clone, Default)]
+pub struct FailingDisk {
+    local: Arc<LocalDisk>,
+    syncs_fail: Arc<AtomicBool>,
+}
+
+impl FailingDisk {
+    /// Whether the sync of each batch of the journal is an error.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn set_failing(&self, fails: bool) {
+        self.syncs_fail.store(fails, Ordering::SeqCst);
+    }
+}
+
+impl Disk for FailingDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let file = self.local.open(path, mode)?;
+        Ok(Arc::new(FailingFile { file, syncs_fail: self.syncs_fail.clone() }))
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.local.create_directory(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.local.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.local.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.local.remove_file(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.local.remove_directory(path)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.local.exists(path)
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        self.local.is_directory(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.local.sync_directory(path)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        self.local.length(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.local.lock(path)
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        self.local.space(path)
+    }
+}
+
+struct FailingFile {
+    file: Arc<dyn File>,
+    syncs_fail: Arc<AtomicBool>,
+}
+
+impl File for FailingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn submit_write_sync(self: Arc<Self>, bytes: Bytes, offset: u64, done: WriteDone) {
+        if self.syncs_fail.load(Ordering::SeqCst) {
+            let written = self.file.write_at(&bytes, offset);
+            return done(written.and(Err(io::Error::other("the array is gone"))));
+        }
+        self.file.clone().submit_write_sync(bytes, offset, done);
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.file.set_length(length)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.file.allocate(length)
+    }
+
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.file.descriptor()
+    }
+}
