@@ -156,7 +156,7 @@ impl Server {
 
     /// What is under way here, to be asked at any time.
     pub fn load(&self) -> Load {
-        Load { shared: Arc::clone(&self.shared) }
+        Load { shared: Arc::downgrade(&self.shared) }
     }
 
     /// Stops listening and closes all connections; replies already made are still written where the client

@@ -1,26 +1,30 @@
 //! What a server has under way, for metrics.
 
 use super::Shared;
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Weak};
 
-/// A look at a server that may outlive it.
+/// A look at a server. It keeps nothing of it alive: whoever serves may hold one. Nothing is under way in a server that is gone.
 #[derive(Clone)]
 pub struct Load {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Weak<Shared>,
 }
 
 impl Load {
     pub fn connections(&self) -> usize {
-        self.shared.connections.lock().as_ref().map_or(0, HashMap::len)
+        self.ask(|shared| shared.connections.lock().as_ref().map_or(0, HashMap::len))
     }
 
     /// Bytes of requests that are read or not yet answered, without a short chunk for each connection.
     pub fn request_bytes(&self) -> usize {
-        self.shared.room.request_bytes()
+        self.ask(|shared| shared.room.request_bytes())
     }
 
     /// Bytes of replies that their clients have not read yet.
     pub fn unread_bytes(&self) -> usize {
-        self.shared.room.reply_bytes()
+        self.ask(|shared| shared.room.reply_bytes())
+    }
+
+    fn ask(&self, number: impl FnOnce(&Shared) -> usize) -> usize {
+        self.shared.upgrade().map_or(0, |shared| number(&shared))
     }
 }
