@@ -15,7 +15,7 @@ pub struct Cables {
 }
 
 /// Where the number of the member that connects stands in its first frame.
-const MEMBER_AT: usize = 8 + 8 + 2 + 4;
+const MEMBER_AT: usize = 8 + 8 + 2 + 2 + 2 + 4;
 
 impl Cables {
     pub fn pull(&self, member: u32) {

@@ -66,7 +66,11 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     }
     let complete = failed.iter().filter(|member| in_sync(group, member) != "no");
     let longest = complete.filter_map(|member| Some((member.end.as_ref()?, *member)));
-    let Some((end, member)) = longest.max_by_key(|(end, member)| (end.epoch, end.sn, member.member)) else {
+    let Some((end, member)) = longest.max_by_key(|(end, member)| {
+        // Of several the one that led last: it need not find out whether the active is gone.
+        let led = group.view.as_ref().and_then(|view| view.active) == Some(member.member);
+        (end.epoch, end.sn, led, member.member)
+    }) else {
         lines.push(
             "No complete member among them can read its log back: `clover inspect NAME_DIR` shows why."
                 .into(),
