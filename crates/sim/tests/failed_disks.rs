@@ -11,7 +11,9 @@ const STORE: &str = "/s";
 
 fn env(disk: &SimDisk) -> Env {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    Env { clock: Arc::new(SimClock::new()), disk, random: Arc::new(SimRandom::new(Dice::new(1))) }
+    let random = Arc::new(SimRandom::new(Dice::new(1)));
+    let descriptors = Arc::new(env::Descriptors::new(1 << 20));
+    Env { clock: Arc::new(SimClock::new()), disk, random, descriptors }
 }
 
 fn new_store(seed: u64) -> SimDisk {
