@@ -7,7 +7,7 @@ use crate::{
     unknown::Source,
     words::{BlockState, CorruptReason, Increment, ReplicaState, ReportedReplica, ServerError, ServerId},
 };
-use base::{Block, Moment};
+use base::{Block, BlockId, Moment};
 
 impl BlockMap {
     /// Replicas that one storage is receiving, has received or has deleted, in the order in which it happened.
@@ -41,14 +41,50 @@ impl BlockMap {
     }
 
     fn take_increment(&mut self, place: u32, block: Block, state: ReplicaState, now: Moment) {
+        let was_good = self.is_surely_good(place, block.id);
         let replica = ReportedReplica { block, state };
-        if self.take_replica(place, &replica, now) == Verdict::Unknown {
-            self.take_unknown(place, &replica, Source::Single);
-            self.counts.dropped_rows += 1;
+        match self.take_replica(place, &replica, now) {
+            Verdict::Unknown => {
+                self.take_unknown(place, &replica, Source::Single);
+                self.counts.dropped_rows += 1;
+            }
+            Verdict::Corrupt if was_good => self.note_contradiction(place),
+            _ => {}
         }
     }
 
+    /// By a full report and all that was said since, the storage has a good replica of this complete block, which is
+    /// not to go. Who does not command cannot tell: another has ordered the deletions that are reported.
+    fn is_surely_good(&self, place: u32, id: BlockId) -> bool {
+        let Some(slot) = self.arena.find(id).filter(|_| self.may_command()) else { return false };
+        self.arena.record(slot).state() == BlockState::Complete
+            && self.arena.holds(slot, place)
+            && !self.storages.get(place).stale
+            && !self.redundancy.corrupt.contains(id, place)
+            && !self.redundancy.excess.contains(id, place)
+    }
+
+    fn note_contradiction(&mut self, place: u32) {
+        let server = self.storages.get(place).server;
+        self.servers.get_mut(server).contradicts = true;
+    }
+
+    /// A server that contradicts itself is told to begin anew, with a full report, with its next heartbeat; one that
+    /// goes on so is told again only after a while. True if it is to be told now.
+    pub(crate) fn must_explain_itself(&mut self, server: u32) -> bool {
+        let (now, pause_ms) = (self.latest, self.config.stale_interval_ms);
+        let server = self.servers.get_mut(server);
+        if !server.contradicts || server.last_asked.is_some_and(|at| now.ms_since(at) < pause_ms) {
+            return false;
+        }
+        server.last_asked = Some(now);
+        true
+    }
+
     fn take_deletion(&mut self, place: u32, block: Block) {
+        if self.is_surely_good(place, block.id) {
+            self.note_contradiction(place);
+        }
         let server = self.storages.get(place).server;
         self.servers.get_mut(server).deletions.remove(&block.id);
         self.constructions.forget_replica(block.id, place);

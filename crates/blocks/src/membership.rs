@@ -59,8 +59,11 @@ impl BlockMap {
         // Started anew, it may not remember whom it obeyed.
         server.has_heard = false;
         for place in server.storages.clone() {
+            // All is said anew: what was missing will be there.
+            self.storages.get_mut(place).is_incomplete = false;
             self.storages.get_mut(place).stale = true;
         }
+        self.servers.get_mut(index).contradicts = false;
         self.begin_trial(index);
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);

@@ -38,6 +38,10 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
+    /// What it said last contradicts what it had said: it shall say everything anew.
+    pub contradicts: bool,
+    /// When it was last told to for that reason.
+    pub last_asked: Option<Moment>,
     /// It has been answered since this server began to command: then it knows whom to obey, and a report that
     /// it begins afterwards shows nothing that an older active may still have deleted.
     pub has_heard: bool,
@@ -130,6 +134,8 @@ impl Servers {
             recoveries: Vec::new(),
             balancing_rate: None,
             lease: None,
+            contradicts: false,
+            last_asked: None,
             has_heard: false,
             share: Share::default(),
         };

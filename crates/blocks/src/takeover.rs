@@ -127,8 +127,11 @@ impl BlockMap {
         }
     }
 
-    /// A storage of this server lost rows for want of room, and there is room again.
+    /// A storage of this server lost rows for want of room, and there is room again; or it contradicts itself.
     pub(crate) fn takes_new_reports(&mut self, server: u32) -> bool {
+        if self.must_explain_itself(server) {
+            return true;
+        }
         let storages = &self.servers.get(server).storages;
         let is_incomplete = storages.iter().any(|place| self.storages.get(*place).is_incomplete);
         is_incomplete && self.postponed.has_room()

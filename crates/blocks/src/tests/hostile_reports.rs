@@ -98,3 +98,40 @@ fn a_server_has_a_bounded_number_of_storages_and_the_cluster_of_servers() {
     let nobody = cluster.map.register(Registration::default(), session(4), cluster.now);
     assert_eq!(nobody, Err(RegisterError::Incomplete));
 }
+
+/// Nobody told it to delete the replica, and a finished replica does not change.
+#[test]
+fn a_server_that_contradicts_itself_is_asked_for_a_full_report_at_once() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.add_stored(block(2, 5), 2, &[1, 2]);
+    for contradiction in [Increment::Deleted(block(1, 5)), received(block(2, 6))] {
+        let rows = [finalized(block(1, 5)), finalized(block(2, 5))];
+        cluster.tell(1, &[contradiction.clone()]);
+        assert!(cluster.holders(1) == [2] || cluster.holders(2) == [2], "until then it is believed");
+        let commands = cluster.heartbeat(1);
+        assert!(matches!(commands[..], [Command::Register]), "{commands:?}");
+        // One that goes on in this way does nothing else than report in full; so it is asked once in a while.
+        assert!(!matches!(cluster.heartbeat(1)[..], [Command::Register]));
+        assert!(!matches!(cluster.heartbeat(2)[..], [Command::Register]), "the other one is not concerned");
+        cluster.start(1);
+        cluster.report(1, &rows);
+        assert_eq!((cluster.holders(1), cluster.holders(2)), (vec![1, 2], vec![1, 2]));
+        cluster.pass(1_000, &[1, 2, 3]);
+    }
+}
+
+#[test]
+fn what_was_ordered_is_no_contradiction() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    cluster.add_stored(block(2, 5), 3, &[1, 2, 3]);
+    cluster.map.set_replication(BlockId(1), 2, cluster.now);
+    cluster.map.remove(&[BlockId(2)]);
+    for (server, id) in deletions(&cluster.pass(100, &[1, 2, 3])) {
+        cluster.tell(server, &[Increment::Deleted(block(id, 5))]);
+    }
+    for server in 1..=3 {
+        assert!(cluster.heartbeat(server).is_empty());
+    }
+}
