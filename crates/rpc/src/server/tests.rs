@@ -665,3 +665,21 @@ async fn strangers_that_say_nothing_make_room_when_descriptors_are_short() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
+
+/// What a server serves may hold a look at the server, and must go with it: a store is locked as long as it lives.
+#[tokio::test]
+async fn a_look_at_a_server_does_not_keep_what_it_serves() {
+    let service = Arc::new(Pupil);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = Server::bind(ServerConfig::new(address, service.clone())).unwrap();
+    let load = server.load();
+    let client = client(&server);
+    let _: MkdirsResponseProto = client.call("mkdirs", &mkdirs("/a")).await.unwrap();
+    assert_eq!((load.connections(), load.request_bytes(), load.unread_bytes()), (1, 0, 0));
+    server.shutdown().await;
+    drop(client);
+    while Arc::strong_count(&service) > 1 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(load.connections(), 0);
+}
