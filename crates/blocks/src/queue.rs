@@ -1,7 +1,7 @@
 //! Blocks with too few replicas, the most endangered first.
 
 use base::BlockId;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Bound};
 
 /// How urgent a block is, as HDFS ranks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +71,11 @@ impl Queue {
 
     pub fn lost(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.levels[Priority::Lost as usize].iter().copied()
+    }
+
+    /// Those of them behind `after`.
+    pub fn lost_behind(&self, after: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+        self.levels[Priority::Lost as usize].range((Bound::Excluded(after), Bound::Unbounded)).copied()
     }
 
     /// Those that are not lost, the most endangered first.

@@ -134,10 +134,13 @@ impl BlockMap {
         self.redundancy.queue.lost().filter(wants_one).count() as u64
     }
 
-    /// The file of each block without any good replica, in an order that holds while nothing changes; `None` for
+    /// The blocks behind `after` without any good replica, in the order of their ids, and their files; `None` for
     /// a block that is about to be removed.
-    pub fn files_of_lost_blocks(&self) -> impl Iterator<Item = Option<InodeId>> + '_ {
-        self.redundancy.queue.lost().map(|id| self.inode_of(id))
+    pub fn files_of_lost_blocks(
+        &self,
+        after: BlockId,
+    ) -> impl Iterator<Item = (BlockId, Option<InodeId>)> + '_ {
+        self.redundancy.queue.lost_behind(after).map(|id| (id, self.inode_of(id)))
     }
 
     /// Rows that whoever decodes reports could not even hand over.

@@ -72,6 +72,8 @@ pub struct Core {
     /// Answers to calls that changed nothing, for late copies of them.
     pub refusals: Mutex<crate::client_protocol::Refusals>,
     queue: Arc<Queue>,
+    /// Reads that look at a great deal, in slices.
+    pub walks: crate::client_protocol::Walks,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: crate::checkpoint::Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
@@ -144,6 +146,7 @@ impl Core {
             refusals: Mutex::default(),
             queue: replica.queue().clone(),
             replica,
+            walks: crate::client_protocol::Walks::default(),
             checkpoint: crate::checkpoint::Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: crate::pool::serve::Reads::default(),

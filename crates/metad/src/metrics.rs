@@ -300,6 +300,11 @@ impl Numbers {
             &[
                 ("clover_connections", "Connections to the RPC port", of(rpc::Load::connections)),
                 (
+                    "clover_walks",
+                    "Looks at large directories that go on in slices",
+                    self.core.walks.waiting() as u64,
+                ),
+                (
                     "clover_requests_bytes",
                     "Bytes of requests that are read or being answered",
                     of(rpc::Load::request_bytes),
@@ -328,11 +333,14 @@ impl Numbers {
         )?;
         counters(
             encoder,
-            &[(
-                "clover_connections_refused",
-                "Connections closed at once for want of a file descriptor",
-                descriptors.refused(),
-            )],
+            &[
+                (
+                    "clover_connections_refused",
+                    "Connections closed at once for want of a file descriptor",
+                    descriptors.refused(),
+                ),
+                ("clover_walk_slices", "Slices of large directories looked at", self.core.walks.slices()),
+            ],
         )
     }
 

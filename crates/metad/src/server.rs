@@ -123,6 +123,10 @@ impl MetaServer {
                 let runtime = tokio::runtime::Handle::current();
                 move || scrub::run(&core, &stop, &runtime)
             }),
+            spawn("meta-walks", {
+                let core = core.clone();
+                move || crate::client_protocol::run_walks(&core)
+            }),
             spawn("meta-background", {
                 let (core, stop) = (core.clone(), stop.clone());
                 move || background::run(&core, &stop)
@@ -328,6 +332,7 @@ impl MetaServer {
         self.stop.store(true, Ordering::Release);
         self.core.replica.stop();
         self.core.checkpoint.close();
+        self.core.walks.close();
         self.core.close();
         let (core, threads, writer) = (self.core, self.threads, self.writer);
         let ended = tokio::task::spawn_blocking(move || {

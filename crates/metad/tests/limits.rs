@@ -181,3 +181,43 @@ async fn storage_policies_are_listed_set_and_shown() {
     assert_eq!(shown(&client).await, 0);
     server.shutdown().await;
 }
+
+/// The same connection, so that what comes first is answered first unless it lets others in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_summary_of_a_large_tree_lets_others_in_between() {
+    let directory = tempfile::tempdir().unwrap();
+    let group = &Default::default();
+    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
+    let mut config = config(directory.path());
+    config.limits.content_summary_step = 1;
+    let server = MetaServer::start(Env::production(), config).await.unwrap();
+    let client = connect(&server, SUPERUSER);
+    let (branches, depth) = (50, 400);
+    for branch in 0..branches {
+        mkdirs(&client, &format!("/d/{branch}{}", "/a".repeat(depth))).await.unwrap();
+    }
+    let (sender, mut answered) = tokio::sync::mpsc::unbounded_channel();
+    let tell = |what: &'static str| {
+        let sender = sender.clone();
+        move || sender.send(what).unwrap()
+    };
+    let (walked, counted, changed) = (tell("summary"), tell("usage"), tell("change"));
+    let summary = async {
+        let summary = summary(&client, "/d").await;
+        assert_eq!(summary.directory_count, 1 + branches * (depth as u64 + 1));
+        walked();
+    };
+    let usage = async {
+        let usage = usage(&client, "/d").await;
+        assert_eq!(usage.file_and_directory_count, 1 + branches * (depth as u64 + 1));
+        counted();
+    };
+    let change = async {
+        mkdirs(&client, "/other").await.unwrap();
+        changed();
+    };
+    // In this order they are sent.
+    tokio::join!(biased; summary, usage, change);
+    assert_eq!(answered.recv().await, Some("change"), "it had to wait for all of the tree to be counted");
+    server.shutdown().await;
+}

@@ -1,5 +1,9 @@
 //! Who may do what: the checks of HDFS's `FSPermissionChecker`.
 
+mod subtree;
+
+pub(crate) use subtree::SubtreeCheck;
+
 use crate::{
     Context, Namespace, SnapshotId,
     acl::{self, Acl},
@@ -181,36 +185,8 @@ impl<'a> Access<'a> {
         action: u8,
         ignore_empty: bool,
     ) -> FsResult<()> {
-        let Some(target) = resolved.target else {
-            return Ok(());
-        };
-        if !self.enabled || self.is_superuser || ns.tree.inode(target).is_file() {
-            return Ok(());
-        }
-        let mut stack = vec![target];
-        while let Some(directory) = stack.pop() {
-            let is_empty = ns.tree.inode(directory).children_count() == 0;
-            if !(is_empty && ignore_empty) {
-                if !self.may(ns, directory, action) {
-                    return Err(self.denial(ns, directory, &ns.last_path_of(directory), action));
-                }
-                let mut children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
-                if let Some(child) = children.find(|child| self.is_sticky_violated(ns, directory, *child)) {
-                    let path = |handle| {
-                        let below = ns.path_below_at(handle, target, self.snapshot).unwrap_or_default();
-                        let top = resolved.path.as_str().trim_end_matches('/');
-                        format!("{top}/{}", String::from_utf8_lossy(&below))
-                    };
-                    let (parent, path) = (path(directory), path(child));
-                    let parent = if parent.len() > 1 { parent.trim_end_matches('/') } else { &parent };
-                    // In a snapshot, too, HDFS tells the rights of now.
-                    return Err(self.at(None).sticky_denial(ns, directory, child, (parent, &path)));
-                }
-            }
-            let children = ns.children_at(directory, b"", self.snapshot).map(|(_, child)| child);
-            stack.extend(children.filter(|child| ns.tree.inode(*child).is_directory()));
-        }
-        Ok(())
+        let mut check = SubtreeCheck::new(ns, self, resolved, action, ignore_empty);
+        check.step(ns, self, usize::MAX).map(drop)
     }
 
     /// Checked whether or not permissions are switched on, with the way to the target.

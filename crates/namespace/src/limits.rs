@@ -71,7 +71,7 @@ impl Default for Limits {
             snapshots_max: 65_536,
             snapshot_diff_page_max: 1_000,
             access_time_precision_ms: 3_600_000,
-            content_summary_step: 5_000,
+            content_summary_step: 1_000,
             xattrs: XattrLimits::default(),
             created: Timestamp::default(),
             access: AccessPolicy::default(),

@@ -609,3 +609,54 @@ fn after_any_sequence_the_usages_equal_a_recount_and_no_quota_was_passed() {
     }
     assert!(charged > 400, "charged {charged} times only");
 }
+
+/// Each slice is one hold of the namespace's lock.
+#[test]
+fn a_look_at_a_large_tree_visits_so_many_inodes_and_lets_others_in_between() -> FsResult<()> {
+    const STEP: usize = 10;
+    let mut world = World::new(0);
+    world.limits.content_summary_step = STEP;
+    for wide in 0..200 {
+        world.mkdirs(&format!("/d/wide/{wide}"), true)?;
+    }
+    world.mkdirs(&format!("/d{}", "/deep".repeat(200)), true)?;
+    world.set_permission("/d", 0o777)?;
+    world.set_quota("/d", 1_000, KEEP)?;
+    let someone = base::Caller::simple("someone", &["them"]);
+    let inodes = 402;
+    for (path, is_known) in [("/d", true), ("/d/wide", false)] {
+        let mut context = world.context(None);
+        context.caller = &someone;
+        let mut look = get_quota_usage::start(&world.ns, &context, path)?;
+        let mut slices = 1;
+        let usage = loop {
+            match look.step(&world.ns, &context)? {
+                Some(usage) => break usage,
+                None => slices += 1,
+            }
+        };
+        let visited = if is_known { inodes } else { 201 };
+        // As a child, and to be looked into.
+        assert!((visited / STEP..=2 * visited / STEP + 2).contains(&slices), "{slices} slices of {path}");
+        let get_quota_usage::Usage::Counted(mut walk) = usage else {
+            assert!(is_known);
+            continue;
+        };
+        let mut slices = 1;
+        let summary = loop {
+            match walk.step(&world.ns, &context)? {
+                Some(summary) => break summary,
+                None => slices += 1,
+            }
+        };
+        assert_eq!(summary.directory_count, 201);
+        assert!((200 / STEP..=200 / STEP + 2).contains(&slices), "{slices} slices of the count of {path}");
+    }
+    // A directory that may not be read is found in whatever slice it is.
+    world.set_permission("/d/wide/77", 0o700)?;
+    let mut context = world.context(None);
+    context.caller = &someone;
+    let refusal = get_quota_usage::get(&world.ns, &context, "/d").err();
+    assert!(matches!(refusal, Some(FsError::AccessDenied(text)) if text.contains("\"/d/wide/77\"")));
+    Ok(())
+}

@@ -212,9 +212,11 @@ fn the_rate_of_balancing_is_told_once_to_each_server_that_lives() {
 fn the_files_of_lost_blocks_are_known() {
     let mut cluster = Cluster::with_servers(config(), 1);
     cluster.add_stored(block(7, 1), 1, &[1]);
-    assert_eq!(cluster.map.files_of_lost_blocks().count(), 0);
+    assert_eq!(cluster.map.files_of_lost_blocks(BlockId(0)).count(), 0);
     cluster.pass(5_000, &[]);
     let inode = cluster.map.inode_of(BlockId(7));
     assert!(inode.is_some());
-    assert_eq!(cluster.map.files_of_lost_blocks().collect::<Vec<_>>(), [inode]);
+    let (lost, file) = cluster.map.files_of_lost_blocks(BlockId(0)).next().unwrap();
+    assert_eq!(file, inode);
+    assert_eq!(cluster.map.files_of_lost_blocks(lost).count(), 0, "there is one");
 }

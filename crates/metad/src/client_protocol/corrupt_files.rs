@@ -1,10 +1,11 @@
 //! Files that have lost a block: no good replica of it is on any live data server.
 
 use super::{
-    calls::{self, Sight},
     decode, require_superuser,
+    walks::{self, Slice},
 };
 use crate::core::Core;
+use base::BlockId;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -12,18 +13,27 @@ use std::sync::Arc;
 /// One page of HDFS's `listCorruptFileBlocks` (`dfs.corruptfilesreturned.max`).
 const PAGE: usize = 500;
 
-/// The cookie is the number of lost blocks that have been looked at, as text.
+/// Blocks that are looked at without letting others in between.
+const SLICE: usize = 500;
+
+/// The cookie is the last block that has been looked at, as text.
 pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ListCorruptFileBlocksRequestProto>(&call, reply) else { return };
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
     }
-    let mut looked_at: usize = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
-    calls::read(core, &call, reply, Sight::Everything, |tree, _| {
-        let mut files = Vec::new();
-        let map = core.blocks.lock();
-        for inode in map.files_of_lost_blocks().skip(looked_at) {
+    let last = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let (mut last, mut files) = (BlockId(last), Vec::new());
+    let blocks = core.blocks.clone();
+    walks::read(core, call, reply, move |tree, _| {
+        let map = blocks.lock();
+        let mut looked_at = 0;
+        for (block, inode) in map.files_of_lost_blocks(last) {
+            if looked_at == SLICE {
+                return Ok(Slice::More);
+            }
             looked_at += 1;
+            last = block;
             let path = inode.and_then(|inode| tree.namespace.path_of(inode));
             if let Some(path) = path.filter(|file| namespace::path::is_within(file, &request.path)) {
                 files.push(path);
@@ -32,9 +42,9 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
                 break;
             }
         }
-        drop(map);
-        Ok(p::ListCorruptFileBlocksResponseProto {
-            corrupt: p::CorruptFileBlocksProto { files, cookie: looked_at.to_string() },
-        })
+        let (files, cookie) = (std::mem::take(&mut files), last.0.to_string());
+        Ok(Slice::Answer(p::ListCorruptFileBlocksResponseProto {
+            corrupt: p::CorruptFileBlocksProto { files, cookie },
+        }))
     });
 }

@@ -31,6 +31,7 @@ mod snapshots;
 mod status;
 mod symlinks;
 mod truncate;
+mod walks;
 mod xattrs;
 
 pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
@@ -38,6 +39,7 @@ pub use completes::Parked;
 pub use leading::Leading;
 pub use refusals::Refusals;
 pub use service::{require_superuser, require_superuser_for};
+pub use walks::{Walks, run as run_walks};
 
 use crate::{audit, core::Core};
 use rpc::{Call, Replier, RpcError};

@@ -1,6 +1,9 @@
 //! Quotas, and how much lies below a path.
 
-use super::calls::{self, Sight, decode};
+use super::{
+    calls::{self, decode},
+    walks::{self, Slice},
+};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::StorageType;
 use base::{FsError, FsResult};
@@ -8,7 +11,7 @@ use namespace::{
     Amounts, ops,
     reads::{
         get_content_summary::{ContentSummary, Walk},
-        get_quota_usage::{self, Usage},
+        get_quota_usage::{self, Look, Usage},
     },
 };
 use proto::hdfs as p;
@@ -39,33 +42,50 @@ fn storage_type(number: i32) -> FsResult<StorageType> {
     known.ok_or_else(|| FsError::InvalidArgument(format!("Storage type {number} is not known")))
 }
 
-/// In steps, so that writers and others get in between.
+/// In slices, so that writers and others get in between.
 pub fn get_content_summary(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetContentSummaryRequestProto>(&call, reply) else { return };
-    let walk = {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        Walk::start(&tree.namespace, &context, &request.path)
-    };
-    let summary = walk.and_then(|walk| finish(core, &call, walk));
-    calls::read(core, &call, reply, Sight::Everything, |_, _| {
-        summary.map(|summary| p::GetContentSummaryResponseProto { summary: summary_proto(&summary) })
+    let mut walk = None;
+    walks::read(core, call, reply, move |tree, context| {
+        let walk = match &mut walk {
+            Some(walk) => walk,
+            None => walk.insert(Walk::start(&tree.namespace, context, &request.path)?),
+        };
+        let summary = walk.step(&tree.namespace, context)?;
+        Ok(summary.map_or(Slice::More, |summary| {
+            Slice::Answer(p::GetContentSummaryResponseProto { summary: summary_proto(&summary) })
+        }))
     });
+}
+
+/// How far a look at what a directory may hold has come.
+enum Looking {
+    NotBegun,
+    Checking(Look),
+    Counting(Walk),
 }
 
 pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetQuotaUsageRequestProto>(&call, reply) else { return };
-    let usage = {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        get_quota_usage::get(&tree.namespace, &context, &request.path)
-    };
-    let usage = usage.and_then(|usage| match usage {
-        Usage::Known(quota) => Ok((quota.limits, quota.used)),
-        Usage::Counted(walk) => finish(core, &call, walk).map(|summary| (summary.limits, used(&summary))),
-    });
-    calls::read(core, &call, reply, Sight::Everything, |_, _| {
-        usage.map(|(limits, used)| p::GetQuotaUsageResponseProto {
+    let mut looking = Looking::NotBegun;
+    walks::read(core, call, reply, move |tree, context| {
+        let namespace = &tree.namespace;
+        if let Looking::NotBegun = looking {
+            looking = Looking::Checking(get_quota_usage::start(namespace, context, &request.path)?);
+        }
+        let mut known = None;
+        if let Looking::Checking(look) = &mut looking {
+            match look.step(namespace, context)? {
+                None => return Ok(Slice::More),
+                Some(Usage::Known(quota)) => known = Some((quota.limits, quota.used)),
+                Some(Usage::Counted(walk)) => looking = Looking::Counting(walk),
+            }
+        }
+        if let Looking::Counting(walk) = &mut looking {
+            known = walk.step(namespace, context)?.map(|summary| (summary.limits, used(&summary)));
+        }
+        let Some((limits, used)) = known else { return Ok(Slice::More) };
+        Ok(Slice::Answer(p::GetQuotaUsageResponseProto {
             usage: p::QuotaUsageProto {
                 file_and_directory_count: used.inodes as u64,
                 quota: limits.inodes as u64,
@@ -73,20 +93,8 @@ pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
                 space_quota: limits.bytes as u64,
                 type_quota_infos: type_infos(&limits, &used),
             },
-        })
+        }))
     });
-}
-
-fn finish(core: &Arc<Core>, call: &Call, mut walk: Walk) -> FsResult<ContentSummary> {
-    loop {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        if let Some(summary) = walk.step(&tree.namespace, &context)? {
-            return Ok(summary);
-        }
-        drop(tree);
-        std::thread::yield_now();
-    }
 }
 
 fn used(summary: &ContentSummary) -> Amounts {

@@ -5,6 +5,7 @@ use super::{
     calls::{self, Sight, decode},
     service::require_superuser,
     status::{self, Name},
+    walks::{self, Slice},
 };
 use crate::core::Core;
 use base::{FsResult, Timestamp};
@@ -214,46 +215,32 @@ fn entry(entry: DiffEntry) -> p::SnapshotDiffReportListingEntryProto {
 
 /// What clients ask that know no pages: all of them, put together here.
 pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else { return };
-    let pages = all_pages(core, &call, &request);
-    calls::read(core, &call, reply, Sight::Everything, |_, _| {
-        let diff_report_entries = snapshot_diff::report(&pages?);
-        Ok(p::GetSnapshotDiffReportResponseProto {
-            diff_report: p::SnapshotDiffReportProto {
-                snapshot_root: request.snapshot_root,
-                from_snapshot: request.from_snapshot,
-                to_snapshot: request.to_snapshot,
-                diff_report_entries,
-            },
-        })
-    });
-}
-
-/// The tree is free between the pages.
-fn all_pages(
-    core: &Arc<Core>,
-    call: &Call,
-    request: &p::GetSnapshotDiffReportRequestProto,
-) -> FsResult<Vec<p::SnapshotDiffReportListingProto>> {
-    let mut pages = Vec::new();
-    let mut cursor = START;
-    loop {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        let request = get_snapshot_diff::Request {
+    let Some((mut request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else {
+        return;
+    };
+    let (mut pages, mut cursor) = (Vec::new(), START);
+    // The tree is free between the pages.
+    walks::read(core, call, reply, move |tree, context| {
+        let asked = get_snapshot_diff::Request {
             path: &request.snapshot_root,
             from: &request.from_snapshot,
             to: &request.to_snapshot,
-            cursor,
+            cursor: cursor.clone(),
         };
-        let answer = get_snapshot_diff::get(&tree.namespace, &context, &request)?;
+        let answer = get_snapshot_diff::get(&tree.namespace, context, &asked)?;
         let next = answer.page.next.clone();
         pages.push(page(answer));
-        match next {
-            Some(next) => cursor = next,
-            None => return Ok(pages),
+        if let Some(next) = next {
+            cursor = next;
+            return Ok(Slice::More);
         }
-        drop(tree);
-        std::thread::yield_now();
-    }
+        Ok(Slice::Answer(p::GetSnapshotDiffReportResponseProto {
+            diff_report: p::SnapshotDiffReportProto {
+                snapshot_root: std::mem::take(&mut request.snapshot_root),
+                from_snapshot: std::mem::take(&mut request.from_snapshot),
+                to_snapshot: std::mem::take(&mut request.to_snapshot),
+                diff_report_entries: snapshot_diff::report(&pages),
+            },
+        }))
+    });
 }

@@ -1,9 +1,9 @@
-//! What a directory may hold and what it holds, without a walk where it has a quota.
+//! What a directory may hold and what it holds, without a count where it has a quota.
 
 use super::get_content_summary::Walk;
 use crate::{
-    Context, Namespace, Quota,
-    access::{Access, READ_EXECUTE},
+    Context, Namespace, Quota, SnapshotId,
+    access::{Access, READ_EXECUTE, SubtreeCheck},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -15,23 +15,58 @@ pub enum Usage {
     Counted(Walk),
 }
 
-/// Hadoop: `getQuotaUsage`. All directories below must be readable, even where nothing is counted.
-pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Usage> {
+/// A look under way. All directories below must be readable, even where nothing is counted, so that it takes steps:
+/// call [`Look::step`] until it answers.
+pub struct Look {
+    check: SubtreeCheck,
+    target: InodeId,
+    at: Option<SnapshotId>,
+    path: String,
+}
+
+/// Hadoop: `getQuotaUsage`.
+pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Look> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
-    access.at(resolved.snapshot).check_subtree(ns, &resolved, READ_EXECUTE, false)?;
-    let Some(target) = resolved.target else {
-        return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));
-    };
-    let inode = ns.tree.inode(target);
-    let known = ns.tree.quotas.get(&inode.id());
-    match known.filter(|_| inode.has_quota() && resolved.snapshot.is_none()) {
-        Some(quota) => Ok(Usage::Known(quota.clone())),
-        None => {
-            let walk = Walk::of(ns, ctx, target, resolved.snapshot)?;
-            // HDFS's root always has a quota.
-            let is_root = inode.id() == InodeId::ROOT && resolved.snapshot.is_none();
-            Ok(Usage::Counted(if is_root { walk.counting_blocks() } else { walk }))
+    let access = access.at(resolved.snapshot);
+    let check = SubtreeCheck::new(ns, &access, &resolved, READ_EXECUTE, false);
+    let Some(target) = resolved.target else { return Err(absent(resolved.path.as_str())) };
+    let target = ns.tree.inode(target).id();
+    Ok(Look { check, target, at: resolved.snapshot, path: resolved.path.as_str().to_owned() })
+}
+
+/// All steps at once.
+pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Usage> {
+    let mut look = start(ns, ctx, path)?;
+    loop {
+        if let Some(usage) = look.step(ns, ctx)? {
+            return Ok(usage);
+        }
+    }
+}
+
+fn absent(path: &str) -> FsError {
+    FsError::NotFound(format!("File/Directory does not exist: {path}"))
+}
+
+impl Look {
+    /// Visits at most `limits.content_summary_step` inodes. `Ok(None)`: let others have their turn, go on.
+    pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<Usage>> {
+        let access = Access::new(ctx).at(self.at);
+        if !self.check.step(ns, &access, ctx.limits.content_summary_step)? {
+            return Ok(None);
+        }
+        let target = ns.handle(self.target).ok_or_else(|| absent(&self.path))?;
+        let inode = ns.tree.inode(target);
+        let known = ns.tree.quotas.get(&inode.id());
+        match known.filter(|_| inode.has_quota() && self.at.is_none()) {
+            Some(quota) => Ok(Some(Usage::Known(quota.clone()))),
+            None => {
+                let walk = Walk::of(ns, ctx, target, self.at)?;
+                // HDFS's root always has a quota.
+                let is_root = inode.id() == InodeId::ROOT && self.at.is_none();
+                Ok(Some(Usage::Counted(if is_root { walk.counting_blocks() } else { walk })))
+            }
         }
     }
 }

@@ -1,0 +1,117 @@
+//! Whether a caller may do something with every directory below one. A large subtree is looked at in slices.
+
+use super::Access;
+use crate::{Namespace, resolve::Resolved};
+use base::{FsResult, InodeId};
+
+/// A check under way. What changes between two slices counts as before or as after.
+pub(crate) struct SubtreeCheck {
+    top: InodeId,
+    /// That of the top, as the caller wrote it.
+    path: String,
+    action: u8,
+    ignore_empty: bool,
+    /// Directories that are still to be looked at; empty from the start where nothing is to be checked.
+    stack: Vec<InodeId>,
+    /// The directory that is being looked at.
+    begun: Option<Begun>,
+}
+
+struct Begun {
+    directory: InodeId,
+    /// The last child that was looked at; empty before the first.
+    after: Vec<u8>,
+    below: Vec<InodeId>,
+}
+
+impl SubtreeCheck {
+    pub fn new(
+        ns: &Namespace,
+        access: &Access<'_>,
+        resolved: &Resolved<'_>,
+        action: u8,
+        ignore_empty: bool,
+    ) -> Self {
+        let is_free = !access.enabled || access.is_superuser;
+        let target = resolved.target.map(|target| ns.tree.inode(target));
+        let top = target.filter(|target| !is_free && target.is_directory()).map(|target| target.id());
+        Self {
+            top: top.unwrap_or(InodeId::ROOT),
+            path: resolved.path.as_str().to_owned(),
+            action,
+            ignore_empty,
+            stack: top.into_iter().collect(),
+            begun: None,
+        }
+    }
+
+    /// Looks at `count_max` inodes at most. False while some are left.
+    pub fn step(&mut self, ns: &Namespace, access: &Access<'_>, count_max: usize) -> FsResult<bool> {
+        let mut left = count_max.max(1);
+        loop {
+            let mut begun = match self.begun.take() {
+                Some(begun) => begun,
+                None => {
+                    if left == 0 {
+                        return Ok(self.stack.is_empty());
+                    }
+                    let Some(directory) = self.stack.pop() else { return Ok(true) };
+                    left -= 1;
+                    self.begin(ns, access, directory)?
+                }
+            };
+            // One that is gone has nothing below it any more.
+            let Some(directory) = ns.handle(begun.directory) else { continue };
+            let is_checked = !(self.ignore_empty && ns.tree.inode(directory).children_count() == 0);
+            let mut last: &[u8] = b"";
+            for (name, child) in ns.children_at(directory, &begun.after, access.snapshot) {
+                if left == 0 {
+                    if !last.is_empty() {
+                        begun.after = last.to_vec();
+                    }
+                    self.begun = Some(begun);
+                    return Ok(false);
+                }
+                left -= 1;
+                if is_checked && access.is_sticky_violated(ns, directory, child) {
+                    return Err(self.sticky_denial(ns, access, directory, child));
+                }
+                let inode = ns.tree.inode(child);
+                if inode.is_directory() {
+                    begun.below.push(inode.id());
+                }
+                last = name;
+            }
+            self.stack.extend(begun.below);
+        }
+    }
+
+    fn begin(&self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> FsResult<Begun> {
+        if let Some(directory) = ns.handle(id) {
+            let is_empty = ns.tree.inode(directory).children_count() == 0;
+            if !(is_empty && self.ignore_empty) && !access.may(ns, directory, self.action) {
+                return Err(access.denial(ns, directory, &ns.last_path_of(directory), self.action));
+            }
+        }
+        Ok(Begun { directory: id, after: Vec::new(), below: Vec::new() })
+    }
+
+    fn sticky_denial(
+        &self,
+        ns: &Namespace,
+        access: &Access<'_>,
+        directory: u32,
+        child: u32,
+    ) -> base::FsError {
+        let path = |handle| {
+            let top = ns.handle(self.top);
+            let below =
+                top.and_then(|top| ns.path_below_at(handle, top, access.snapshot)).unwrap_or_default();
+            format!("{}/{}", self.path.trim_end_matches('/'), String::from_utf8_lossy(&below))
+        };
+        let (parent, path) = (path(directory), path(child));
+        let parent = if parent.len() > 1 { parent.trim_end_matches('/') } else { &parent };
+        // In a snapshot, too, HDFS tells the rights of now.
+        access.at(None).sticky_denial(ns, directory, child, (parent, &path))
+    }
+}
