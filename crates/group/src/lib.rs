@@ -15,6 +15,7 @@ pub mod input;
 pub mod member;
 pub mod message;
 mod peer;
+pub mod repair;
 pub mod settings;
 pub mod status;
 mod tail;

@@ -68,6 +68,8 @@ pub struct Repair {
     first_needed: usize,
     /// The image that a start can begin with; the default where there is none.
     base: LogPoint,
+    /// Those that can be read, oldest first.
+    images: Vec<Checkpoint>,
     /// No image can be read, and the log does not begin at its first entry.
     needs_image: bool,
     /// In the order of their entries, none overlapping another.
@@ -85,7 +87,7 @@ pub struct Repair {
     written: Sn,
     /// The log ends with what is known, whatever stood behind that.
     end_is_settled: bool,
-    /// What is given up had committed, as far as this store knows.
+    /// What is given up may have committed.
     gives_up_commits: bool,
     /// Files that were written anew, and where they are now as they were.
     copies: BTreeMap<PathBuf, PathBuf>,
@@ -136,6 +138,7 @@ impl Recovery {
             files,
             first_needed: 0,
             base: LogPoint::default(),
+            images: Vec::new(),
             needs_image: false,
             known: Vec::new(),
             filled: BTreeMap::new(),
@@ -281,7 +284,8 @@ impl Repair {
     }
 
     /// The log ends before this hole, and goes on with these entries of a member whose log is complete, if there are any. What
-    /// this log held behind the hole had not committed. Where entries that have are given up, `may_lose` must say so.
+    /// this log held behind the hole had not committed. Where entries that have are given up, `may_lose` must say so; then the
+    /// store is of a new generation, for nobody may count on what it held.
     ///
     /// False: the entries do not follow, or what is known to have committed would be lost; nothing is changed.
     pub fn continue_with(&mut self, hole: &Hole, entries: &[Entry], may_lose: bool) -> bool {
@@ -304,10 +308,8 @@ impl Repair {
         self.offered_bytes = 0;
         self.continued = entries.to_vec();
         (self.end_is_settled, self.is_suspect) = (true, true);
-        if at.id.sn < self.file.state.known_commit {
-            self.file.state.known_commit = at.id.sn;
-            self.gives_up_commits = true;
-        }
+        self.file.state.known_commit = self.file.state.known_commit.min(at.id.sn);
+        self.gives_up_commits = may_lose;
         true
     }
 
@@ -345,8 +347,7 @@ impl Repair {
 
     /// Images that can be read, oldest first.
     pub fn images(&self) -> Vec<Checkpoint> {
-        let checkpoints = self.file.state.checkpoints.iter();
-        checkpoints.filter(|checkpoint| self.look_at(checkpoint).is_ok()).copied().collect()
+        self.images.clone()
     }
 
     pub fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>> {
@@ -364,45 +365,25 @@ impl Repair {
         self.point_of(checkpoint.at.id.sn) == Some(checkpoint.at)
     }
 
-    /// Takes the pieces of an image of the checkpoint. It counts once all of it is here and has the digest: then it is one of the
-    /// store's own, and what it contains need not be in the log.
-    pub fn take_image(
-        &mut self,
-        checkpoint: &Checkpoint,
-        mut next: impl FnMut(u64) -> Result<Bytes, String>,
-    ) -> Result<(), String> {
+    /// To take an image of the checkpoint, beside the store as it is.
+    pub fn begin_image(&self, checkpoint: &Checkpoint) -> Taking {
+        let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+        let temporary = self.directory.join(IMAGES).join(format!("{}.tmp", checkpoint.file_name()));
+        Taking { env: self.env.clone(), path, temporary, checkpoint: *checkpoint }
+    }
+
+    /// Puts an image that was taken among the store's own: what it contains need not be in the log.
+    pub fn adopt_image(&mut self, taken: Taking) -> Result<(), String> {
         assert!(!self.end_is_settled, "images are fetched before the end of the log is settled");
-        let images = self.directory.join(IMAGES);
-        let path = images.join(checkpoint.file_name());
-        let temporary = images.join(format!("{}.tmp", checkpoint.file_name()));
-        let disk = &*self.env.disk;
-        let written = (|| {
-            let io = |error: io::Error| error.to_string();
-            let file = disk.open(&temporary, OpenMode::CreateOrTruncate).map_err(io)?;
-            let mut at = 0;
-            while at < checkpoint.file_bytes {
-                let piece = next(at)?;
-                if piece.is_empty() || piece.len() as u64 > checkpoint.file_bytes - at {
-                    return Err(format!("a piece of {} bytes at {at}", piece.len()));
-                }
-                file.write_at(&piece, at).map_err(io)?;
-                at += piece.len() as u64;
-            }
-            file.sync_data().map_err(io)?;
-            check_image(file, checkpoint).map_err(io)
-        })();
-        if let Err(error) = written {
-            let _ = disk.remove_file(&temporary);
-            return Err(error);
-        }
+        let Taking { path, temporary, checkpoint, .. } = taken;
         let kept = self.keep_aside(&path);
         let disk = &*self.env.disk;
         kept.and_then(|()| disk.rename(&temporary, &path))
-            .and_then(|()| disk.sync_directory(&images))
+            .and_then(|()| disk.sync_directory(&self.directory.join(IMAGES)))
             .map_err(|error| error.to_string())?;
-        if !self.file.state.checkpoints.contains(checkpoint) {
+        if !self.file.state.checkpoints.contains(&checkpoint) {
             self.file.state.checkpoints.retain(|own| own.at.id.sn < checkpoint.at.id.sn);
-            self.file.state.add_checkpoint(*checkpoint);
+            self.file.state.add_checkpoint(checkpoint);
             self.file.store(disk).map_err(|(path, error)| format!("{}: {error}", path.display()))?;
         }
         self.choose_image();
@@ -411,7 +392,9 @@ impl Repair {
 
     /// The newest image that can be read.
     fn choose_image(&mut self) {
-        let found = self.file.state.checkpoints.iter().rev().find(|it| self.look_at(it).is_ok());
+        let checkpoints = self.file.state.checkpoints.iter();
+        self.images = checkpoints.filter(|it| self.look_at(it).is_ok()).copied().collect();
+        let found = self.images.last();
         let begins = self.files.first().is_none_or(|file| file.segment.start == Sn(1));
         self.needs_image = found.is_none() && !(self.file.state.checkpoints.is_empty() || begins);
         self.base = found.map_or(LogPoint::default(), |checkpoint| checkpoint.at);
@@ -523,6 +506,40 @@ impl Repair {
             // A copy: an answer may live for long, the segment need not.
             .map(|entry| Entry { payload: Bytes::copy_from_slice(&entry.payload), ..entry });
         Ok(entries.collect())
+    }
+}
+
+/// An image on its way from another member.
+pub struct Taking {
+    env: Env,
+    path: PathBuf,
+    temporary: PathBuf,
+    checkpoint: Checkpoint,
+}
+
+impl Taking {
+    /// Takes its pieces, from the offset that `next` is asked for on, until all is here, and holds it against its digest. Blocks.
+    pub fn fetch(&self, mut next: impl FnMut(u64) -> Result<Bytes, String>) -> Result<(), String> {
+        let disk = &*self.env.disk;
+        let fetched = (|| {
+            let io = |error: io::Error| error.to_string();
+            let file = disk.open(&self.temporary, OpenMode::CreateOrTruncate).map_err(io)?;
+            let (mut at, total) = (0, self.checkpoint.file_bytes);
+            while at < total {
+                let piece = next(at)?;
+                if piece.is_empty() || piece.len() as u64 > total - at {
+                    return Err(format!("a piece of {} bytes at {at}", piece.len()));
+                }
+                file.write_at(&piece, at).map_err(io)?;
+                at += piece.len() as u64;
+            }
+            file.sync_data().map_err(io)?;
+            check_image(file, &self.checkpoint).map_err(io)
+        })();
+        if fetched.is_err() {
+            let _ = disk.remove_file(&self.temporary);
+        }
+        fetched
     }
 }
 

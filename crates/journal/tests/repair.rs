@@ -379,9 +379,10 @@ fn a_log_whose_end_has_rotted_goes_on_with_another_end_and_never_below_what_has_
     assert!(repair.continue_with(&hole, &[], true));
     let end = repair.mend().unwrap().end;
     assert_eq!(end, story.all[last as usize - 5].point());
-    let (_, entries, recovered) = open(&story.env, &story.store).unwrap();
+    let (journal, entries, recovered) = open(&story.env, &story.store).unwrap();
     assert_eq!(entries, story.all[..last as usize - 4]);
     assert_eq!(recovered.end, end);
+    assert_eq!(journal.state().generation, 1, "nobody counts on what it held");
 }
 
 /// Writes an image of the text at the log's end and makes it usable.
@@ -440,8 +441,10 @@ fn one_image_of_two_is_enough_and_where_both_are_gone_another_member_has_them() 
         assert_eq!(repair.images(), []);
         let at = usize::from(newest);
         let spoilt = fs::read(image_path(&story, &images[at])).unwrap();
-        assert!(repair.take_image(&images[at], pieces(spoilt)).is_err(), "it has another digest");
-        repair.take_image(&images[at], pieces(whole[at].clone())).unwrap();
+        let taking = repair.begin_image(&images[at]);
+        assert!(taking.fetch(pieces(spoilt)).is_err(), "it has another digest");
+        taking.fetch(pieces(whole[at].clone())).unwrap();
+        repair.adopt_image(taking).unwrap();
         assert!(!repair.needs_image() && repair.is_whole());
         repair.mend().unwrap();
         let (_, entries, _) = open(&story.env, &story.store).unwrap();
@@ -465,7 +468,9 @@ fn a_newer_image_of_another_member_stands_for_entries_that_no_log_has_any_more()
     assert!(repair.fits(&images[1]));
     let elsewhere = Checkpoint { at: LogPoint { chain: base::Chain(7), ..images[1].at }, ..images[1] };
     assert!(!repair.fits(&elsewhere), "made of another log");
-    repair.take_image(&images[1], pieces(whole)).unwrap();
+    let taking = repair.begin_image(&images[1]);
+    taking.fetch(pieces(whole)).unwrap();
+    repair.adopt_image(taking).unwrap();
     assert!(repair.is_whole(), "the image contains it");
     assert!(!repair.holes().iter().any(|hole| hole.is_needed));
     repair.mend().unwrap();

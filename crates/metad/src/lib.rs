@@ -31,6 +31,7 @@ mod queue;
 mod recover;
 mod refresh_protocols;
 mod renew;
+mod repair;
 mod replica;
 mod run;
 mod scrub;

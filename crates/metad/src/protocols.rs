@@ -40,7 +40,10 @@ impl Service for Protocols {
         match call.protocol {
             protocol::DATANODE | protocol::DATANODE_LIFELINE => self.datanodes.call(call, reply),
             protocol::FORWARD => forward::call(&self.core, call, reply),
-            protocol::POOL => pool::serve::call(&self.core, call, reply),
+            protocol::POOL => {
+                let shelf: Arc<dyn pool::serve::Shelf> = self.core.clone();
+                pool::serve::call(&shelf, call, reply);
+            }
             _ => answer(&self.core, call, reply),
         }
     }

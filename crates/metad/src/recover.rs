@@ -14,11 +14,12 @@ use crate::{
     image_reading,
     peers::Secret,
     queue::Queue,
+    repair::{self, Means, Outcome},
     replica::{Parts, Replica},
     turn::tell_unknown,
 };
 use ::blocks::{BlockMap, BlockState};
-use base::{GroupView, MemberId, MemberLife, MemberStore};
+use base::{GroupView, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
 use group::Restored;
@@ -28,7 +29,7 @@ use parking_lot::Mutex;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc::sync_channel},
+    sync::{Arc, atomic::AtomicBool, mpsc::sync_channel},
     time::Duration,
 };
 use thiserror::Error;
@@ -70,6 +71,8 @@ pub enum RecoverError {
     Timing(String),
     #[error("{path}: {what}")]
     Secret { path: PathBuf, what: String },
+    #[error("the damaged store could not be repaired")]
+    Repair(#[from] repair::Error),
     #[error(
         "the cluster keeps no secret, since it was made with secret_file or by an early version: name a file with one, the \
          same on all members"
@@ -100,8 +103,9 @@ pub fn open_coordinator(
     })
 }
 
-/// Blocks while the image and the journal are read.
-pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> {
+/// Blocks while the image and the journal are read, and while a damaged store is repaired: that takes as long as others need to
+/// be there. `stop` ends it.
+pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recovered, RecoverError> {
     let began = env.clock.moment();
     config.group.timing.check().map_err(RecoverError::Timing)?;
     let cluster = format::read_cluster(&env, &config.name_directory)?;
@@ -124,17 +128,28 @@ pub fn recover(env: Env, config: MetaConfig) -> Result<Recovered, RecoverError> 
         coord::wait(|done| coordinator.read_members(format::GROUP, done))
     })?;
 
-    let recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records, &coordinator)?;
+    let mut recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records, &coordinator)?;
     let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
-    let (namespace, journal, recovered) = match read_back(recovery, seed, &config, &cluster) {
-        // Not this copy, but others have all that it had: evidence is put aside, and they renew the member.
-        Err(error @ journal::RecoverError::Damaged { .. }) if others_are_complete(&view, member) => {
-            journal::distrust(&env, &layout.store, &error.to_string())?;
-            let recovery = journal::open(&env, &layout.store, config.group.journal)?;
-            read_back(recovery, seed, &config, &cluster)?
+    let mut is_repaired = false;
+    let (namespace, journal, recovered) = loop {
+        let damage = match read_back(recovery, seed, &config, &cluster) {
+            Err(damage @ journal::RecoverError::Damaged { .. }) => damage,
+            read => break read?,
+        };
+        let Some(secret) = secret.as_ref().filter(|_| view.members.len() > 1) else {
+            return Err(damage.into());
+        };
+        let (env, config, cluster, store) = (&env, &config, &cluster, layout.store.as_path());
+        let outcome = repair::run(
+            &Means { env, config, cluster, secret, coordinator: &coordinator, store, stop },
+            &damage,
+        )?;
+        if outcome == Outcome::Sound && std::mem::replace(&mut is_repaired, true) {
+            // Nothing is missing, and it cannot be read back all the same.
+            return Err(damage.into());
         }
-        read => read?,
+        recovery = journal::open(env, store, config.group.journal)?;
     };
 
     let me = MemberStore { member, generation: journal.state().generation };
@@ -200,11 +215,6 @@ fn read_back(
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }
     Ok((namespace, journal, recovered))
-}
-
-/// Whether somebody else has everything that this member may have had.
-fn others_are_complete(view: &GroupView, member: MemberId) -> bool {
-    view.in_sync.iter().chain(&view.exiles).any(|store| store.member != member)
 }
 
 /// Asks again for a while: a coordinator may be starting as well.

@@ -196,7 +196,7 @@ impl Scrub<'_> {
             if self.is_stopped() {
                 return Err("this server is stopping".into());
             }
-            let answer = source.read_log(at, up_to)?;
+            let (_, answer) = source.read_log(at, up_to)?.ok_or("it does not have these entries any more")?;
             let Some(last) = answer.last() else { return Err(format!("nothing after entry {at}")) };
             if last.id.sn <= at || last.id.sn > up_to {
                 return Err(format!("entry {} where {at} was to be followed", last.id));

@@ -93,7 +93,10 @@ impl MetaServer {
             connections = descriptors.connections_max(),
             "file descriptors"
         );
-        let recovered = tokio::task::spawn_blocking(move || recover::recover(env, config))
+        // A damaged store is repaired for as long as that takes, or until nobody waits for this any more.
+        let starting = Starting::default();
+        let is_given_up = starting.0.clone();
+        let recovered = tokio::task::spawn_blocking(move || recover::recover(env, config, &is_given_up))
             .await
             .expect("recovery does not panic")?;
         let Recovered { core, life, member_count, records } = recovered;
@@ -348,6 +351,16 @@ impl MetaServer {
             Ok(Err(error)) => tracing::warn!(%error, "the journal was not closed cleanly"),
             Err(error) => tracing::error!(%error, "stopping failed"),
         }
+    }
+}
+
+/// Whoever waits for a start may go; what it is about ends then.
+#[derive(Default)]
+struct Starting(Arc<AtomicBool>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 

@@ -68,12 +68,13 @@ impl Repair {
         let disk = &*self.env.disk;
         let state = &mut self.file.state;
         let is_lower = state.next.0 > end.id.sn.0 + 1;
-        if !is_lower && (state.is_suspect || !self.is_suspect) {
+        if !is_lower && !self.gives_up_commits && (state.is_suspect || !self.is_suspect) {
             return Ok(());
         }
         state.next = state.next.min(Sn(end.id.sn.0 + 1));
         state.is_suspect |= self.is_suspect;
         if self.gives_up_commits {
+            state.generation += 1;
             renewal::forget_watermark(disk, &self.directory)
                 .map_err(|source| RecoverError::Io { file: self.directory.clone(), source })?;
         }

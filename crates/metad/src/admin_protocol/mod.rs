@@ -4,12 +4,12 @@
 //! unlike a client's call it is not repeated, since there is no retry cache for it. Orders want a superuser.
 
 mod orders;
-mod show;
+pub mod show;
 mod unclean;
 
 pub use orders::order_hand_over;
 pub use show::{Standstill, ask as ask_member, of_a_standstill};
-pub use unclean::{AuditError, count as unclean_elections};
+pub use unclean::{AuditError, append as note_unclean, count as unclean_elections};
 
 use crate::{
     client_protocol::{decode, require_superuser},
@@ -39,6 +39,6 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 /// An order that is not carried out: the sentence says why.
-fn refuse(reply: Replier, reason: impl Into<String>) {
+pub fn refuse(reply: Replier, reason: impl Into<String>) {
     reply.error(RpcError::application(exception::SERVICE_FAILED, reason));
 }

@@ -200,7 +200,8 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
     }
 }
 
-fn view_proto(view: &GroupView, version: u64) -> p::ViewProto {
+/// The view as it is told.
+pub fn view_proto(view: &GroupView, version: u64) -> p::ViewProto {
     p::ViewProto {
         version,
         epoch: view.epoch.0,
@@ -217,7 +218,7 @@ fn store(store: &MemberStore) -> p::StoreProto {
     p::StoreProto { member: store.member.0, generation: store.generation }
 }
 
-fn place(point: LogPoint) -> p::LogPlaceProto {
+pub fn place(point: LogPoint) -> p::LogPlaceProto {
     p::LogPlaceProto { epoch: point.id.epoch.0, sn: point.id.sn.0 }
 }
 
@@ -234,7 +235,7 @@ pub fn role(role: &Role, is_eligible: bool) -> p::RoleProto {
     }
 }
 
-fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>) -> p::MemberProto {
+pub fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>) -> p::MemberProto {
     let address = |of: fn(&MemberRecord) -> &String| record.map(of).filter(|it| !it.is_empty()).cloned();
     p::MemberProto {
         member: member.0,

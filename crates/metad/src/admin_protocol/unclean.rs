@@ -132,7 +132,8 @@ impl std::fmt::Display for Risk {
     }
 }
 
-fn append(env: &env::Env, directory: &Path, line: &str) -> Result<(), AuditError> {
+/// Notes an order, durably.
+pub fn append(env: &env::Env, directory: &Path, line: &str) -> Result<(), AuditError> {
     let path = directory.join(AUDIT_FILE);
     let is_new = !env.disk.exists(&path)?;
     let mode = if is_new { OpenMode::CreateNew } else { OpenMode::ReadWrite };

@@ -2,7 +2,8 @@
 //!
 //! - [`serve`]: the answering end, on the RPC port. Only members may ask: each request carries a proof that its
 //!   sender knows the cluster's secret.
-//! - [`source`]: another member, as one that may have an image.
+//!   One whose store is damaged answers as well, from what can be read of it.
+//! - [`source`]: another member, as one that may have an image or entries.
 //! - [`fetch`]: an image from whoever has it, piece by piece; a source that fails is replaced by the next, which
 //!   goes on at the same place.
 
@@ -11,7 +12,7 @@ pub mod serve;
 pub mod source;
 
 /// The entries of one answer, and the largest answer: one entry may be as large as the journal takes it.
-const LOG_BYTES: usize = 4 << 20;
+pub const LOG_BYTES: usize = 4 << 20;
 const LOG_ANSWER_BYTES_MAX: usize = LOG_BYTES + (17 << 20);
 
 /// What one answer carries: large enough to stream, small enough to be in memory a few times.
@@ -24,4 +25,5 @@ mod purpose {
     pub const LIST: &[u8] = b"pool listImages";
     pub const READ: &[u8] = b"pool readImage";
     pub const READ_LOG: &[u8] = b"pool readLog";
+    pub const STANDING: &[u8] = b"pool askStanding";
 }

@@ -1,17 +1,18 @@
-//! Answers other members that ask for images.
+//! Answers other members that ask for images and entries, and for how this member's store stands.
 
 use super::{LOG_BYTES, PIECE_BYTES_MAX, purpose};
 use crate::{
     client_protocol::decode,
     core::Core,
     peers::{
-        codec,
+        Secret, codec,
         version::{Version, Versions},
     },
 };
-use base::{FsError, Sn};
+use base::{Entry, FsError, LogPoint, Sn};
 use bytes::{Bytes, BytesMut};
-use group::Message;
+use env::File;
+use group::{Message, repair::Standing};
 use journal::{Checkpoint, ReadLogError};
 use proto::clover::pool as p;
 use rpc::{Call, Replier, RpcError};
@@ -31,34 +32,100 @@ const READS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub struct Reads(AtomicUsize);
 
-struct Read(Arc<Core>);
+struct Read(Arc<dyn Shelf>);
 
 impl Read {
-    fn begin(core: &Arc<Core>) -> Option<Self> {
-        let before = core.pool_reads.0.fetch_add(1, Ordering::AcqRel);
+    fn begin(shelf: &Arc<dyn Shelf>) -> Option<Self> {
+        let before = shelf.reads().0.fetch_add(1, Ordering::AcqRel);
         // Counted down again when it goes, whether it was one too many or not.
-        let read = Self(core.clone());
+        let read = Self(shelf.clone());
         (before < READS_MAX).then_some(read)
     }
 }
 
 impl Drop for Read {
     fn drop(&mut self) {
-        self.0.pool_reads.0.fetch_sub(1, Ordering::AcqRel);
+        self.0.reads().0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+/// What a member has for others, whether it takes part or its store is being repaired. All but the first three may block.
+pub trait Shelf: Send + Sync {
+    fn cluster_id(&self) -> &str;
+    fn secret(&self) -> Option<&Secret>;
+    fn reads(&self) -> &Reads;
+    /// Those that can be read, oldest first.
+    fn images(&self) -> Vec<Checkpoint>;
+    fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>>;
+    /// Some entries after `after` and the point before them; `None` where they are gone.
+    fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String>;
+    /// How the store stands, and what it has at this place.
+    fn standing(&self, committed: Sn) -> Result<Standing, String>;
+}
+
+impl Shelf for Core {
+    fn cluster_id(&self) -> &str {
+        &self.cluster.cluster_id
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
+    }
+
+    fn reads(&self) -> &Reads {
+        &self.pool_reads
+    }
+
+    fn images(&self) -> Vec<Checkpoint> {
+        self.replica.journal().images()
+    }
+
+    fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>> {
+        self.replica.journal().open_image(checkpoint)
+    }
+
+    fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String> {
+        match self.replica.journal().read(after, up_to, LOG_BYTES) {
+            Ok(read) => Ok(Some(read)),
+            Err(ReadLogError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn standing(&self, committed: Sn) -> Result<Standing, String> {
+        let (journal, status) = (self.replica.journal(), self.replica.status());
+        let state = journal.state();
+        let point = |sn: Sn| journal.read(sn, sn, 0).map(|(point, _)| point);
+        let end = point(journal.durable()).map_err(|error| error.to_string())?;
+        let begins_after = match point(Sn(0)) {
+            Err(ReadLogError::Gone { first, .. }) => first,
+            _ => Sn(0),
+        };
+        let serves = self.replica.is_serving() && self.replica.may_answer();
+        Ok(Standing {
+            store: self.replica.me(),
+            promised: status.promised,
+            begins_after,
+            end,
+            is_end_certain: !state.is_suspect,
+            is_damaged: false,
+            written: end.id.sn,
+            serves: serves.then(|| self.replica.standing().epoch),
+            at_commit: point(committed).ok(),
+        })
+    }
+}
+
+pub fn call(shelf: &Arc<dyn Shelf>, call: Call, reply: Replier) {
     match call.method {
         "listImages" => {
             let Some((request, reply)) = decode::<p::ListImagesRequestProto>(&call, reply) else { return };
             let from = request.from.to_le_bytes();
             let parts: [&[u8]; 2] = [request.cluster_id.as_bytes(), &from];
-            match check(core, &request.cluster_id, purpose::LIST, &parts, &request.mac) {
+            match check(&**shelf, &request.cluster_id, purpose::LIST, &parts, &request.mac) {
                 Ok(()) => {
-                    let images = core.replica.journal().images();
-                    let checkpoints = images.iter().map(Checkpoint::encode).collect();
-                    let reads = core.pool_reads.0.load(Ordering::Acquire) as u32;
+                    let checkpoints = shelf.images().iter().map(Checkpoint::encode).collect();
+                    let reads = shelf.reads().0.load(Ordering::Acquire) as u32;
                     reply.ok(&p::ListImagesResponseProto { checkpoints, reads: Some(reads) });
                 }
                 Err(error) => reply.fs_error(&error),
@@ -66,10 +133,10 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "readImage" => {
             let Some((request, reply)) = decode::<p::ReadImageRequestProto>(&call, reply) else { return };
-            match check_read(core, &request) {
+            match check_read(shelf, &request) {
                 Ok((checkpoint, read)) => {
                     tokio::task::spawn_blocking(move || {
-                        let answer = read_piece(&read.0, &checkpoint, request.offset, request.length);
+                        let answer = read_piece(&*read.0, &checkpoint, request.offset, request.length);
                         drop(read);
                         match answer {
                             Ok(response) => reply.ok(&response),
@@ -86,15 +153,27 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "readLog" => {
             let Some((request, reply)) = decode::<p::ReadLogRequestProto>(&call, reply) else { return };
-            match check_read_log(core, &request) {
+            match check_read_log(shelf, &request) {
                 Ok(read) => {
                     tokio::task::spawn_blocking(move || {
-                        let answer = read_log(&read.0, &request);
+                        let answer = read_log(&*read.0, &request);
                         drop(read);
                         match answer {
                             Ok(response) => reply.ok(&response),
-                            Err(error) => reply.fs_error(&FsError::Retry(error.to_string())),
+                            Err(error) => reply.fs_error(&FsError::Retry(error)),
                         }
+                    });
+                }
+                Err(error) => reply.fs_error(&error),
+            }
+        }
+        "askStanding" => {
+            let Some((request, reply)) = decode::<p::AskStandingRequestProto>(&call, reply) else { return };
+            match check_standing(shelf, &request) {
+                Ok(read) => {
+                    tokio::task::spawn_blocking(move || match read.0.standing(Sn(request.committed)) {
+                        Ok(standing) => reply.ok(&told(&standing)),
+                        Err(error) => reply.fs_error(&FsError::Retry(error)),
                     });
                 }
                 Err(error) => reply.fs_error(&error),
@@ -104,21 +183,44 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     }
 }
 
-fn check_read_log(core: &Arc<Core>, request: &p::ReadLogRequestProto) -> Result<Read, FsError> {
+fn check_standing(shelf: &Arc<dyn Shelf>, request: &p::AskStandingRequestProto) -> Result<Read, FsError> {
+    let (from, committed) = (request.from.to_le_bytes(), request.committed.to_le_bytes());
+    let parts: [&[u8]; 3] = [request.cluster_id.as_bytes(), &from, &committed];
+    check(&**shelf, &request.cluster_id, purpose::STANDING, &parts, &request.mac)?;
+    Read::begin(shelf)
+        .ok_or_else(|| FsError::Retry(format!("{READS_MAX} pieces of the store are being read already.")))
+}
+
+fn told(standing: &Standing) -> p::AskStandingResponseProto {
+    let point =
+        |point: LogPoint| p::PointProto { epoch: point.id.epoch.0, sn: point.id.sn.0, chain: point.chain.0 };
+    p::AskStandingResponseProto {
+        member: standing.store.member.0,
+        generation: standing.store.generation,
+        promised: standing.promised.0,
+        begins_after: standing.begins_after.0,
+        end: point(standing.end),
+        is_end_certain: standing.is_end_certain,
+        is_damaged: standing.is_damaged,
+        written: standing.written.0,
+        serves: standing.serves.map(|epoch| epoch.0),
+        at_commit: standing.at_commit.map(point),
+    }
+}
+
+fn check_read_log(shelf: &Arc<dyn Shelf>, request: &p::ReadLogRequestProto) -> Result<Read, FsError> {
     let from = request.from.to_le_bytes();
     let (after, up_to) = (request.after.to_le_bytes(), request.up_to.to_le_bytes());
     let newest = request.newest_version.to_le_bytes();
     let parts: [&[u8]; 5] = [request.cluster_id.as_bytes(), &from, &after, &up_to, &newest];
-    check(core, &request.cluster_id, purpose::READ_LOG, &parts, &request.mac)?;
-    Read::begin(core)
+    check(&**shelf, &request.cluster_id, purpose::READ_LOG, &parts, &request.mac)?;
+    Read::begin(shelf)
         .ok_or_else(|| FsError::Retry(format!("{READS_MAX} pieces of the store are being read already.")))
 }
 
-fn read_log(core: &Core, request: &p::ReadLogRequestProto) -> Result<p::ReadLogResponseProto, ReadLogError> {
-    let (after, up_to) = (Sn(request.after), Sn(request.up_to));
-    let (previous, entries) = match core.replica.journal().read(after, up_to, LOG_BYTES) {
-        Err(ReadLogError::Gone { .. }) => return Ok(p::ReadLogResponseProto::default()),
-        read => read?,
+fn read_log(shelf: &dyn Shelf, request: &p::ReadLogRequestProto) -> Result<p::ReadLogResponseProto, String> {
+    let Some((previous, entries)) = shelf.read_log(Sn(request.after), Sn(request.up_to))? else {
+        return Ok(p::ReadLogResponseProto::default());
     };
     let mut fetched = BytesMut::new();
     // Whoever can read none of ours says so.
@@ -133,11 +235,14 @@ fn read_log(core: &Core, request: &p::ReadLogRequestProto) -> Result<p::ReadLogR
     })
 }
 
-fn check_read(core: &Arc<Core>, request: &p::ReadImageRequestProto) -> Result<(Checkpoint, Read), FsError> {
+fn check_read(
+    shelf: &Arc<dyn Shelf>,
+    request: &p::ReadImageRequestProto,
+) -> Result<(Checkpoint, Read), FsError> {
     let (from, offset) = (request.from.to_le_bytes(), request.offset.to_le_bytes());
     let length = request.length.to_le_bytes();
     let parts: [&[u8]; 5] = [request.cluster_id.as_bytes(), &from, &request.checkpoint, &offset, &length];
-    check(core, &request.cluster_id, purpose::READ, &parts, &request.mac)?;
+    check(&**shelf, &request.cluster_id, purpose::READ, &parts, &request.mac)?;
     let checkpoint = Checkpoint::decode(&request.checkpoint)
         .ok_or_else(|| FsError::InvalidArgument("This is no checkpoint that this version knows.".into()))?;
     if request.offset >= checkpoint.file_bytes || !(1..=PIECE_BYTES_MAX).contains(&request.length) {
@@ -146,33 +251,39 @@ fn check_read(core: &Arc<Core>, request: &p::ReadImageRequestProto) -> Result<(C
             request.length, request.offset, checkpoint.file_bytes
         )));
     }
-    let read = Read::begin(core)
+    let read = Read::begin(shelf)
         .ok_or_else(|| FsError::Retry(format!("{READS_MAX} pieces of images are being read already.")))?;
     Ok((checkpoint, read))
 }
 
 /// Whether a member asks.
-fn check(core: &Core, cluster_id: &str, purpose: &[u8], parts: &[&[u8]], mac: &[u8]) -> Result<(), FsError> {
-    let is_member = core.secret.as_ref().is_some_and(|secret| secret.verifies(purpose, parts, mac));
+fn check(
+    shelf: &dyn Shelf,
+    cluster_id: &str,
+    purpose: &[u8],
+    parts: &[&[u8]],
+    mac: &[u8],
+) -> Result<(), FsError> {
+    let is_member = shelf.secret().is_some_and(|secret| secret.verifies(purpose, parts, mac));
     if !is_member {
-        return Err(FsError::AccessDenied("Images are for members of the group only.".into()));
+        return Err(FsError::AccessDenied("Images and entries are for members of the group only.".into()));
     }
-    if cluster_id != core.cluster.cluster_id {
+    if cluster_id != shelf.cluster_id() {
         return Err(FsError::InvalidArgument(format!(
             "This is a member of cluster {}, not of {cluster_id}.",
-            core.cluster.cluster_id
+            shelf.cluster_id()
         )));
     }
     Ok(())
 }
 
 fn read_piece(
-    core: &Core,
+    shelf: &dyn Shelf,
     checkpoint: &Checkpoint,
     offset: u64,
     length: u32,
 ) -> io::Result<p::ReadImageResponseProto> {
-    let file = match core.replica.journal().open_image(checkpoint) {
+    let file = match shelf.open_image(checkpoint) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(p::ReadImageResponseProto::default());
         }

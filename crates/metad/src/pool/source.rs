@@ -1,16 +1,16 @@
-//! Another member, as one that may have an image.
+//! Another member, as one that may have an image or entries.
 
 use super::{LOG_ANSWER_BYTES_MAX, fetch::Pieces, purpose};
 use crate::{
     core::Core,
     peers::{
-        codec,
+        Secret, codec,
         version::{Version, Versions},
     },
 };
-use base::{Entry, MemberId, Sn};
+use base::{Chain, Entry, Epoch, LogPoint, MemberId, MemberStore, Sn, TxId};
 use bytes::Bytes;
-use group::Message;
+use group::{Message, repair::Standing};
 use journal::Checkpoint;
 use proto::clover::pool as p;
 use std::{
@@ -25,9 +25,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct Source {
     pub member: MemberId,
-    core: Arc<Core>,
+    asker: Arc<Asker>,
     client: rpc::Client,
     runtime: Handle,
+}
+
+/// Who asks, and how it proves that it may.
+pub struct Asker {
+    pub cluster_id: String,
+    pub me: MemberId,
+    pub secret: Secret,
+    /// As whom the connection is made.
+    pub user: String,
 }
 
 /// How long a member may take to say that it is there, before the others are asked first.
@@ -67,21 +76,17 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
     };
     let me = core.replica.me().member;
     let records = core.replica.records();
-    let user = &core.config.limits.access.superuser;
+    let Some(secret) = core.secret.clone() else { return Vec::new() };
+    let asker = Arc::new(Asker {
+        cluster_id: core.cluster.cluster_id.clone(),
+        me,
+        secret,
+        user: core.config.limits.access.superuser.to_string(),
+    });
     let sources: Vec<Source> = records
         .into_iter()
         .filter(|(member, record)| *member != me && !record.rpc_address.is_empty())
-        .map(|(member, record)| {
-            let options = rpc::ClientOptions {
-                connect_timeout: CONNECT_TIMEOUT,
-                call_timeout: CALL_TIMEOUT,
-                ping_interval: None,
-                reply_bytes_max: LOG_ANSWER_BYTES_MAX,
-                ..rpc::ClientOptions::default()
-            };
-            let client = rpc::Client::connect(record.rpc_address, proto::protocol::POOL, user, options);
-            Source { member, core: core.clone(), client, runtime: runtime.clone() }
-        })
+        .map(|(member, record)| Source::new(member, record.rpc_address, &asker, runtime))
         .collect();
     let probes: Vec<_> = sources.iter().map(Source::probe).collect();
     let mut sources: Vec<(Source, Merits)> = sources
@@ -90,7 +95,7 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
         .map(|(source, probe)| {
             let member = source.member;
             // All of them are under way by now: the slowest is waited for, and not one after the other.
-            let probed = probe.and_then(|probe| runtime.block_on(probe).ok().flatten());
+            let probed = runtime.block_on(probe).ok().flatten();
             let merits = Merits {
                 member,
                 is_active: status.active == Some(member),
@@ -112,30 +117,40 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
 type Probe = tokio::task::JoinHandle<Option<(Duration, u32)>>;
 
 impl Source {
-    fn list_request(&self) -> Result<p::ListImagesRequestProto, String> {
-        let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
-        let mac = self.sign(purpose::LIST, &[cluster_id.as_bytes(), &from.to_le_bytes()])?;
-        Ok(p::ListImagesRequestProto { cluster_id, from, mac })
+    /// To a member that takes calls at this address. Within a runtime.
+    pub fn new(member: MemberId, rpc_address: String, asker: &Arc<Asker>, runtime: &Handle) -> Self {
+        let options = rpc::ClientOptions {
+            connect_timeout: CONNECT_TIMEOUT,
+            call_timeout: CALL_TIMEOUT,
+            ping_interval: None,
+            reply_bytes_max: LOG_ANSWER_BYTES_MAX,
+            ..rpc::ClientOptions::default()
+        };
+        let client = rpc::Client::connect(rpc_address, proto::protocol::POOL, &asker.user, options);
+        Self { member, asker: asker.clone(), client, runtime: runtime.clone() }
+    }
+
+    fn list_request(&self) -> p::ListImagesRequestProto {
+        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let mac = self.sign(purpose::LIST, &[cluster_id.as_bytes(), &from.to_le_bytes()]);
+        p::ListImagesRequestProto { cluster_id, from, mac }
     }
 
     /// Begins to measure a round trip, and to ask how much it reads for others. The first call connects.
-    fn probe(&self) -> Option<Probe> {
-        let (request, client) = (self.list_request().ok()?, self.client.clone());
+    fn probe(&self) -> Probe {
+        let (request, client) = (self.list_request(), self.client.clone());
         let measured = async move {
             let _: p::ListImagesResponseProto = client.call("listImages", &request).await.ok()?;
             let began = Instant::now();
             let listed: p::ListImagesResponseProto = client.call("listImages", &request).await.ok()?;
             Some((began.elapsed(), listed.reads()))
         };
-        Some(
-            self.runtime
-                .spawn(async move { tokio::time::timeout(PROBE_TIMEOUT, measured).await.ok().flatten() }),
-        )
+        self.runtime.spawn(async move { tokio::time::timeout(PROBE_TIMEOUT, measured).await.ok().flatten() })
     }
 
     /// The committed images that it has. Blocks.
     pub fn images(&self) -> Result<Vec<Checkpoint>, String> {
-        let request = self.list_request()?;
+        let request = self.list_request();
         let response: p::ListImagesResponseProto = self
             .runtime
             .block_on(self.client.call("listImages", &request))
@@ -144,7 +159,7 @@ impl Source {
     }
 
     fn read_piece(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
-        let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
+        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
         let checkpoint = checkpoint.encode();
         let parts: [&[u8]; 5] = [
             cluster_id.as_bytes(),
@@ -153,7 +168,7 @@ impl Source {
             &offset.to_le_bytes(),
             &length.to_le_bytes(),
         ];
-        let mac = self.sign(purpose::READ, &parts)?;
+        let mac = self.sign(purpose::READ, &parts);
         let request = p::ReadImageRequestProto { cluster_id, from, checkpoint, offset, length, mac };
         let response: p::ReadImageResponseProto = self
             .runtime
@@ -169,22 +184,23 @@ impl Source {
         Ok(data)
     }
 
-    /// Entries of its log after `after`, as many as one answer carries and none above `up_to`. Blocks.
-    pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Vec<Entry>, String> {
-        let (cluster_id, from) = (self.core.cluster.cluster_id.clone(), self.core.replica.me().member.0);
+    /// Entries of its log after `after`, as many as one answer carries and none above `up_to`, and the point before them. `None`:
+    /// it does not have them any more. One whose store is damaged may answer with later ones. Blocks.
+    pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String> {
+        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
         let (after_bytes, up_to_bytes) = (after.0.to_le_bytes(), up_to.0.to_le_bytes());
         let newest_version = u32::from(Versions::OURS.newest.0);
         let newest = newest_version.to_le_bytes();
         let parts: [&[u8]; 5] =
             [cluster_id.as_bytes(), &from.to_le_bytes(), &after_bytes, &up_to_bytes, &newest];
-        let mac = self.sign(purpose::READ_LOG, &parts)?;
+        let mac = self.sign(purpose::READ_LOG, &parts);
         let request =
             p::ReadLogRequestProto { cluster_id, from, after: after.0, up_to: up_to.0, mac, newest_version };
         let response: p::ReadLogResponseProto = self
             .runtime
             .block_on(self.client.call("readLog", &request))
             .map_err(|error| error.to_string())?;
-        let fetched = response.fetched.ok_or("it does not have these entries any more")?;
+        let Some(fetched) = response.fetched else { return Ok(None) };
         if response.crc != Some(crc32c::crc32c(&fetched)) {
             return Err("entries whose checksum is wrong".into());
         }
@@ -193,15 +209,44 @@ impl Source {
         let version =
             version.ok_or("entries in a version of the members' protocol that is not known here")?;
         match codec::decode(version, fetched) {
-            Ok(Some(Message::Fetched { entries, .. })) => Ok(entries),
+            Ok(Some(Message::Fetched { previous, entries, .. })) => Ok(Some((previous, entries))),
             Ok(_) => Err("something else than entries".into()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn sign(&self, purpose: &[u8], parts: &[&[u8]]) -> Result<Bytes, String> {
-        let secret = self.core.secret.as_ref().ok_or("the cluster has no secret")?;
-        Ok(Bytes::copy_from_slice(&secret.sign(purpose, parts)))
+    /// How its store stands, and what it has at this place. Blocks.
+    pub fn standing(&self, committed: Sn) -> Result<Standing, String> {
+        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let parts: [&[u8]; 3] = [cluster_id.as_bytes(), &from.to_le_bytes(), &committed.0.to_le_bytes()];
+        let mac = self.sign(purpose::STANDING, &parts);
+        let request = p::AskStandingRequestProto { cluster_id, from, committed: committed.0, mac };
+        let told: p::AskStandingResponseProto = self
+            .runtime
+            .block_on(self.client.call("askStanding", &request))
+            .map_err(|error| error.to_string())?;
+        if told.member != self.member.0 {
+            return Err(format!("member {} answers in its place", told.member));
+        }
+        let point = |point: p::PointProto| LogPoint {
+            id: TxId { epoch: Epoch(point.epoch), sn: Sn(point.sn) },
+            chain: Chain(point.chain),
+        };
+        Ok(Standing {
+            store: MemberStore { member: self.member, generation: told.generation },
+            promised: Epoch(told.promised),
+            begins_after: Sn(told.begins_after),
+            end: point(told.end),
+            is_end_certain: told.is_end_certain,
+            is_damaged: told.is_damaged,
+            written: Sn(told.written),
+            serves: told.serves.map(Epoch),
+            at_commit: told.at_commit.map(point),
+        })
+    }
+
+    fn sign(&self, purpose: &[u8], parts: &[&[u8]]) -> Bytes {
+        Bytes::copy_from_slice(&self.asker.secret.sign(purpose, parts))
     }
 }
 

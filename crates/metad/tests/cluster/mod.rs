@@ -26,6 +26,10 @@ use std::{
 const SUPERUSER: &str = "alice";
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Members whose servers are on their way.
+#[allow(dead_code, reason = "not every story needs it")]
+pub type Starting = BTreeMap<u32, tokio::task::JoinHandle<Result<MetaServer, metad::StartError>>>;
+
 pub struct Cluster {
     directory: tempfile::TempDir,
     coordinator: coord::Embedded,
@@ -124,6 +128,54 @@ impl Cluster {
         self.addresses.lock().unwrap().insert(member, server.rpc_address());
         self.servers.insert(member, server);
         Ok(())
+    }
+
+    /// Starts these at the same time: none of them may be able to take part before another one is there.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub async fn restart_together(&mut self, members: &[u32]) {
+        let mut starting = self.begin_together(members);
+        for member in members {
+            self.await_start(&mut starting, *member).await;
+        }
+    }
+
+    /// The same without waiting for any of them.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn begin_together(&self, members: &[u32]) -> Starting {
+        let begin = |member: &u32| {
+            let config = self.config(*member);
+            let start = async move {
+                loop {
+                    match MetaServer::start(Env::production(), config.clone()).await {
+                        // A call of its life before may still be on its way out.
+                        Err(error) if format!("{error:?}").contains("InUse") => {}
+                        started => return started,
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            (*member, tokio::spawn(start))
+        };
+        members.iter().map(begin).collect()
+    }
+
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub async fn await_start(&mut self, starting: &mut Starting, member: u32) {
+        let start = starting.remove(&member).expect("it was begun");
+        let started = tokio::time::timeout(PATIENCE, start).await;
+        let server = started.unwrap_or_else(|_| panic!("member {member} does not come up")).unwrap();
+        let server = server.unwrap_or_else(|error| panic!("member {member}: {error:?}"));
+        self.addresses.lock().unwrap().insert(member, server.rpc_address());
+        self.servers.insert(member, server);
+    }
+
+    /// Where a member takes calls, as it has told the coordinator: also before it takes part.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn told_address(&self, member: u32) -> String {
+        let session = self.coordinator.session();
+        let records = coord::wait(|done| session.read_members(metad::format::GROUP, done)).unwrap();
+        let record = records.into_iter().find(|record| record.life.store.member.0 == member);
+        record.expect("it was up before").rpc_address
     }
 
     /// Starts servers again that ask for it, as a process does.

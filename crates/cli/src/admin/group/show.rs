@@ -198,6 +198,7 @@ pub fn role(member: &MemberProto) -> &'static str {
         RoleProto::HandingOver => "handing over",
         RoleProto::Stopped => "stopped",
         RoleProto::Reading => "reads only",
+        RoleProto::Repairing => "damaged",
     }
 }
 

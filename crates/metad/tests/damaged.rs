@@ -1,0 +1,224 @@
+//! Stores that the disk has changed, in a group of three: nothing is given up that somebody still has.
+
+#[allow(dead_code, reason = "not every story needs all of it")]
+mod cluster;
+
+use cluster::Cluster;
+use group::Order;
+use journal::record::{HEADER_BYTES, Header};
+use proto::clover::admin as p;
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// Where the records of a member's log stand: file, offset, bytes, by their sn.
+fn records(cluster: &Cluster, member: u32) -> BTreeMap<u64, (PathBuf, usize, usize)> {
+    let log = cluster.name_directory(member).join("group-1/log");
+    let mut found = BTreeMap::new();
+    for path in std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()) {
+        let bytes = std::fs::read(&path).unwrap();
+        for at in (4096..bytes.len().saturating_sub(HEADER_BYTES)).step_by(8) {
+            if let Some(header) = Header::decode(&bytes[at..]) {
+                found.insert(header.id.sn.0, (path.clone(), at, header.record_bytes()));
+            }
+        }
+    }
+    found
+}
+
+/// Changes one bit of the payload of a record.
+fn flip(cluster: &Cluster, member: u32, sn: u64) {
+    let (path, at, bytes) = records(cluster, member).remove(&sn).expect("the log has this entry");
+    let mut content = std::fs::read(&path).unwrap();
+    content[at + (HEADER_BYTES + bytes) / 2] ^= 0x10;
+    std::fs::write(&path, content).unwrap();
+}
+
+fn generation(cluster: &Cluster, member: u32) -> u64 {
+    let store = cluster.name_directory(member).join("group-1");
+    journal::survey::survey(&*env::Env::production().disk, &store).unwrap().state.generation
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_by_key(|name| name.parse::<u32>().unwrap());
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn three_logs_damaged_in_different_places_lose_nothing() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    for number in 0..40 {
+        cluster.mkdirs(first, &format!("/kept/{number}")).await;
+    }
+    cluster.wait_until_equal().await;
+    for member in 1..=3 {
+        cluster.kill(member).await;
+    }
+    // Of every record there are two good copies.
+    for (member, sn) in [(1, 8), (2, 15), (3, 22)] {
+        flip(&cluster, member, sn);
+    }
+    let generations: Vec<u64> = (1..=3).map(|member| generation(&cluster, member)).collect();
+
+    cluster.restart_together(&[1, 2, 3]).await;
+    let active = cluster.wait_for_active(&[]).await;
+    let names = sorted(cluster.names(active, "/kept").await);
+    assert_eq!(names, (0..40).map(|number| number.to_string()).collect::<Vec<_>>());
+    cluster.wait_in_sync(active, 3).await;
+    cluster.mkdirs(active, "/more").await;
+    cluster.wait_until_equal().await;
+    let after: Vec<u64> = (1..=3).map(|member| generation(&cluster, member)).collect();
+    assert_eq!(after, generations, "no store was given up");
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_log_whose_last_entry_has_rotted_goes_on_with_the_others_and_takes_no_lead_alone() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    for number in 0..10 {
+        cluster.mkdirs(first, &format!("/kept/{number}")).await;
+    }
+    cluster.wait_until_equal().await;
+    for member in 1..=3 {
+        cluster.kill(member).await;
+    }
+    // The last entry of one, and one before it of each of the others.
+    let last = *records(&cluster, 1).keys().next_back().unwrap();
+    for (member, sn) in [(1, last), (2, last - 1), (3, last - 2)] {
+        flip(&cluster, member, sn);
+    }
+    cluster.restart_together(&[1, 2, 3]).await;
+    let active = cluster.wait_for_active(&[]).await;
+    let names = sorted(cluster.names(active, "/kept").await);
+    assert_eq!(names, (0..10).map(|number| number.to_string()).collect::<Vec<_>>());
+    cluster.wait_in_sync(active, 3).await;
+    cluster.wait_until_equal().await;
+    assert_eq!((1..=3).map(|member| generation(&cluster, member)).collect::<Vec<_>>(), [0, 0, 0]);
+    cluster.end().await;
+}
+
+/// Asks a member whose server is not up yet.
+fn admin(address: &str) -> rpc::Client {
+    rpc::Client::connect(address.to_owned(), proto::protocol::ADMIN, "alice", rpc::ClientOptions::default())
+}
+
+/// What such a member says of itself, once it is what `is_it` wants.
+async fn shown(
+    cluster: &Cluster,
+    member: u32,
+    is_it: impl Fn(&p::MemberProto) -> bool,
+) -> p::GetGroupResponseProto {
+    let began = Instant::now();
+    loop {
+        let address = cluster.told_address(member);
+        let shown: Result<p::GetGroupResponseProto, _> =
+            admin(&address).call("getGroup", &p::GetGroupRequestProto { is_local: Some(true) }).await;
+        if let Ok(shown) = shown
+            && shown.members.iter().any(|one| one.member == member && is_it(one))
+        {
+            return shown;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "member {member} does not say so");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_entry_that_no_log_has_is_waited_for_by_name_until_an_operator_gives_it_up() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    for number in 0..20 {
+        cluster.mkdirs(first, &format!("/kept/{number}")).await;
+    }
+    cluster.wait_until_equal().await;
+    for member in 1..=3 {
+        cluster.kill(member).await;
+    }
+    const LOST: u64 = 12;
+    for member in 1..=3 {
+        flip(&cluster, member, LOST);
+    }
+    let mut starting = cluster.begin_together(&[1, 2, 3]);
+    let is_lost = |one: &p::MemberProto| {
+        let reason = one.reason();
+        one.role() == p::RoleProto::Repairing
+            && reason.contains(&format!("entry {LOST} cannot be read"))
+            && reason.contains("no member has them, and all have answered")
+    };
+    let mut view = None;
+    for member in 1..=3 {
+        view = shown(&cluster, member, is_lost).await.view;
+    }
+    // Whoever was stopped last is still among the complete ones, as if nothing had happened to its store.
+    let view = view.unwrap();
+    let complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
+    let (elected, others) = (complete[0], complete[1..].to_vec());
+    assert!(!others.is_empty(), "{view:?}");
+
+    // Only by order, with all that it costs said before.
+    let address = cluster.told_address(elected);
+    let order = |i_accept_loss, off: &[u32]| p::UncleanElectRequestProto {
+        i_accept_loss: Some(i_accept_loss),
+        off: off.to_vec(),
+    };
+    let asked: p::UncleanElectResponseProto =
+        admin(&address).call("uncleanElect", &order(false, &[])).await.unwrap();
+    assert!(asked.message().contains("can be read up to sn 11") && !asked.is_done(), "{asked:?}");
+    let refused: Result<p::UncleanElectResponseProto, _> =
+        admin(&address).call("uncleanElect", &order(true, &others[1..])).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains(&format!("members {} may hold everything", others[0])), "{refused}");
+    let done: p::UncleanElectResponseProto =
+        admin(&address).call("uncleanElect", &order(true, &others)).await.unwrap();
+    assert!(done.is_done() && done.message().contains("Give the same order again"), "{done:?}");
+    cluster.await_start(&mut starting, elected).await;
+    // It must have listened for a while before it believes that nobody leads.
+    let began = Instant::now();
+    loop {
+        let (sender, answer) = tokio::sync::oneshot::channel();
+        let told = Box::new(move |answer| drop(sender.send(answer)));
+        cluster.server(elected).replica().order(Order::UncleanElect, told);
+        match answer.await.unwrap() {
+            Ok(_) => break,
+            Err(reason) => assert!(began.elapsed() < Duration::from_secs(10), "{reason}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    // The others follow with what is left of theirs.
+    for member in (1..=3).filter(|member| *member != elected) {
+        cluster.await_start(&mut starting, member).await;
+    }
+    let began = Instant::now();
+    while !cluster.server(elected).replica().is_serving() {
+        cluster.tend().await;
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            cluster.server(elected).replica().status()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let names = sorted(cluster.names(elected, "/kept").await);
+    // The first entry is that of the epoch, the second makes /kept and /kept/0 at once.
+    assert_eq!(names, (0..LOST as u32 - 2).map(|number| number.to_string()).collect::<Vec<_>>());
+    cluster.mkdirs(elected, "/more").await;
+    while cluster.server(elected).replica().status().view.is_none_or(|(view, _)| view.in_sync.len() < 3) {
+        cluster.tend().await;
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            cluster.server(elected).replica().status()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    cluster.wait_until_equal().await;
+    cluster.end().await;
+}
