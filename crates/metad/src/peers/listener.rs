@@ -12,7 +12,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io::{self, Read, Write},
     net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -24,6 +27,8 @@ const HELLO: Duration = Duration::from_millis(1_000);
 const BACKLOG: i32 = 1_024;
 /// Connections that have proved nothing yet.
 const STRANGERS_MAX: usize = 64;
+/// How long those that are on their way out are waited for at a time.
+const ENDING: Duration = Duration::from_millis(1);
 /// A line about refused strangers is written this often, however many there are.
 const LINE_MS: u64 = 1_000;
 
@@ -42,8 +47,14 @@ pub fn wake(address: SocketAddr) {
 
 pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
     // They take of what is kept back from clients: the members' own connections are to find some in any case.
-    let strangers = Strangers::new(STRANGERS_MAX.min(shared.env.descriptors.kept_back() / 8));
+    let strangers_max = STRANGERS_MAX.min(shared.env.descriptors.kept_back() / 8);
+    let strangers = Strangers::new(strangers_max);
+    let open = Arc::new(AtomicUsize::new(0));
     loop {
+        // One whose place was needed has its descriptor until its thread has noticed.
+        while open.load(Ordering::Acquire) > 2 * strangers_max && !shared.is_stopping() {
+            std::thread::sleep(ENDING);
+        }
         let accepted = socket.accept();
         if shared.is_stopping() {
             return;
@@ -71,10 +82,10 @@ pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
                 continue;
             }
         };
-        let shared = shared.clone();
+        let (shared, open) = (shared.clone(), Open::new(&open));
         let started = std::thread::Builder::new()
             .name("peer-read".into())
-            .spawn(move || serve(&shared, stream, address, place));
+            .spawn(move || serve(open, &shared, stream, address, place));
         if let Err(error) = started {
             tracing::warn!(%error, "no thread for another member's connection");
         }
@@ -91,7 +102,24 @@ fn refuse(shared: &Shared, from: IpAddr, why: &str) {
     }
 }
 
-fn serve(shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr, place: Place) {
+/// Counts the socket of a stranger.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// `open` comes first, so that it goes last: the socket is closed by then.
+fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr, place: Place) {
     if set_options(&stream).is_err() {
         return;
     }
@@ -104,6 +132,7 @@ fn serve(shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr, place: Plac
         Err(error) => return refuse(shared, from, &error.to_string()),
     };
     drop(place);
+    drop(open);
     let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
     let Ok(copy) = stream.try_clone() else { return };
     let _ = stream.set_read_timeout(None);
