@@ -60,6 +60,8 @@ pub struct Stats {
     pub is_held_by_log: bool,
     /// Servers with more unknown replicas than may be deleted without somebody who looks.
     pub servers_over_share: u64,
+    /// Storages that have not reported in full since this server began to command.
+    pub stale_storages: u64,
 }
 
 impl BlockMap {
@@ -98,6 +100,7 @@ impl BlockMap {
             future_bytes: self.counts.future_bytes,
             held,
             skipped,
+            stale_storages: self.stale_storage_count() as u64,
             is_held_by_log: self.are_deletions_held(),
             ..Stats::default()
         };

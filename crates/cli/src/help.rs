@@ -149,6 +149,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover admin group unclean-elect --member 3 --off 1,2 --yes-lose-data",
         ],
     ),
+    ("admin blocks", &["clover admin blocks allow-deletions            # says what is held back, and asks"]),
+    (
+        "admin blocks allow-deletions",
+        &[
+            "clover admin blocks allow-deletions",
+            "clover admin blocks allow-deletions --json | jq .bytes",
+            "clover admin blocks allow-deletions --yes",
+        ],
+    ),
     ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),
     ("admin topology", &["clover admin topology"]),
     ("admin safe-mode", &["clover admin safe-mode get --json", "clover admin safe-mode wait"]),

@@ -99,7 +99,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 19] = [
+        let gauges: [Line; 24] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -122,6 +122,27 @@ impl Collector for Numbers {
             ("clover_blocks_under_replicated", "Blocks with too few replicas", stats.under_replicated),
             ("clover_blocks_corrupt", "Blocks whose replicas are all damaged", stats.corrupt),
             ("clover_blocks_missing", "Blocks without a replica", stats.missing),
+            (
+                "clover_deletions_held",
+                "1 while no unknown replica is deleted because of an unclean election",
+                stats.is_held_by_log.into(),
+            ),
+            (
+                "clover_unknown_replicas_held",
+                "Replicas that no file has and whose deletion is held back",
+                stats.held.replicas,
+            ),
+            ("clover_unknown_bytes_held", "Bytes of those replicas", stats.held.bytes),
+            (
+                "clover_data_servers_over_share",
+                "Data servers with more unknown replicas than may be deleted unseen",
+                stats.servers_over_share,
+            ),
+            (
+                "clover_skipped_replicas",
+                "Replicas of blocks that lost changes made, which are never deleted",
+                stats.skipped.replicas,
+            ),
             ("clover_transfers_pending", "Copies under way between data servers", stats.pending_transfers),
         ];
         self::gauges(&mut encoder, &gauges)?;

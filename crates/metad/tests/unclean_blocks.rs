@@ -168,3 +168,62 @@ async fn after_an_unclean_election_a_full_report_deletes_nothing() {
     assert_eq!(located(&files(cluster, elected), "/known").await.blocks.len(), 1, "what is known is there");
     loss.cluster.end().await;
 }
+
+async fn allow(
+    cluster: &Cluster,
+    member: u32,
+    request: a::AllowDeletionsRequestProto,
+) -> a::AllowDeletionsResponseProto {
+    orders(cluster, member).call("allowDeletions", &request).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_held_back_goes_when_an_operator_has_seen_it_and_what_is_lost_stays() {
+    let mut loss = Loss::happens().await;
+    let replicas = loss.replicas();
+    let gone = loss.gone.block_id;
+    let (cluster, server, elected) = (&mut loss.cluster, &mut loss.server, loss.elected);
+    for _ in 0..2 {
+        report(cluster, server, elected, &replicas).await;
+        deleted(cluster, server, elected).await;
+    }
+    // Asked at the other member, it is the active that answers.
+    let other = (1..=3).find(|member| *member != elected && cluster.runs(*member)).unwrap();
+    let held = allow(cluster, other, a::AllowDeletionsRequestProto::default()).await;
+    assert_eq!((held.replicas(), held.bytes(), held.is_done()), (1, 77, false), "{held:?}");
+    assert_eq!((held.skipped_replicas(), held.skipped_bytes()), (20, 20 * 77), "{held:?}");
+    let since = held.held_since.expect("an unclean election holds them back");
+
+    // Nobody has looked, or at something else.
+    for wrong in [None, Some(since + 1)] {
+        let request = a::AllowDeletionsRequestProto { is_confirmed: Some(true), held_since: wrong };
+        let refused: Result<a::AllowDeletionsResponseProto, _> =
+            orders(cluster, elected).call("allowDeletions", &request).await;
+        assert!(refused.unwrap_err().to_string().contains("look"));
+    }
+    let stranger = Client::connect(
+        cluster.server(elected).rpc_address(),
+        protocol::ADMIN,
+        "bob",
+        ClientOptions::default(),
+    );
+    let refused: Result<a::AllowDeletionsResponseProto, _> =
+        stranger.call("allowDeletions", &a::AllowDeletionsRequestProto::default()).await;
+    assert!(refused.unwrap_err().to_string().contains("Superuser"));
+    assert_eq!(deleted(cluster, server, elected).await, Vec::<u64>::new());
+
+    let request = a::AllowDeletionsRequestProto { is_confirmed: Some(true), held_since: Some(since) };
+    assert!(allow(cluster, elected, request).await.is_done());
+    assert_eq!(deleted(cluster, server, elected).await, [gone]);
+    let held = allow(cluster, elected, a::AllowDeletionsRequestProto::default()).await;
+    assert_eq!((held.replicas(), held.held_since), (0, None), "{held:?}");
+
+    // The order is in the log: the other member knows of it when it leads.
+    cluster.wait_until_equal().await;
+    let order = a::HandOverRequestProto { to: Some(other) };
+    let _: a::HandOverResponseProto = orders(cluster, elected).call("handOver", &order).await.unwrap();
+    assert_eq!(cluster.wait_for_active(&[elected]).await, other);
+    let held = allow(cluster, other, a::AllowDeletionsRequestProto::default()).await;
+    assert_eq!(held.held_since, None, "{held:?}");
+    loss.cluster.end().await;
+}

@@ -2,6 +2,7 @@
 //!
 //! The words are those of `hdfs dfsadmin`, which may be used as well: `save-namespace` or `saveNamespace`.
 
+mod blocks;
 mod group;
 mod orders;
 mod quota;
@@ -26,6 +27,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Group(group::Args),
+    Blocks(blocks::Args),
     Report(report::Report),
     #[command(alias = "printTopology")]
     Topology(report::Topology),
@@ -72,6 +74,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Group(args) => {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { group::run(&servers, args).await })
+        }
+        Command::Blocks(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { blocks::run(&servers, args).await })
         }
         Command::Report(args) => runtime::block_on(async { report::report(&connect(target)?, args).await }),
         Command::Topology(args) => {

@@ -75,7 +75,7 @@ fn server_json(server: &DataServer) -> Value {
 }
 
 /// Binary units, two digits: `1.50 GiB`.
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

@@ -86,6 +86,8 @@ pub const KEYS: &[Key] = &[
         help: "How long safe mode goes on after that." },
     Key { name: "safe_mode_min_data_servers", hadoop: Some(("dfs.namenode.safemode.min.datanodes", Same)), kind: Integer { min: 0, max: 100_000 }, default: "0",
         help: "Data servers that must be there as well." },
+    Key { name: "unknown_share", hadoop: None, kind: Fraction, default: "0.1",
+        help: "More than this share of a data server's replicas (and more than 100) is not deleted in a day because no file has them, until an operator allows it." },
     key::HEARTBEAT_INTERVAL_MS,
     Key { name: "heartbeat_recheck_ms", hadoop: Some(("dfs.namenode.heartbeat.recheck-interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "5m",
         help: "A data server is dead after two of these and ten heartbeats of silence." },
@@ -183,6 +185,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         stale_interval_ms: settings.number("stale_after_ms"),
         max_transfers_per_server: settings.number("transfers_per_data_server") as usize,
         pending_timeout_ms: settings.number("transfer_retry_ms"),
+        unknown_share: settings.fraction("unknown_share"),
         safe_mode: blocks::SafeModeConfig {
             threshold: settings.fraction("safe_mode_threshold") as f32,
             min_servers: settings.number("safe_mode_min_data_servers") as usize,

@@ -3,6 +3,7 @@
 //! Every member takes every question and every order. What only the active can carry out goes on to it once:
 //! unlike a client's call it is not repeated, since there is no retry cache for it. Orders want a superuser.
 
+mod deletions;
 mod orders;
 pub mod show;
 mod unclean;
@@ -33,6 +34,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "failActive" => orders::fail_active(core, call, reply),
         "addMember" => orders::add_member(core, call, reply),
         "removeMember" => orders::remove_member(core, call, reply),
+        "allowDeletions" => deletions::allow(core, call, reply),
         "uncleanElect" => unclean::elect(core, call, reply),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }

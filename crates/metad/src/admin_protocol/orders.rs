@@ -131,7 +131,7 @@ fn order(
 }
 
 /// To the active, which answers.
-fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
+pub(super) fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some(runtime) = core.forwarder.runtime() else {
         return refuse(reply, "this metadata server is not ready");
     };

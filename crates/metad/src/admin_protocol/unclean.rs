@@ -107,7 +107,16 @@ impl Risk {
         Self { me, after, up_to, complete: complete.unwrap_or_default() }
     }
 
+    /// What is lost, and what that means for blocks.
     fn sentence(&self) -> String {
+        format!(
+            "{} Files written since then are gone from the names; their replicas stay on the data servers, and so does all else \
+             that no file has, until `clover admin blocks allow-deletions`.",
+            self.entries()
+        )
+    }
+
+    fn entries(&self) -> String {
         let Self { me, after, .. } = self;
         match self.up_to {
             Some(up_to) => format!(

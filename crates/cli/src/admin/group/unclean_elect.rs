@@ -56,6 +56,9 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     if !args.yes_lose_data || !missing.is_empty() {
         let answer = ask(false).await;
         eprintln!("Nothing has been done. {}", loss(args.member, answer.as_ref().ok()));
+        for line in others_know(&group, args.member) {
+            eprintln!("{line}");
+        }
         eprintln!(
             "Members {complete:?} have everything: if one of them can come back, start it instead, and nothing is lost."
         );
@@ -81,7 +84,42 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
          in the log.",
         view.in_sync_min
     );
+    println!(
+        "Then look for what is lost (`clover admin list-corrupt-files` names files whose blocks are missing). No replica that \
+         belongs to no file is deleted before `clover admin blocks allow-deletions`, which says first how many there are: give \
+         that order only when nothing of the old servers will be brought back."
+    );
     Ok(ExitCode::SUCCESS)
+}
+
+/// What members that answer have and the one to be elected has not.
+fn others_know(group: &GetGroupResponseProto, elected: u32) -> Vec<String> {
+    let end = |id: u32| group.members.iter().find(|one| one.member == id)?.end;
+    let Some(mine) = end(elected) else { return Vec::new() };
+    let others =
+        group.members.iter().filter(|one| one.member != elected && !group.silent.contains(&one.member));
+    let ahead = others.filter_map(|one| Some((one.member, one.end?)));
+    let mut lines: Vec<String> = ahead
+        .filter(|(_, end)| (end.epoch, end.sn) > (mine.epoch, mine.sn))
+        .map(|(member, end)| {
+            format!(
+                "Member {member} answers and has more: its log ends at epoch {}, sn {}, and that of member {elected} at epoch {}, \
+                 sn {}, {} entries behind. Elect it rather than member {elected}.",
+                end.epoch,
+                end.sn,
+                mine.epoch,
+                mine.sn,
+                end.sn.saturating_sub(mine.sn)
+            )
+        })
+        .collect();
+    if let Some(view) = group.view.as_ref().filter(|view| view.epoch > mine.epoch) {
+        lines.push(format!(
+            "{} epochs have begun since the last entry of member {elected}: what was written in them is lost.",
+            view.epoch - mine.epoch
+        ));
+    }
+    lines
 }
 
 /// Which entries are at stake: in the member's own words, else in ours.
