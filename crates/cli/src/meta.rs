@@ -1,5 +1,6 @@
 //! Runs or prepares a metadata server.
 
+mod aside;
 mod coordinator;
 
 use crate::{
@@ -26,6 +27,8 @@ enum Command {
     Format(Format),
     /// Use a store again that stopped because its disk had failed. Check the disk first.
     AcceptDisk(Serve),
+    /// What was put aside of a store that is not believed any more: look at it, or drop it.
+    Aside(aside::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -85,6 +88,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Format(format)) => make(&format),
         Some(Command::AcceptDisk(args)) => accept_disk(&args),
+        Some(Command::Aside(args)) => aside::run(&args),
         None => serve(&args.serve),
     }
 }

@@ -131,6 +131,11 @@ impl Journal {
     /// The last act of a journal whose content must not be believed: it takes nothing more, its generation
     /// rises, and the next start finds an empty store. Blocks.
     pub fn distrust(&self, reason: &str) -> Result<(), StateError> {
+        let shared = &self.shared;
+        let generation = self.state().generation + 1;
+        if let Err(error) = crate::aside::note(&shared.env, &shared.directory, generation, reason) {
+            tracing::warn!(%error, "why this store is put aside could not be noted beside it");
+        }
         self.end_with(reason, |state| {
             state.generation += 1;
             state.next_start = NextStart::Discard;

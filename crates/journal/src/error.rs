@@ -28,7 +28,8 @@ pub enum OpenError {
     #[error("{} is in use by another process", .directory.display())]
     InUse { directory: PathBuf },
     /// Use a newer program.
-    #[error("{} has format version {found}; this program reads up to {supported}", .file.display())]
+    #[error("{} has format version {found}; this program reads up to {supported}. Nothing was changed. Use the release that wrote \
+         it, or a newer one", .file.display())]
     Version { file: PathBuf, found: u32, supported: u32 },
     /// Rebuild this member from another, or restore both state files together with the journal.
     #[error("neither copy of the member's state can be read: {first}; {second}. Rebuild this member")]
@@ -39,6 +40,13 @@ pub enum OpenError {
          takes the store as it is", .directory.display()
     )]
     Untrusted { directory: PathBuf, note: String },
+    /// Look at what was put aside before, and drop it or make room.
+    #[error(
+        "{} is to be put aside, and {kept} earlier ones are kept there already: {needed} bytes are needed to renew it, {free} \
+         are free. `clover meta aside list` shows them; make room, or drop one with `clover meta aside drop`",
+        .directory.display()
+    )]
+    NoRoomAside { directory: PathBuf, needed: u64, free: u64, kept: usize },
     /// Fix the settings.
     #[error("{what}")]
     Settings { what: String },
@@ -53,6 +61,12 @@ pub enum RecoverError {
     /// Repair this place from another member's copy, or rebuild the member. Never truncated automatically.
     #[error("{} is damaged at offset {offset}: expected {expected}, found {found}. {remedy}", .file.display())]
     Damaged { file: PathBuf, offset: u64, expected: String, found: String, remedy: &'static str },
+    /// Use the program that wrote it, or a newer one. This is no damage: nothing may be given up for it.
+    #[error(
+        "{} has a format that this program does not know: {what}. Nothing was changed. Use the release that wrote it, or a \
+         newer one", .file.display()
+    )]
+    Version { file: PathBuf, what: String },
     /// The entry is intact but the state machine cannot read it: report a bug, or use a newer program.
     #[error("entry {id} in {} at offset {offset} cannot be applied", .file.display())]
     Apply { file: PathBuf, offset: u64, id: TxId, source: Box<dyn std::error::Error + Send + Sync> },

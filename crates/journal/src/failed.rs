@@ -14,7 +14,7 @@ use crate::{
     member_state::StateFile,
     promise,
     recovery::REBUILD,
-    scan::{End, scan},
+    scan::{End, scan, unknown_version},
     seal,
     store::{LOG, load_state, lock, promise_error},
     watermark,
@@ -201,7 +201,10 @@ impl FailedStore {
             damaged(0, "a segment that can be read".into(), format!("an error of the disk: {source}"))
         })?;
         let scanned = scan::<RecoverError>(&bytes, self.file.state.identity.group, after, |_, _| Ok(()))
-            .map_err(|damage| damaged(damage.offset, damage.expected, damage.found))??;
+            .map_err(|damage| match unknown_version(&bytes, damage.offset) {
+            Some(what) => RecoverError::Version { file: segment.path.clone(), what },
+            None => damaged(damage.offset, damage.expected, damage.found),
+        })??;
         let offset = match scanned.end {
             End::Sealed { offset } => offset,
             End::Open { offset } | End::Torn { offset } if segment.place.is_open && is_last => offset,

@@ -65,6 +65,13 @@ impl ImageHeader {
     }
 }
 
+/// Of a header that is intact: a sentence with the version found and the one known.
+fn unknown_version(bytes: &[u8; EDGE_BYTES]) -> Option<String> {
+    let version = u32_at(bytes, 12);
+    (check_edge(bytes, HEADER_MAGIC).is_ok() && version != VERSION)
+        .then(|| format!("the image's header has version {version}, and {VERSION} is known"))
+}
+
 fn seal_edge(mut bytes: [u8; EDGE_BYTES]) -> [u8; EDGE_BYTES] {
     let crc = crc32c::crc32c(&bytes[12..]);
     bytes[8..12].copy_from_slice(&crc.to_le_bytes());
@@ -203,8 +210,10 @@ impl ImageReader {
         };
         let mut header = [0; EDGE_BYTES];
         reader.take(&mut header)?;
-        reader.header =
-            ImageHeader::decode(&header).map_err(|what| damaged(0, "an image's header", &what))?;
+        reader.header = ImageHeader::decode(&header).map_err(|what| match unknown_version(&header) {
+            Some(what) => io::Error::new(io::ErrorKind::Unsupported, what),
+            None => damaged(0, "an image's header", &what),
+        })?;
         reader.sha256.update(header);
         Ok(reader)
     }

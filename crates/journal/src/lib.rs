@@ -17,6 +17,7 @@
 //! A failed fsync is final: the journal refuses every later append and remembers the first reason.
 
 pub mod append;
+pub mod aside;
 pub mod block;
 pub mod checkpoint;
 mod cut;

@@ -112,6 +112,13 @@ impl MemberState {
         bytes
     }
 
+    /// Of bytes that are intact and that this program cannot read: the version found.
+    pub fn unknown_version(bytes: &[u8]) -> Option<u32> {
+        let is_intact =
+            bytes.len() >= 16 && bytes[..8] == MAGIC && u32_at(bytes, 8) == crc32c::crc32c(&bytes[12..]);
+        Some(u32_at(bytes, 12)).filter(|version| is_intact && !(1..=VERSION).contains(version))
+    }
+
     /// The state and how many writes led to it, or what is wrong with the bytes.
     pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
         if bytes.len() < 89 || bytes[..8] != MAGIC {
@@ -196,7 +203,15 @@ pub(crate) struct StateFile {
 /// Why the state cannot be had.
 pub(crate) enum LoadError {
     Missing,
-    Damaged { first: String, second: String },
+    Damaged {
+        first: String,
+        second: String,
+    },
+    /// A copy is of a later release, which may have promised what the other copy does not know.
+    Version {
+        file: PathBuf,
+        found: u32,
+    },
     Io(PathBuf, io::Error),
 }
 
@@ -208,7 +223,10 @@ impl StateFile {
         for name in FILE_NAMES {
             let path = directory.join(name);
             copies.push(match read(disk, &path) {
-                Ok(bytes) => MemberState::decode(&bytes),
+                Ok(bytes) => match MemberState::unknown_version(&bytes) {
+                    Some(found) => return Err(LoadError::Version { file: path, found }),
+                    None => MemberState::decode(&bytes),
+                },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     missing += 1;
                     Err("missing".to_owned())

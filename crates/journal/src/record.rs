@@ -30,7 +30,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 const SECTOR_BYTES: usize = 512;
 
 const MAGIC: [u8; 4] = *b"CLRE";
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 const MARK: u8 = 0xA5;
 const FIRST: u8 = 1;
 const LAST: u8 = 2;

@@ -6,7 +6,7 @@ use crate::{
     index::{Index, Place},
     member_state::StateFile,
     promise::{self, PromiseFile},
-    scan::{Damage, End, Scanned, scan},
+    scan::{Damage, End, Scanned, scan, unknown_version},
     seal::seal,
     segment::SPARE,
     store::{IMAGES, LOG},
@@ -171,6 +171,13 @@ impl Recovery {
                     self.from = checkpoint.at;
                     return Ok(Some((checkpoint.at, value)));
                 }
+                // Not the image's fault: it may be as good as ever.
+                Err(source) if env::disk::is_want(&source) => {
+                    return Err(RecoverError::Io { file: path, source });
+                }
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Err(RecoverError::Version { file: path, what: error.to_string() });
+                }
                 Err(error) => {
                     let what = format!("the image cannot be used: {error}; the one before it is tried");
                     self.findings.push(Finding { file: path.clone(), offset: 0, what });
@@ -314,12 +321,15 @@ impl Recovery {
         if after.is_none() && self.from.id.sn.0 + 1 == segment.start.0 {
             after = Some(self.from);
         }
-        let damaged = |damage: Damage| RecoverError::Damaged {
-            file: segment.path.clone(),
-            offset: damage.offset,
-            expected: damage.expected,
-            found: damage.found,
-            remedy: REBUILD,
+        let damaged = |damage: Damage| match unknown_version(&bytes, damage.offset) {
+            Some(what) => RecoverError::Version { file: segment.path.clone(), what },
+            None => RecoverError::Damaged {
+                file: segment.path.clone(),
+                offset: damage.offset,
+                expected: damage.expected,
+                found: damage.found,
+                remedy: REBUILD,
+            },
         };
         let result = scan(&bytes, group, after, |offset, entry| {
             let id = entry.id;

@@ -4,7 +4,7 @@
 //! found half-way is finished, and one whose staged image is gone is an empty one of a new generation.
 
 use crate::{
-    Checkpoint, NextStart, OpenError,
+    Checkpoint, NextStart, OpenError, aside,
     member_state::StateFile,
     staging,
     store::{IMAGES, LOG},
@@ -14,8 +14,6 @@ use base::Sn;
 use env::Disk;
 use std::{io, path::Path};
 
-/// Where the log of a store goes that is not believed any more, for whoever wants to know why.
-const SET_ASIDE: &str = "set-aside-";
 /// Where files go that were damaged and written anew, with the number of the start that did it.
 pub(crate) const DAMAGED: &str = "damaged-";
 
@@ -24,9 +22,12 @@ pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), Ope
     let store = file.directory.clone();
     let io = |source| OpenError::Io { file: store.clone(), source };
     if file.state.next_start == NextStart::Install {
-        let wanted = staging::read_wanted(disk, &store.join(staging::STAGING))
-            .filter(|checkpoint| staging::is_ready(disk, &store, checkpoint));
-        match wanted {
+        let wanted = staging::read_wanted(disk, &store.join(staging::STAGING)).map_err(io)?;
+        let is_ready = match &wanted {
+            Some(checkpoint) => staging::is_ready(disk, &store, checkpoint).map_err(io)?,
+            None => false,
+        };
+        match wanted.filter(|_| is_ready) {
             Some(checkpoint) => {
                 install(disk, &store, &checkpoint).map_err(io)?;
                 tracing::info!(at = %checkpoint.at, "the image of another member is in place");
@@ -41,6 +42,7 @@ pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), Ope
         }
     }
     if file.state.next_start == NextStart::Discard {
+        aside::check_room(disk, &store, file.state.generation)?;
         set_aside(disk, &store, file.state.generation).map_err(io)?;
         return begin(disk, file, None);
     }
@@ -77,15 +79,12 @@ fn install(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result
     staging::move_to_images(disk, store, checkpoint)
 }
 
-/// The last log that was set aside is kept, and none before it.
+/// Nothing that was set aside is ever removed by itself: it may be the last copy of something.
 fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<()> {
-    let aside = format!("{SET_ASIDE}{generation}");
-    for name in disk.list(store)? {
-        if name.starts_with(SET_ASIDE) && name != aside {
-            disk.remove_directory(&store.join(name))?;
-        }
+    if aside::is_empty(disk, store)? {
+        return forget_watermark(disk, store);
     }
-    let aside = store.join(aside);
+    let aside = store.join(format!("{}{generation}", aside::SET_ASIDE));
     disk.create_directory(&aside)?;
     disk.sync_directory(store)?;
     for directory in [LOG, IMAGES].map(|name| store.join(name)) {

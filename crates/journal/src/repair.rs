@@ -119,12 +119,12 @@ impl Recovery {
         {
             let bytes = read_whole(&env, &segment.path)?;
             let salvaged =
-                salvage::salvage(&bytes, group, segment.start).map_err(|damage| RecoverError::Damaged {
+                salvage::salvage(&bytes, group, segment.start).map_err(|damage| RecoverError::Version {
                     file: segment.path.clone(),
-                    offset: damage.offset,
-                    expected: damage.expected,
-                    found: damage.found,
-                    remedy: "Nothing was changed. Use the program that wrote it, or a newer one",
+                    what: format!(
+                        "expected {} at offset {}, found {}",
+                        damage.expected, damage.offset, damage.found
+                    ),
                 })?;
             files.push(Scanned { segment, is_twin, salvaged });
         }

@@ -103,6 +103,23 @@ pub(crate) fn end_behind(segment: &Bytes, group: GroupId, place: &Place) -> Opti
     }
 }
 
+/// Where a scan was refused: whether an intact header, record or footer stands there, in a version that this program does not
+/// know. A sentence with the version found and the one known.
+pub(crate) fn unknown_version(segment: &[u8], offset: u64) -> Option<String> {
+    let rest = segment.get(offset as usize..)?;
+    let is_known = |version: u32, what: &str, known: u32| {
+        (version != known)
+            .then(|| format!("{what} at offset {offset} has version {version}, and {known} is known"))
+    };
+    if offset == 0 {
+        return SegmentHeader::decode(rest).and_then(|it| is_known(it.version, "the header", VERSION));
+    }
+    if let Some(header) = Header::decode(rest) {
+        return is_known(header.version.into(), "the record", crate::record::VERSION.into());
+    }
+    Footer::decode(rest).and_then(|footer| is_known(footer.version, "the footer", VERSION))
+}
+
 fn check_header(segment: &[u8], group: GroupId, after: Option<LogPoint>) -> Result<SegmentHeader, Damage> {
     let damage = |expected: String, found: String| Damage { offset: 0, expected, found };
     let header = SegmentHeader::decode(segment).ok_or_else(|| {

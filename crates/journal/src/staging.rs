@@ -191,7 +191,8 @@ fn resume(
         disk.sync_directory(parent)?;
     }
     let (wanted, image) = (directory.join(WANTED), directory.join(IMAGE));
-    if read_wanted(disk, directory).as_ref() == Some(checkpoint) && disk.exists(&image)? {
+    let staged = read_wanted(disk, directory).ok().flatten();
+    if staged.as_ref() == Some(checkpoint) && disk.exists(&image)? {
         let file = disk.open(&image, OpenMode::ReadWrite)?;
         let header = ImageHeader { group, at: checkpoint.at, store_uuid: [0; 16] };
         let have = image::intact_bytes(&file, &header)?.min(checkpoint.file_bytes);
@@ -205,16 +206,24 @@ fn resume(
     Ok((disk.open(&image, OpenMode::CreateOrTruncate)?, 0))
 }
 
-/// The checkpoint of the image that is being staged, or was.
-pub(crate) fn read_wanted(disk: &dyn Disk, directory: &Path) -> Option<Checkpoint> {
-    let file = disk.open(&directory.join(WANTED), OpenMode::Read).ok()?;
+/// The checkpoint of the image that is being staged, or was. `None`: there is none that is whole. What cannot be read, for
+/// whatever reason, is an error: for want of it a store would be emptied.
+pub(crate) fn read_wanted(disk: &dyn Disk, directory: &Path) -> io::Result<Option<Checkpoint>> {
+    let file = match disk.open(&directory.join(WANTED), OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
     let mut bytes = [0; Checkpoint::ENCODED_BYTES + 4];
-    env::disk::read_exact_at(&*file, &mut bytes, 0).ok()?;
+    if file.read_at(&mut bytes, 0)? < bytes.len() {
+        return Ok(None);
+    }
     let (checkpoint, crc) = bytes.split_at(Checkpoint::ENCODED_BYTES);
     if crc32c::crc32c(checkpoint).to_le_bytes() != crc {
-        return None;
+        return Ok(None);
     }
-    Checkpoint::decode(checkpoint)
+    let what = "the checkpoint of the staged image has a version that this program does not know";
+    let unknown = || io::Error::new(io::ErrorKind::Unsupported, what);
+    Checkpoint::decode(checkpoint).ok_or_else(unknown).map(Some)
 }
 
 /// Gives the staged image its final name, durably. Done once, it may be done again.
@@ -230,9 +239,13 @@ pub(crate) fn move_to_images(disk: &dyn Disk, store: &Path, checkpoint: &Checkpo
 
 /// Whether the image of this checkpoint is staged, or was moved to its place already; its content was checked
 /// when it was staged, and is again when it is read.
-pub(crate) fn is_ready(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> bool {
-    let paths = [store.join(STAGING).join(IMAGE), store.join(IMAGES).join(checkpoint.file_name())];
-    paths.iter().any(|path| disk.length(path).ok() == Some(checkpoint.file_bytes))
+pub(crate) fn is_ready(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result<bool> {
+    for path in [store.join(STAGING).join(IMAGE), store.join(IMAGES).join(checkpoint.file_name())] {
+        if disk.exists(&path)? && disk.length(&path)? == checkpoint.file_bytes {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What was staged is of no use any more.

@@ -15,7 +15,7 @@
 
 use crate::{
     AcceptError, FailedStore, FormatError, Identity, MemberState, NextStart, OpenError, RecoverError,
-    Recovery, Settings, TakenBack, Word,
+    Recovery, Settings, TakenBack, Word, aside,
     member_state::{FILE_NAMES, LoadError, StateFile},
     promise,
     record::BLOCK_BYTES,
@@ -147,6 +147,8 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
     file.state.fault_note = None;
     file.state.generation += 1;
     file.state.next_start = NextStart::Discard;
+    aside::note(env, directory, file.state.generation, reason)
+        .map_err(|source| OpenError::Io { file: directory.to_owned(), source })?;
     file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
     Ok(file.state.generation)
 }
@@ -158,6 +160,9 @@ pub(crate) fn load_state(
     StateFile::load(&*env.disk, directory).map_err(|error| match error {
         LoadError::Missing => OpenError::NotFormatted { directory: directory.to_owned() },
         LoadError::Damaged { first, second } => OpenError::StateDamaged { first, second },
+        LoadError::Version { file, found } => {
+            OpenError::Version { file, found, supported: crate::member_state::VERSION }
+        }
         LoadError::Io(file, source) => OpenError::Io { file, source },
     })
 }

@@ -45,6 +45,13 @@ pub fn survey(disk: &dyn Disk, directory: &Path) -> Result<Survey, String> {
     let (file, finding) = StateFile::load(disk, directory).map_err(|error| match error {
         LoadError::Missing => format!("{} is no member's store", directory.display()),
         LoadError::Damaged { first, second } => format!("both copies are damaged: {first}; {second}"),
+        LoadError::Version { file, found } => {
+            format!(
+                "{} has format version {found}, and up to {} is known",
+                file.display(),
+                crate::member_state::VERSION
+            )
+        }
         LoadError::Io(path, error) => format!("{}: {error}", path.display()),
     })?;
     let state = file.state;

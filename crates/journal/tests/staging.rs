@@ -235,11 +235,25 @@ fn a_store_that_is_not_believed_begins_empty_and_keeps_what_it_had_aside() {
     let aside = directory.join("set-aside-1");
     assert!(std::fs::read_dir(&aside).unwrap().count() >= 2, "segments and the image");
 
+    let kept = &journal::aside::list(&*env.disk, &directory).unwrap()[0];
+    assert_eq!(
+        (kept.generation, kept.reason.as_deref(), kept.first),
+        (1, Some("its disk lies"), Some(Sn(1)))
+    );
+    assert!(kept.last.is_some() && kept.images == 1 && kept.at_ms.is_some(), "{kept:?}");
+
     // One that does not open: its state says why, and it is given up from outside.
     append(&open(&env, &directory).journal, 5, 3);
     assert_eq!(journal::distrust(&env, &directory, "the operator says so").unwrap(), 2);
     assert_eq!(open(&env, &directory).recovered.end, LogPoint::default());
-    assert!(!aside.exists() && directory.join("set-aside-2").exists(), "only the last one is kept");
+    assert!(aside.exists() && directory.join("set-aside-2").exists(), "nothing goes by itself");
+    assert_eq!(journal::aside::list(&*env.disk, &directory).unwrap().len(), 2);
+
+    // A person decides; a missing one is told.
+    journal::aside::drop_one(&env, &directory, 1).unwrap();
+    assert!(!aside.exists());
+    assert!(journal::aside::drop_one(&env, &directory, 1).is_err());
+    assert_eq!(journal::aside::list(&*env.disk, &directory).unwrap().len(), 1);
 }
 
 #[test]

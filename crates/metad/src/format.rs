@@ -82,6 +82,10 @@ pub enum ClusterError {
     Missing(PathBuf),
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },
+    #[error(
+        "{path} has layout {found}, and 1 is known: use the release that wrote it, or a newer one. Nothing was changed"
+    )]
+    Version { path: PathBuf, found: String },
     #[error("{path} cannot be read or written")]
     Io { path: PathBuf, source: io::Error },
 }
@@ -255,8 +259,12 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
     }
     // Nobody's cluster file is larger; what is longer is cut and then refused.
     let bytes = recover::read_small(env, &path).map_err(io)?;
-    parse_cluster(&String::from_utf8_lossy(&bytes))
-        .map_err(|what| ClusterError::Malformed { path: path.clone(), what })
+    let text = String::from_utf8_lossy(&bytes);
+    let layout = text.lines().find_map(|line| line.strip_prefix("layout="));
+    if let Some(found) = layout.filter(|layout| *layout != "1" && !layout.is_empty()) {
+        return Err(ClusterError::Version { path, found: found.to_owned() });
+    }
+    parse_cluster(&text).map_err(|what| ClusterError::Malformed { path: path.clone(), what })
 }
 
 pub(crate) fn parse_cluster(text: &str) -> Result<Cluster, String> {

@@ -1,6 +1,6 @@
 //! An image read back on more than one core.
 
-use namespace::{Namespace, Piece};
+use namespace::{ImageError, Namespace, Piece};
 use parking_lot::Mutex;
 use std::{
     io::{self, Read},
@@ -15,8 +15,11 @@ pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Resu
         let (sender, receiver) = sync_channel(PIECES_AHEAD);
         scope.spawn(move || read_ahead(reader, &sender));
         let mut ahead = Ahead { receiver, piece: Vec::new(), given: 0 };
-        Namespace::read_image_with(seed, &mut ahead, size, &on_all_cores)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        Namespace::read_image_with(seed, &mut ahead, size, &on_all_cores).map_err(|error| match error {
+            ImageError::Read(error) => error,
+            ImageError::Version { .. } => io::Error::new(io::ErrorKind::Unsupported, error),
+            ImageError::Malformed { .. } => io::Error::new(io::ErrorKind::InvalidData, error),
+        })
     })
 }
 

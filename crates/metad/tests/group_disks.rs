@@ -148,3 +148,55 @@ async fn one_member_whose_disk_has_failed_goes_on_with_what_it_has_under_another
     assert!(!suspect.is_suspect, "an active has vouched for its log meanwhile");
     cluster.end().await;
 }
+
+/// The sealed or open segments of a member's log.
+fn segments(cluster: &Cluster, member: u32) -> Vec<std::path::PathBuf> {
+    let log = std::fs::read_dir(store(cluster, member).join("log")).unwrap();
+    log.map(|entry| entry.unwrap().path()).filter(|path| path.to_str().unwrap().contains("-0000")).collect()
+}
+
+/// Writes this version into the headers of all segments of a member.
+fn write_version(cluster: &Cluster, member: u32, version: u32) {
+    for path in segments(cluster, member) {
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[12..16].copy_from_slice(&version.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[12..4096]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_program_that_does_not_know_the_format_starts_nowhere_and_gives_nothing_up() {
+    let mut cluster = Cluster::start(3).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    cluster.mkdirs(first, "/kept").await;
+    cluster.wait_until_equal().await;
+    for member in 1..=3 {
+        cluster.kill(member).await;
+    }
+    (1..=3).for_each(|member| write_version(&cluster, member, 2));
+    for _ in 0..2 {
+        for member in 1..=3 {
+            let refused = cluster.try_restart(member).await.expect_err("the format is unknown");
+            let text = error_chain(&refused);
+            assert!(text.contains("has version 2, and 1 is known") && text.contains("/log/"), "{text}");
+            assert_eq!(aside(&cluster, member), [""; 0], "member {member}");
+        }
+    }
+    (1..=3).for_each(|member| write_version(&cluster, member, 1));
+    for member in 1..=3 {
+        cluster.restart(member).await;
+    }
+    let active = cluster.wait_for_active(&[]).await;
+    assert_eq!(cluster.names(active, "/").await, ["kept"]);
+    cluster.end().await;
+}
+
+fn error_chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", error_chain(source)),
+        None => error.to_string(),
+    }
+}

@@ -76,6 +76,9 @@ struct Previous {
 pub enum ImageError {
     #[error("reading the image failed")]
     Read(#[from] io::Error),
+    /// A later release has written it.
+    #[error("the namespace in the image has version {found}, and up to {known} is known")]
+    Version { found: u8, known: u8 },
     #[error("image section {section}: {what}")]
     Malformed { section: &'static str, what: String },
 }

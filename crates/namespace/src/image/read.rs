@@ -191,7 +191,7 @@ impl Image<'_> {
         }
         self.version = self.byte()?;
         if !(1..=VERSION).contains(&self.version) {
-            return Err(self.malformed(format!("version {} is not known; {VERSION} is", self.version)));
+            return Err(ImageError::Version { found: self.version, known: VERSION });
         }
         self.counters()?;
         self.section(Section::Tree)?;

@@ -1,0 +1,191 @@
+//! What was put aside of a store that is not believed any more. It may be the last copy of something, so nothing here goes by
+//! itself: a person looks at it, and drops it.
+//!
+//! `set-aside-<generation>/` holds the segments and images, and `why`: two lines, `at_ms=` and `reason=`. Those of early
+//! releases have no `why`.
+
+use crate::{
+    OpenError, block,
+    scan::scan,
+    store::{IMAGES, LOG, load_state, lock},
+};
+use base::{Sn, TxId};
+use env::{Disk, Env, OpenMode};
+use std::{io, path::Path};
+
+pub(crate) const SET_ASIDE: &str = "set-aside-";
+const WHY: &str = "why";
+const WHY_BYTES_MAX: u64 = 4096;
+const IMAGE: &str = ".image";
+
+/// One store that was put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aside {
+    /// The generation that the store got then: the name of this one.
+    pub generation: u64,
+    /// When, in milliseconds since 1970, and why.
+    pub at_ms: Option<u64>,
+    pub reason: Option<String>,
+    /// The first entry of its log, by the name of the file.
+    pub first: Option<Sn>,
+    /// The last one that can be read.
+    pub last: Option<TxId>,
+    pub segments: usize,
+    pub images: usize,
+    pub bytes: u64,
+}
+
+/// Notes why the store is put aside at its next start, beside what will be there. Nothing is noted of an empty store.
+pub(crate) fn note(env: &Env, store: &Path, generation: u64, reason: &str) -> io::Result<()> {
+    let disk = &*env.disk;
+    if is_empty(disk, store)? {
+        return Ok(());
+    }
+    let aside = store.join(format!("{SET_ASIDE}{generation}"));
+    disk.create_directory(&aside)?;
+    let reason = reason.replace('\n', " ");
+    let text = format!("at_ms={}\nreason={reason}\n", env.clock.timestamp().ms);
+    let file = disk.open(&aside.join(WHY), OpenMode::CreateOrTruncate)?;
+    file.write_at(text.as_bytes(), 0)?;
+    file.sync_data()?;
+    disk.sync_directory(&aside)?;
+    disk.sync_directory(store)
+}
+
+/// Whether the store has neither log nor images.
+pub(crate) fn is_empty(disk: &dyn Disk, store: &Path) -> io::Result<bool> {
+    for directory in [LOG, IMAGES] {
+        if !disk.list(&store.join(directory))?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Bytes of a store's log and images.
+fn store_bytes(disk: &dyn Disk, store: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for directory in [LOG, IMAGES].map(|name| store.join(name)) {
+        for name in disk.list(&directory)? {
+            bytes += disk.length(&directory.join(name))?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether one more may be put aside by itself: the first always, and another while the disk has room for what the store
+/// holds once more. It will be renewed with about as much.
+pub(crate) fn check_room(disk: &dyn Disk, store: &Path, generation: u64) -> Result<(), OpenError> {
+    let io = |source| OpenError::Io { file: store.to_owned(), source };
+    let kept = generations(disk, store).map_err(io)?;
+    let mut others = Vec::new();
+    for other in kept.into_iter().filter(|other| *other != generation) {
+        let names = disk.list(&store.join(format!("{SET_ASIDE}{other}"))).map_err(io)?;
+        if names.iter().any(|name| name != WHY) {
+            others.push(other);
+        }
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
+    let needed = store_bytes(disk, store).map_err(io)?;
+    let free = disk.space(store).map_err(io)?.free_bytes;
+    if free >= needed {
+        return Ok(());
+    }
+    let directory = store.to_owned();
+    Err(OpenError::NoRoomAside { directory, needed, free, kept: others.len() })
+}
+
+fn generations(disk: &dyn Disk, store: &Path) -> io::Result<Vec<u64>> {
+    let names = disk.list(store)?;
+    let mut generations: Vec<u64> =
+        names.iter().filter_map(|name| name.strip_prefix(SET_ASIDE)?.parse().ok()).collect();
+    generations.sort_unstable();
+    Ok(generations)
+}
+
+/// All that was put aside, the oldest first. Nothing is locked or changed.
+pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
+    let mut all = Vec::new();
+    for generation in generations(disk, store)? {
+        let aside = look(disk, store, generation)?;
+        if aside.segments + aside.images > 0 {
+            all.push(aside);
+        }
+    }
+    Ok(all)
+}
+
+fn look(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Aside> {
+    let directory = store.join(format!("{SET_ASIDE}{generation}"));
+    let mut found = Aside {
+        generation,
+        at_ms: None,
+        reason: None,
+        first: None,
+        last: None,
+        segments: 0,
+        images: 0,
+        bytes: 0,
+    };
+    let mut segments = Vec::new();
+    for name in disk.list(&directory)? {
+        let path = directory.join(&name);
+        found.bytes += disk.length(&path)?;
+        if let Some((_, start, is_open)) = block::parse_file_name(&name) {
+            segments.push((start, is_open, path));
+        } else if name.ends_with(IMAGE) {
+            found.images += 1;
+        } else if name == WHY {
+            let file = disk.open(&path, OpenMode::Read)?;
+            let mut bytes = vec![0; file.length()?.min(WHY_BYTES_MAX) as usize];
+            let read = file.read_at(&mut bytes, 0)?;
+            let text = String::from_utf8_lossy(&bytes[..read]);
+            let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+            found.at_ms = value("at_ms=").and_then(|ms| ms.parse().ok());
+            found.reason = value("reason=");
+        }
+    }
+    segments.sort();
+    found.segments = segments.len();
+    found.first = segments.first().map(|(start, ..)| *start);
+    // An open one may be empty.
+    for (_, _, path) in segments.iter().rev() {
+        found.last = last_entry(disk, path)?;
+        if found.last.is_some() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The last entry before the end of the segment, or before the place where it cannot be read.
+fn last_entry(disk: &dyn Disk, path: &Path) -> io::Result<Option<TxId>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = file.length()?.min(crate::Settings::SEGMENT_FILE_BYTES_MAX);
+    let mut bytes = vec![0; length as usize];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    let bytes = bytes::Bytes::from(bytes);
+    let mut last = None;
+    if let Some(header) = block::SegmentHeader::decode(&bytes) {
+        // Where it ends, and why, is for `clover inspect` to say.
+        let _ = scan::<()>(&bytes, header.group, None, |_, entry| {
+            last = Some(entry.id);
+            Ok(())
+        });
+    }
+    Ok(last)
+}
+
+/// Removes one for good. The error says whether there is such a one.
+pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenError> {
+    let _lock = lock(env, store)?;
+    // Whatever is there, it is a store's directory.
+    load_state(env, store)?;
+    let directory = store.join(format!("{SET_ASIDE}{generation}"));
+    let io = |source| OpenError::Io { file: directory.clone(), source };
+    env.disk.remove_directory(&directory).map_err(io)?;
+    env.disk.sync_directory(store).map_err(io)
+}
