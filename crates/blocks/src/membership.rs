@@ -71,7 +71,8 @@ impl BlockMap {
     }
 
     /// A server is in one place. While the one that is known is heard from its address, nobody is it at another; a
-    /// process that starts anew on the same host is believed at once, whatever its port.
+    /// process that starts anew on the same host is believed at once, whatever its port; and so is one at the address
+    /// at which the server has passed, if the other has not.
     fn refuse_a_second(
         &self,
         index: u32,
@@ -79,7 +80,8 @@ impl BlockMap {
         now: Moment,
     ) -> Result<(), RegisterError> {
         let face = &self.servers.get(index).face;
-        if !face.alive || face.registration.ip == registration.ip || self.is_stale(face, now) {
+        let is_back = self.newcomers.has_passed(&registration.uuid, &registration.ip);
+        if !face.alive || is_back || face.registration.ip == registration.ip || self.is_stale(face, now) {
             return Ok(());
         }
         Err(RegisterError::LivesElsewhere {
@@ -181,7 +183,9 @@ impl BlockMap {
         let unregistered = || ServerError::NotRegistered(format!("{id} ({})", id.uuid));
         let index = self.servers.find(id.uuid).ok_or_else(unregistered)?;
         let server = self.servers.get(index);
-        if !server.is_named_by(id) {
+        // Back where it has passed, it registers again, and is believed.
+        let is_back = &*server.face.registration.ip != id.ip && self.newcomers.has_passed(id.uuid, id.ip);
+        if !server.is_named_by(id) && !is_back {
             return Err(ServerError::AnotherHolds {
                 speaker: id.to_string(),
                 uuid: id.uuid.to_owned(),

@@ -54,6 +54,23 @@ fn a_server_that_is_heard_is_nowhere_else() {
 }
 
 #[test]
+fn who_took_the_place_of_a_silent_server_gives_way_when_it_is_back() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    let (here, elsewhere) = (registration(&cluster, 1, &ip(1)), registration(&cluster, 1, "10.9.9.9"));
+    cluster.now = cluster.now.plus_ms(1_001);
+    cluster.heartbeat(2);
+    cluster.map.register(elsewhere, session(9), cluster.now).unwrap();
+    // Hadoop's data servers end when they are told that another holds their uuid.
+    let answer = cluster.speak(1, |map, id, now| map.heartbeat(id, &Heartbeat::default(), now)).unwrap();
+    assert!(matches!(answer[..], [Command::Register]), "{answer:?}");
+    cluster.map.register(here, session(1), cluster.now).unwrap();
+    assert!(cluster.heartbeat(1).is_empty());
+    cluster.report(1, &[finalized(block(1, 5))]);
+    assert_eq!(cluster.holders(1), [1, 2]);
+}
+
+#[test]
 fn a_process_that_starts_again_on_its_host_ends_the_session_before() {
     let mut cluster = Cluster::with_servers(config(), 1);
     let again = Registration { transfer_port: 9999, ..registration(&cluster, 1, &ip(1)) };
