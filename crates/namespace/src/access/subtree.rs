@@ -89,7 +89,8 @@ impl SubtreeCheck {
     fn begin(&self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> FsResult<Begun> {
         if let Some(directory) = ns.handle(id) {
             let is_empty = ns.tree.inode(directory).children_count() == 0;
-            if !(is_empty && self.ignore_empty) && !access.may(ns, directory, self.action) {
+            let is_free = is_empty && self.ignore_empty;
+            if !is_free && !access.may(ns, directory, self.action) {
                 return Err(access.denial(ns, directory, &ns.last_path_of(directory), self.action));
             }
         }
