@@ -42,6 +42,7 @@ mod store;
 mod tree;
 mod unknown;
 mod usage;
+mod visits;
 pub mod xattr;
 
 pub use access::mode_text;
@@ -60,3 +61,4 @@ pub use protected::ProtectedDirectories;
 pub use quota::{Amounts, Quota};
 pub use renewals::Renewals;
 pub use unknown::UnknownReplicas;
+pub use visits::Visits;

@@ -14,6 +14,7 @@ use crate::{
         strings::StringIndex,
     },
     tree::Tree,
+    visits::Visits,
 };
 use base::{Block, BlockId, CallOrigin, GenerationStamp, InodeId, Timestamp, TxId};
 use std::{
@@ -41,6 +42,7 @@ pub struct Namespace {
     pub(crate) keeping: Vec<(InodeId, Amounts)>,
     /// By estimate, without the table's own.
     pub(crate) xattr_bytes: usize,
+    pub(crate) visits: Visits,
 }
 
 /// What `blocks` must be told after an edit was applied.
@@ -156,6 +158,7 @@ impl Namespace {
             preserving: Vec::new(),
             keeping: Vec::new(),
             xattr_bytes: 0,
+            visits: Visits::default(),
         }
     }
 
@@ -247,6 +250,11 @@ impl Namespace {
     /// The same for the inodes and blocks alone, whatever number the last edit has.
     pub fn content_digest(&self) -> u64 {
         self.tree.sum
+    }
+
+    /// Inodes that long walks have visited so far.
+    pub fn visits(&self) -> &Visits {
+        &self.visits
     }
 
     /// The tree as it is now, to be written by another thread while this one goes on.

@@ -55,6 +55,7 @@ impl SubtreeCheck {
                     if left == 0 {
                         return Ok(self.stack.is_empty());
                     }
+                    ns.visits.add();
                     let Some(directory) = self.stack.pop() else { return Ok(true) };
                     left -= 1;
                     self.begin(ns, access, directory)?

@@ -107,6 +107,7 @@ fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, 
     let mut stack = vec![enter(top)];
     let mut found = Amounts::default();
     while let Some(level) = stack.last_mut() {
+        ns.visits.add();
         level.difference += std::mem::take(&mut found);
         // What has a policy of its own keeps it, with all below.
         match level.children.find(|child| tree.own_policy(*child) == POLICY_UNSPECIFIED) {

@@ -113,6 +113,7 @@ impl Namespace {
         let mut sum = Amounts::default();
         let mut stack = vec![(top, policy, is_attached)];
         while let Some((handle, policy, is_attached)) = stack.pop() {
+            self.visits.add();
             let inode = tree.inode(handle);
             if inode.is_file() {
                 sum += self.file_amounts(handle, policy, is_attached);
@@ -132,6 +133,7 @@ impl Namespace {
             for child in tree.children_of(handle, 0) {
                 let policy = tree.policy_below(child, policy);
                 if tree.inode(child).is_file() {
+                    self.visits.add();
                     sum += self.file_amounts(child, policy, is_attached);
                 } else {
                     stack.push((child, policy, is_attached));

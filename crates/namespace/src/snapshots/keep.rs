@@ -112,6 +112,7 @@ impl Namespace {
         }
         let mut stack = vec![top];
         while let Some(handle) = stack.pop() {
+            self.visits.add();
             let inode = self.tree.inode(handle);
             if !inode.is_directory() {
                 continue;
