@@ -8,6 +8,7 @@
 //! loss of power; a new, renamed or removed name survives it after `sync_directory` of its parent. Nothing
 //! else survives, and what was not synced may be there in part.
 
+use crate::pulse::Pulse;
 use bytes::Bytes;
 use std::{io, path::Path, sync::Arc};
 
@@ -55,6 +56,10 @@ pub trait Disk: Send + Sync {
     }
     /// Bytes free for use and bytes in all of the file system that holds `path`.
     fn space(&self, path: &Path) -> io::Result<Space>;
+    /// Signs of life of the threads that carry out submitted writes; none where there are no such threads.
+    fn pulses(&self) -> Vec<Arc<Pulse>> {
+        Vec::new()
+    }
 }
 
 /// A lock that is held: see [`Disk::lock`].

@@ -2,7 +2,10 @@
 
 mod medium;
 
-use crate::disk::{Disk, File, Lock, OpenMode, Space, WriteDone};
+use crate::{
+    disk::{Disk, File, Lock, OpenMode, Space, WriteDone},
+    pulse::{self, Pulse, rest},
+};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::{
@@ -22,19 +25,27 @@ const WRITE_THREAD_COUNT: usize = 2;
 
 pub struct LocalDisk {
     queue: Arc<WriteQueue>,
+    /// Of the threads that write.
+    pulses: Vec<Arc<Pulse>>,
 }
 
 impl LocalDisk {
     pub fn new() -> Self {
         let queue = Arc::new(WriteQueue::default());
+        let mut pulses = Vec::new();
         for index in 0..WRITE_THREAD_COUNT {
-            let queue = queue.clone();
+            let name = format!("disk-write-{index}");
+            let (queue, pulse) = (queue.clone(), Pulse::new(&name));
+            pulses.push(pulse.clone());
             std::thread::Builder::new()
-                .name(format!("disk-write-{index}"))
-                .spawn(move || queue.work())
+                .name(name)
+                .spawn(move || {
+                    let _carried = pulse::carry(pulse);
+                    queue.work();
+                })
                 .expect("a thread for disk writes can be started");
         }
-        Self { queue }
+        Self { queue, pulses }
     }
 }
 
@@ -53,6 +64,7 @@ impl Drop for LocalDisk {
 
 impl Disk for LocalDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let _rest = rest();
         let mut options = fs::OpenOptions::new();
         match mode {
             OpenMode::ReadMedium => {
@@ -67,10 +79,12 @@ impl Disk for LocalDisk {
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
+        let _rest = rest();
         fs::create_dir_all(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let _rest = rest();
         let mut names = Vec::new();
         for entry in fs::read_dir(path)? {
             // A name that is not UTF-8 is not one of ours.
@@ -83,22 +97,27 @@ impl Disk for LocalDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _rest = rest();
         fs::rename(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let _rest = rest();
         fs::remove_file(path)
     }
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        let _rest = rest();
         fs::remove_dir_all(path)
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
+        let _rest = rest();
         path.try_exists()
     }
 
     fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        let _rest = rest();
         match fs::metadata(path) {
             Ok(metadata) => Ok(metadata.is_dir()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -107,14 +126,17 @@ impl Disk for LocalDisk {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let _rest = rest();
         fs::File::open(path)?.sync_all()
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {
+        let _rest = rest();
         Ok(fs::metadata(path)?.len())
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let _rest = rest();
         use rustix::fs::{FlockOperation, fcntl_lock, flock};
         let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         // Two kinds of lock that do not see each other: `flock` also holds between two stores of one
@@ -131,8 +153,13 @@ impl Disk for LocalDisk {
     }
 
     fn space(&self, path: &Path) -> io::Result<Space> {
+        let _rest = rest();
         let stat = rustix::fs::statvfs(path)?;
         Ok(Space { total_bytes: stat.f_blocks * stat.f_frsize, free_bytes: stat.f_bavail * stat.f_frsize })
+    }
+
+    fn pulses(&self) -> Vec<Arc<Pulse>> {
+        self.pulses.clone()
     }
 }
 
@@ -150,6 +177,7 @@ struct LocalFile {
 
 impl File for LocalFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let _rest = rest();
         let mut filled = 0;
         while filled < buffer.len() {
             match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
@@ -163,10 +191,12 @@ impl File for LocalFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let _rest = rest();
         self.file.write_all_at(bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let _rest = rest();
         self.file.sync_data()
     }
 
@@ -176,14 +206,17 @@ impl File for LocalFile {
     }
 
     fn length(&self) -> io::Result<u64> {
+        let _rest = rest();
         Ok(self.file.metadata()?.len())
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
+        let _rest = rest();
         self.file.set_len(length)
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
+        let _rest = rest();
         match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, length) {
             // tmpfs on old kernels and some network file systems: a longer file serves, only less well.
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(length),
@@ -233,12 +266,14 @@ impl WriteQueue {
                     if state.closed {
                         return;
                     }
-                    self.wake.wait(&mut state);
+                    self.wake.wait_for(&mut state, pulse::IDLE);
+                    pulse::step();
                 }
             };
             let result =
                 write.file.write_at(&write.bytes, write.offset).and_then(|()| write.file.sync_data());
             (write.done)(result);
+            pulse::step();
         }
     }
 }

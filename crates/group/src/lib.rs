@@ -19,6 +19,7 @@ pub mod repair;
 pub mod settings;
 pub mod status;
 mod tail;
+pub mod watch;
 
 #[cfg(feature = "broken")]
 pub use broken::Broken;
@@ -31,3 +32,4 @@ pub use member::{Member, Restored};
 pub use message::{Append, Message};
 pub use settings::Settings;
 pub use status::{PeerStatus, Status};
+pub use watch::{Sign, Stands, Watch};

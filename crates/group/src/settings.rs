@@ -20,6 +20,9 @@ pub struct Settings {
     pub idle_flush_ms: u64,
     /// An active whose own disk, or whose commit without a coordinator, stands still for so long gives up.
     pub stall_ms: u64,
+    /// A thread that completes nothing for so long, and waits for no disk or other machine, hangs: then the member
+    /// says nothing more.
+    pub hang_ms: u64,
     /// How soon a change of the view with an unknown answer is sent again.
     pub change_retry_ms: u64,
     /// How long a claim stands without an answer.
@@ -44,6 +47,7 @@ impl Default for Settings {
             rank_backoff_ms: 20,
             idle_flush_ms: 5,
             stall_ms: 1_000,
+            hang_ms: 1_000,
             change_retry_ms: 100,
             claim_answer_ms: 300,
             reread_ms: 1_000,
@@ -58,6 +62,7 @@ impl Default for Settings {
 impl Settings {
     /// The holder of a lease counts on this much of it only: clocks drift, messages take time.
     pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
+    const HANG_MS_MIN: u64 = 500;
 
     /// Nothing is granted for longer.
     pub(crate) const LEASE_MS_MAX: u64 = 60_000;
@@ -90,6 +95,14 @@ impl Settings {
                 self.stall_ms > self.silence_ms,
                 format!("stall_ms {} is not over silence_ms {}", self.stall_ms, self.silence_ms),
             ),
+            (
+                self.hang_ms >= Self::HANG_MS_MIN,
+                format!(
+                    "hang_ms {} is under {}: threads that wait for work say every 200 ms that they live",
+                    self.hang_ms,
+                    Self::HANG_MS_MIN
+                ),
+            ),
             (self.change_retry_ms > 0 && self.reread_ms > 0, "a retry without a pause".to_owned()),
         ];
         match orders.into_iter().find(|(holds, _)| !holds) {
@@ -110,5 +123,7 @@ mod tests {
         assert!(slow.check().unwrap_err().starts_with("silence_ms 400 is not under 340"));
         let rare = Settings { beacon_ms: 100, ..Settings::default() };
         assert!(rare.check().unwrap_err().contains("three beacons"));
+        let hasty = Settings { hang_ms: 499, ..Settings::default() };
+        assert!(hasty.check().unwrap_err().starts_with("hang_ms 499 is under 500"));
     }
 }

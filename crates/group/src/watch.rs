@@ -1,0 +1,152 @@
+//! Whether the threads that a member's word rests on make progress.
+//!
+//! Beacons and grants say that a member lives, and its lease lets it answer: none of that is true of a member whose
+//! log nobody writes. Whoever drives the member looks at its threads again and again, and gives in here what it has
+//! seen.
+
+use base::Moment;
+use std::collections::BTreeMap;
+
+/// What was seen of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// Tells it from all other threads.
+    pub number: u64,
+    /// Steps that it has completed so far. One that waits for work counts that, too, every 200 ms.
+    pub steps: u64,
+    /// It waits for a disk or another machine: the silences and the stall of [`crate::Settings`] judge that.
+    pub rests: bool,
+}
+
+/// The thread that has stood for the longest time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stands {
+    pub number: u64,
+    pub ms: u64,
+    /// For so long that it is dead or hangs.
+    pub hangs: bool,
+}
+
+/// Looks at threads.
+///
+/// Only time in which it has looked itself counts: a process that was stopped as a whole, or a machine that slept, has
+/// no thread that hangs when it goes on.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    hang_ns: u64,
+    look_ns: u64,
+    looked: Option<Moment>,
+    threads: BTreeMap<u64, Thread>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    steps: u64,
+    stood_ns: u64,
+}
+
+impl Watch {
+    /// So many looks show a thread standing before it is said to hang.
+    const LOOKS: u64 = 10;
+
+    /// `hang_ms`: for how long a thread that does not rest may complete nothing.
+    pub fn new(hang_ms: u64) -> Self {
+        let hang_ns = hang_ms * 1_000_000;
+        Self { hang_ns, look_ns: hang_ns / Self::LOOKS, looked: None, threads: BTreeMap::new() }
+    }
+
+    /// How often to look.
+    pub fn look_ms(&self) -> u64 {
+        (self.look_ns / 1_000_000).max(1)
+    }
+
+    /// `signs` are those of all threads that count: one that is not among them any more has ended as it should.
+    /// The answer is the thread that stands for the longest time, if one does.
+    pub fn look(&mut self, now: Moment, signs: impl IntoIterator<Item = Sign>) -> Option<Stands> {
+        let since = self.looked.replace(now).map_or(0, |looked| now.ns.saturating_sub(looked.ns));
+        let passed = since.min(2 * self.look_ns);
+        let mut threads = BTreeMap::new();
+        for Sign { number, steps, rests } in signs {
+            let before = self.threads.get(&number).filter(|before| before.steps == steps && !rests);
+            let stood_ns = before.map_or(0, |before| before.stood_ns + passed);
+            threads.insert(number, Thread { steps, stood_ns });
+        }
+        self.threads = threads;
+        let (number, thread) = self.threads.iter().max_by_key(|(_, thread)| thread.stood_ns)?;
+        let stands = Stands {
+            number: *number,
+            ms: thread.stood_ns / 1_000_000,
+            hangs: thread.stood_ns >= self.hang_ns,
+        };
+        (thread.stood_ns > 0).then_some(stands)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HANG_MS: u64 = 1_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment { ns: 1 + ms * 1_000_000 }
+    }
+
+    fn sign(number: u64, steps: u64) -> Sign {
+        Sign { number, steps, rests: false }
+    }
+
+    /// Looks as often as is wanted from `from` to `to`; when the first thread was found to hang.
+    fn hangs_at(watch: &mut Watch, from: u64, to: u64, sign: impl Fn(u64) -> Sign) -> Option<u64> {
+        let looks = (from..=to).step_by(watch.look_ms() as usize);
+        looks.into_iter().find(|ms| watch.look(at(*ms), [sign(*ms)]).is_some_and(|stands| stands.hangs))
+    }
+
+    #[test]
+    fn a_thread_that_completes_nothing_hangs_after_its_time_and_not_earlier() {
+        let mut watch = Watch::new(HANG_MS);
+        assert_eq!(hangs_at(&mut watch, 0, 5_000, |ms| sign(1, ms.min(700))), Some(1_700));
+    }
+
+    #[test]
+    fn a_thread_that_completes_something_now_and_then_is_sound() {
+        let mut watch = Watch::new(HANG_MS);
+        assert_eq!(hangs_at(&mut watch, 0, 60_000, |ms| sign(1, ms / 900)), None);
+    }
+
+    #[test]
+    fn whoever_waits_for_a_disk_is_not_judged_here_and_afterwards_has_all_of_its_time() {
+        let mut watch = Watch::new(HANG_MS);
+        let slow = |ms| Sign { number: 1, steps: 7, rests: (300..9_300).contains(&ms) };
+        assert_eq!(hangs_at(&mut watch, 0, 30_000, slow), Some(10_200));
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_as_a_whole_has_no_thread_that_hangs() {
+        let mut watch = Watch::new(HANG_MS);
+        assert_eq!(hangs_at(&mut watch, 0, 500, |_| sign(1, 7)), None);
+        // Frozen for a minute, with a thread that had stood for half a second.
+        let stands = watch.look(at(60_500), [sign(1, 7)]).unwrap();
+        assert_eq!((stands.ms, stands.hangs), (700, false));
+        assert_eq!(hangs_at(&mut watch, 60_600, 62_000, |_| sign(1, 7)), Some(60_800));
+    }
+
+    #[test]
+    fn of_several_the_one_that_stands_longest_is_told_and_one_that_has_ended_is_forgotten() {
+        let mut watch = Watch::new(HANG_MS);
+        for ms in [0, 100, 200] {
+            watch.look(at(ms), [sign(1, ms), sign(2, 5), sign(3, 9)]);
+        }
+        let stands = watch.look(at(300), [sign(1, 300), sign(2, 5), sign(3, 10)]).unwrap();
+        assert_eq!(stands, Stands { number: 2, ms: 300, hangs: false });
+        assert_eq!(watch.look(at(400), [sign(1, 400), sign(3, 11)]), None);
+        // A number that comes again begins anew.
+        assert_eq!(watch.look(at(500), [sign(2, 5)]), None);
+    }
+
+    #[test]
+    fn a_clock_that_stands_makes_nobody_hang() {
+        let mut watch = Watch::new(HANG_MS);
+        assert!((0..100).all(|_| watch.look(at(7), [sign(1, 1)]).is_none()));
+    }
+}
