@@ -15,6 +15,7 @@ mod demo;
 mod fs;
 mod help;
 mod inspect;
+mod last_words;
 mod log;
 mod meta;
 mod runtime;
@@ -77,6 +78,15 @@ impl Command {
         }
     }
 
+    /// Whether others rely on this process for as long as it runs.
+    fn is_server(&self) -> bool {
+        match self {
+            Self::Meta(args) => args.is_server(),
+            Self::Data(_) | Self::Demo(_) => true,
+            _ => false,
+        }
+    }
+
     fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Demo(args) => demo::run(args),
@@ -108,6 +118,9 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     end_quietly_when_nobody_reads();
+    if cli.command.is_server() {
+        last_words::end_on_panic();
+    }
     match cli.command.run() {
         Ok(code) => code,
         Err(error) => {

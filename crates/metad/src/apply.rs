@@ -7,6 +7,7 @@ use crate::{
     turn::{tell_blocks, tell_unknown},
 };
 use base::{Entry, EntryKind, TxId};
+use env::pulse;
 use group::{EpochStart, Role};
 use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals};
 use std::{error::Error as StdError, sync::Arc};
@@ -49,9 +50,14 @@ fn epoch_of(start: &EpochStart) -> NewEpoch {
 
 /// On the writer's thread: applies, then lets the commit be known, then the role.
 pub fn follow(core: &Arc<Core>, followed: Followed) {
+    if core.replica.is_ending() {
+        // It may have applied what was cut off, and is built anew from its disk.
+        return;
+    }
     let mut entries = followed.apply.iter().peekable();
     while entries.peek().is_some() {
         let began = core.moment();
+        pulse::step();
         let mut tree = core.tree_mut();
         for next in entries.by_ref() {
             let changes = match entry(&mut tree.namespace, next) {
@@ -100,6 +106,7 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
     let mut footprint = Vec::new();
     while entries.peek().is_some() {
         let began = core.moment();
+        pulse::step();
         let mut tree = core.tree_mut();
         for next in entries.by_ref() {
             match next.kind {

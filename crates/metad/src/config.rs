@@ -1,6 +1,6 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
-use crate::groups::GroupsConfig;
+use crate::{groups::GroupsConfig, watch::LastResort};
 use base::MemberId;
 use coord::Coordinator;
 use namespace::Limits;
@@ -75,6 +75,8 @@ pub struct GroupConfig {
     pub scrub_period_ms: u64,
     /// The numbers of the store.
     pub journal: journal::Settings,
+    /// What is done when a thread that the group relies on hangs.
+    pub last_resort: LastResort,
 }
 
 impl Default for GroupConfig {
@@ -93,6 +95,7 @@ impl Default for GroupConfig {
             scrub_bytes_per_second: 8 << 20,
             scrub_period_ms: 24 * 3_600_000,
             journal: journal::Settings::default(),
+            last_resort: LastResort::default(),
         }
     }
 }

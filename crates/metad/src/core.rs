@@ -23,8 +23,8 @@ use ::blocks::BlockMap;
 use base::{CallOrigin, Caller, FsError, Moment, Sn};
 use bytes::Bytes;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
-use env::Env;
-use namespace::{Context, Namespace, Renewals};
+use env::{Env, pulse};
+use namespace::{Context, Namespace, Renewals, Visits};
 use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
@@ -51,6 +51,8 @@ pub struct Core {
     pub secret: Option<Secret>,
     /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
     tree: ShardedLock<Tree>,
+    /// How far long walks have come; to be asked without the tree's lock.
+    pub visits: Visits,
     pub blocks: Arc<Mutex<BlockMap>>,
     pub renewals: Mutex<Renewals>,
     /// Which data servers may take part.
@@ -127,6 +129,7 @@ impl Core {
             config,
             cluster,
             secret,
+            visits: namespace.visits().clone(),
             tree: ShardedLock::new(Tree {
                 namespace,
                 uncommitted: Uncommitted::default(),
@@ -227,6 +230,7 @@ impl Core {
 
     /// Runs on the writer's thread until [`Core::close`].
     pub fn run_writer(self: &Arc<Self>) {
+        let _watched = self.replica.watched().pulses.begin("meta-writer");
         let mut batch = VecDeque::new();
         while self.queue.take(&mut batch) {
             self.run_batch(&mut batch);
@@ -251,6 +255,7 @@ impl Core {
                     Work::Between(run) => run(),
                 },
             }
+            pulse::step();
         }
     }
 
@@ -264,6 +269,7 @@ impl Core {
             while let Some(Work::Attempt(_)) = batch.front() {
                 let Some(Work::Attempt(attempt)) = batch.pop_front() else { unreachable!("looked at above") };
                 attempt(Some(&mut turn));
+                pulse::step();
                 if self.moment().ns - began.ns > TURN_NS_MAX {
                     break;
                 }

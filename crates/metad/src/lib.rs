@@ -39,6 +39,7 @@ mod server;
 mod turn;
 mod uncommitted;
 mod waiting_room;
+mod watch;
 
 pub use crate::core::Cluster;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
@@ -48,6 +49,7 @@ pub use recover::RecoverError;
 pub use replica::{Replica, Standing};
 pub use run::{Ended, RunError, run};
 pub use server::{MetaServer, StartError};
+pub use watch::LastResort;
 
 /// Parsers of foreign bytes that nobody else needs, for those who test them.
 #[doc(hidden)]

@@ -30,6 +30,13 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.
 fn health(core: &Core) -> Health {
+    let threads = core.replica.watched().verdict(core.moment());
+    if let Err(reason) = threads {
+        // Without a look at anything else: a thread that hangs may hold its lock.
+        let details = [("role", "metadata".to_owned()), ("threads", reason.clone()), ("reason", reason)];
+        let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        return Health { ok: false, state: "failed".to_owned(), details };
+    }
     let (safe_mode, live) = {
         let blocks = core.blocks.lock();
         (blocks.in_safe_mode(), blocks.servers(ServerFilter::Live).len())
@@ -53,6 +60,7 @@ fn health(core: &Core) -> Health {
     };
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
+        ("threads".to_owned(), "sound".to_owned()),
         ("member".to_owned(), core.replica.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
         ("epoch".to_owned(), core.replica.standing().epoch.to_string()),
@@ -212,6 +220,11 @@ impl Numbers {
                     "clover_coordinator_out_of_reach",
                     "1 while the coordinator does not answer: nobody can take over",
                     core.replica.coordinator_away_ms().is_some().into(),
+                ),
+                (
+                    "clover_thread_standstill_milliseconds",
+                    "How long the slowest of the threads that are watched has completed nothing",
+                    core.replica.watched().stands_ms(),
                 ),
                 ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
             ],

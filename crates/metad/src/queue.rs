@@ -1,6 +1,7 @@
 //! What waits for the writer: the one thread that changes the namespace.
 
 use crate::{replica::Followed, turn::Turn};
+use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
@@ -70,7 +71,8 @@ impl Queue {
             if state.is_closed {
                 return false;
             }
-            self.wake.wait(&mut state);
+            self.wake.wait_for(&mut state, pulse::IDLE);
+            pulse::step();
         }
         state.attempts = 0;
         std::mem::swap(&mut state.waiting, batch);

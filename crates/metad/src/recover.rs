@@ -17,6 +17,7 @@ use crate::{
     repair::{self, Means, Outcome},
     replica::{Parts, Replica},
     turn::tell_unknown,
+    watch::Threads,
 };
 use ::blocks::{BlockMap, BlockState};
 use base::{GroupView, MemberLife, MemberStore};
@@ -172,6 +173,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         coordinator,
         commit: commit.clone(),
         queue: Arc::new(Queue::default()),
+        threads: Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone())),
     });
     let blocks = load_blocks(&env, &config, &namespace);
     tracing::info!(

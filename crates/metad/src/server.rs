@@ -107,6 +107,13 @@ impl MetaServer {
             .map_err(StartError::DataServersFile)?;
 
         let stop = Arc::new(AtomicBool::new(false));
+        let watcher = spawn("meta-watch", {
+            let core = core.clone();
+            move || {
+                let failed = |reason: &str| core.replica.fail(reason);
+                core.replica.watched().run(&core.env, || core.visits.count(), failed);
+            }
+        });
         let writer = spawn("meta-writer", {
             let core = core.clone();
             move || core.run_writer()
@@ -136,6 +143,7 @@ impl MetaServer {
             }),
         ];
 
+        threads.push(watcher);
         if core.audit.is_some() {
             threads.push(spawn("meta-audit", {
                 let (core, stop) = (core.clone(), stop.clone());
@@ -226,7 +234,8 @@ impl MetaServer {
             store: life.store,
             boot: life.boot,
         };
-        Peers::start(core.env.clone(), identity, secret, address, core.replica.hear())
+        let pulses = core.replica.watched().pulses.clone();
+        Peers::start(core.env.clone(), identity, secret, address, core.replica.hear(), pulses)
             .map(Some)
             .map_err(|source| StartError::Peers { address, source })
     }
@@ -326,6 +335,7 @@ impl MetaServer {
 
     /// The same without telling anybody: the others find out.
     pub async fn stop_at_once(self) {
+        self.core.replica.watched().stop();
         self.rpc.shutdown().await;
         self.core.forwarder.close();
         self.datanodes.stop();

@@ -5,6 +5,7 @@ use super::{
     place::Place,
     settings::Settings,
 };
+use crate::last_words;
 use anyhow::{Context, bail};
 use base::MemberId;
 use metad::{Advertised, CoordinatorConfig, GroupConfig};
@@ -57,6 +58,8 @@ pub const KEYS: &[Key] = &[
         help: "How much later the second-best successor stands for active than the best." },
     Key { name: "group_stall_ms", hadoop: None, kind: Milliseconds { min: 100, max: 60_000 }, default: "1s",
         help: "An active that can commit nothing for so long, and cannot say why, steps down." },
+    Key { name: "group_hang_ms", hadoop: None, kind: Milliseconds { min: 500, max: 600_000 }, default: "1s",
+        help: "A server one of whose threads completes nothing for so long, although it waits for no disk and no other machine, ends with code 71." },
     Key { name: "fetch_bytes_per_second", hadoop: Some(("dfs.image.transfer.bandwidthPerSec", Same)), kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "128m",
         help: "How fast an image is fetched from another server of the group; 0 for as fast as it goes." },
     Key { name: "scrub_bytes_per_second", hadoop: None, kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "8m",
@@ -114,6 +117,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
     timing.ack_silence_ms = settings.number("group_ack_silence_ms");
     timing.rank_backoff_ms = settings.number("group_rank_backoff_ms");
     timing.stall_ms = settings.number("group_stall_ms");
+    timing.hang_ms = settings.number("group_hang_ms");
     // Its sentence names the numbers without what all of these keys begin with.
     timing
         .check()
@@ -148,6 +152,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
             segment_bytes: settings.number("journal_segment_bytes"),
             ..defaults.journal
         },
+        last_resort: last_words::last_resort(),
     })
 }
 

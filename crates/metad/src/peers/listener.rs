@@ -7,7 +7,7 @@ use super::{
     strangers::{Entry, Place, Strangers},
     version::Versions,
 };
-use env::Clock;
+use env::{Clock, pulse};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io::{self, Read, Write},
@@ -135,7 +135,6 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
     drop(open);
     let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
     let Ok(copy) = stream.try_clone() else { return };
-    let _ = stream.set_read_timeout(None);
     let member = session.other.store.member;
     shared.places.lock().entry(member).or_default().came_from = Some(from);
     if let Some((_, old)) = shared.incoming.lock().insert(member, (number, copy)) {
@@ -166,8 +165,9 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
 
 fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
     let Session { other, version, mut opener, .. } = session;
-    let mut stream = io::BufReader::with_capacity(256 << 10, stream);
     let member = other.store.member;
+    let _watched = shared.pulses.begin(format!("peer-read of member {member}"));
+    let mut stream = io::BufReader::with_capacity(256 << 10, Breathing::new(stream));
     while !shared.is_stopping() {
         let message = match opener.read(&mut stream, frame::BODY_BYTES_MAX) {
             Ok(body) => {
@@ -188,8 +188,35 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
             }
             Err(error) => {
                 shared.counters.malformed.fetch_add(1, Ordering::Relaxed);
-                let _ = stream.get_ref().shutdown(Shutdown::Both);
+                let _ = stream.get_ref().stream.shutdown(Shutdown::Both);
                 return tracing::error!(%member, error, "a member's message makes no sense; its connection ends");
+            }
+        }
+    }
+}
+
+/// A stream whose reader shows that it lives while nothing comes.
+struct Breathing<'a> {
+    stream: &'a TcpStream,
+}
+
+impl<'a> Breathing<'a> {
+    fn new(stream: &'a TcpStream) -> Self {
+        // Where that fails, the socket is broken, and so is the next read.
+        let _ = stream.set_read_timeout(Some(pulse::IDLE));
+        Self { stream }
+    }
+}
+
+impl Read for Breathing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.stream.read(buffer);
+            pulse::step();
+            match read {
+                // Nothing has come for a while. That nobody is there any more is another kind: TimedOut.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
             }
         }
     }

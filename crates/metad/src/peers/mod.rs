@@ -28,7 +28,7 @@ pub mod version;
 pub use handshake::{Identity, Secret};
 
 use base::{MemberId, MemberStore, Moment};
-use env::Env;
+use env::{Env, pulse::Pulses};
 use group::Message;
 use parking_lot::Mutex;
 use sender::Sender;
@@ -87,6 +87,8 @@ struct Shared {
     identity: Identity,
     secret: Secret,
     hear: Hear,
+    /// The threads of connections are watched.
+    pulses: Pulses,
     counters: PeerCounters,
     stopping: AtomicBool,
     senders: Mutex<BTreeMap<MemberId, Sender>>,
@@ -114,6 +116,7 @@ impl Peers {
         secret: Secret,
         listen: SocketAddr,
         hear: Hear,
+        pulses: Pulses,
     ) -> io::Result<Self> {
         let socket = listener::listen(listen)?;
         let address = socket.local_addr()?;
@@ -122,6 +125,7 @@ impl Peers {
             identity,
             secret,
             hear,
+            pulses,
             counters: PeerCounters::default(),
             stopping: AtomicBool::new(false),
             senders: Mutex::new(BTreeMap::new()),

@@ -1,5 +1,6 @@
 //! What waits to be sent to one member.
 
+use env::pulse;
 use group::Message;
 use parking_lot::{Condvar, Mutex};
 use std::{collections::VecDeque, time::Duration};
@@ -89,7 +90,8 @@ impl Queue {
     pub fn take(&self, bytes_max: usize, to: &mut Vec<Message>) -> Result<(), Closed> {
         let mut state = self.state.lock();
         while state.is_open && state.urgent.is_empty() && state.rest.is_empty() {
-            self.wake.wait(&mut state);
+            self.wake.wait_for(&mut state, pulse::IDLE);
+            pulse::step();
         }
         if !state.is_open {
             return Err(Closed);

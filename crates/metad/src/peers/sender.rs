@@ -9,6 +9,7 @@ use super::{
 };
 use base::{MemberId, Moment};
 use bytes::BytesMut;
+use env::pulse;
 use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use std::{
@@ -92,9 +93,14 @@ impl Sender {
 }
 
 fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
+    let _watched = shared.pulses.begin(format!("peer-{to}"));
     let (mut told, mut told_gone): (Option<Moment>, Option<Moment>) = (None, None);
     while !link.queue.is_stopped() {
-        let pause = match connect(shared, to, address) {
+        let connected = {
+            let _rest = pulse::rest();
+            connect(shared, to, address)
+        };
+        let pause = match connected {
             Ok((stream, session)) => {
                 (told, told_gone) = (None, None);
                 serve(shared, link, to, stream, session);
@@ -123,6 +129,7 @@ fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
             }
         };
         if !pause.is_zero() {
+            let _rest = pulse::rest();
             link.queue.pause(pause);
         }
     }
@@ -226,7 +233,11 @@ fn send_all(link: &Link, stream: &mut TcpStream, session: Session) -> Option<io:
             codec::encode(version, &message, &mut bytes);
             sealer.seal(&mut bytes, start);
         }
-        if let Err(error) = io::Write::write_all(stream, &bytes) {
+        let written = {
+            let _rest = pulse::rest();
+            io::Write::write_all(stream, &bytes)
+        };
+        if let Err(error) = written {
             return Some(error);
         }
         if bytes.capacity() > 4 * BATCH_BYTES {

@@ -39,7 +39,10 @@ fn node(identity: Identity, secret: Secret) -> Node {
 fn node_at(identity: Identity, secret: Secret, address: SocketAddr) -> Node {
     let (sender, events) = channel();
     let hear: Hear = Arc::new(move |event| drop(sender.send(event)));
-    Node { peers: Peers::start(Env::production(), identity, secret, address, hear).unwrap(), events }
+    Node {
+        peers: Peers::start(Env::production(), identity, secret, address, hear, Pulses::default()).unwrap(),
+        events,
+    }
 }
 
 fn member(number: u32) -> Node {

@@ -8,9 +8,10 @@ use super::{
     shared::Shared,
 };
 use crate::run::Ended;
+use env::pulse;
 use group::Effects;
 use parking_lot::{Condvar, Mutex};
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
 
 pub enum Task {
     Write(Box<Effects>),
@@ -31,9 +32,6 @@ struct State {
     waiting: VecDeque<Task>,
     is_stopped: bool,
 }
-
-/// How often the known commit is written, if it has moved.
-const PERSIST_PERIOD: Duration = Duration::from_millis(1_000);
 
 impl DiskQueue {
     pub fn push(&self, task: Task) {
@@ -67,12 +65,13 @@ impl Shared {
 
     /// Runs on a thread of its own.
     pub fn run_disk(self: &Arc<Self>) {
+        let _watched = self.watched.pulses.begin("group-disk");
         let mut persisted = self.commit.committed();
         loop {
             {
                 let mut state = self.disk.state.lock();
                 if state.waiting.is_empty() && self.inbox.is_empty() && !state.is_stopped {
-                    self.disk.wake.wait_for(&mut state, PERSIST_PERIOD);
+                    self.disk.wake.wait_for(&mut state, pulse::IDLE);
                 }
                 if state.is_stopped && state.waiting.is_empty() {
                     return;
@@ -80,9 +79,11 @@ impl Shared {
             }
             self.pump(Patience::Disk);
             self.work_on_disk();
+            pulse::step();
             let committed = self.commit.committed();
             if committed != persisted && self.persist_due() {
                 persisted = committed;
+                let _rest = pulse::rest();
                 if let Err(error) = self.journal.persist_commit() {
                     tracing::debug!(%error, "what has committed could not be noted");
                 }
@@ -91,6 +92,8 @@ impl Shared {
     }
 
     fn carry_out(self: &Arc<Self>, task: Task) {
+        // The journal's own locks are held across its syncs: whoever waits for one waits for the disk.
+        let _rest = pulse::rest();
         match task {
             Task::Write(effects) => {
                 if let Err(reason) = self.write(effects) {

@@ -69,6 +69,10 @@ impl Shared {
     /// Under the member's lock, so that what is queued here has the order of the steps.
     fn deliver(&self, outgoing: Outgoing, after: &mut After) {
         debug_assert!(outgoing.proof.is_none(), "a proof goes back into the member");
+        if outgoing.rebuild.is_some() {
+            // Before the writer is handed anything: what the group goes on with does not follow what it has applied.
+            self.is_ending.store(true, Ordering::Release);
+        }
         for (to, message) in outgoing.messages {
             self.send(to, message);
         }

@@ -21,11 +21,12 @@ use crate::{
     peers::{PeerCounters, PeerEvent, Peers},
     queue::{Queue, Work},
     run::Ended,
+    watch::Threads,
 };
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
-use env::Env;
+use env::{Env, pulse};
 use group::{Input, Order, Proposal, Restored, Role, Status};
 use inbox::{Event, Patience};
 use journal::Journal;
@@ -81,6 +82,7 @@ pub struct Parts {
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
     pub queue: Arc<Queue>,
+    pub threads: Arc<Threads>,
 }
 
 /// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
@@ -180,6 +182,11 @@ impl Replica {
         self.shared.is_reading.load(Ordering::Acquire)
     }
 
+    /// Whether this server is about to end: what is in memory is relied on no more.
+    pub fn is_ending(&self) -> bool {
+        self.shared.is_ending.load(Ordering::Acquire)
+    }
+
     /// Whether calls are answered here, all of them or some.
     pub fn answers(&self) -> bool {
         self.is_serving() || self.is_reading()
@@ -205,7 +212,10 @@ impl Replica {
     /// Whether an answer that was evaluated before this call may be sent: nobody else can have been elected
     /// yet. Where this is false while the member answers, [`Replica::confirm`] may still prove it.
     pub fn may_answer(&self) -> bool {
-        self.answers() && self.shared.lease_end_ns.load(Ordering::Acquire) > self.shared.env.clock.moment().ns
+        let now = self.shared.env.clock.moment();
+        self.answers()
+            && self.shared.lease_end_ns.load(Ordering::Acquire) > now.ns
+            && self.shared.watched.may_speak(now)
     }
 
     /// Asks the coordinator whether the view is still the one in which this member is active: what was
@@ -267,8 +277,19 @@ impl Replica {
         self.shared.peers.get().map(Peers::local_addr)
     }
 
+    /// The threads that this member's word rests on.
+    pub fn watched(&self) -> &Arc<Threads> {
+        &self.shared.watched
+    }
+
+    /// This server cannot go on.
+    pub fn fail(&self, reason: &str) {
+        self.shared.end(Ended::Failed(reason.to_owned()));
+    }
+
     /// Blocks while the disk or a member in sync is far behind.
     pub fn wait_for_room(&self) {
+        let _rest = pulse::rest();
         let bytes_max = 2 * self.shared.settings.window_bytes;
         let may_go_on = || self.is_serving() && !self.shared.is_stopping.load(Ordering::Acquire);
         self.shared.room.wait(bytes_max, may_go_on);

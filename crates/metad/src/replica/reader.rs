@@ -4,6 +4,7 @@ use super::{
     inbox::{Event, Patience},
     shared::Shared,
 };
+use env::pulse;
 use group::{Input, LogReadFailed, ReadLog};
 use parking_lot::{Condvar, Mutex};
 use std::{collections::VecDeque, sync::Arc};
@@ -48,7 +49,8 @@ impl Reader {
             if let Some(asked) = state.asked.pop_front() {
                 return Some(asked);
             }
-            self.wake.wait(&mut state);
+            self.wake.wait_for(&mut state, pulse::IDLE);
+            pulse::step();
         }
     }
 }
@@ -56,8 +58,12 @@ impl Reader {
 impl Shared {
     /// Runs until [`Reader::stop`].
     pub fn run_reader(self: &Arc<Self>) {
+        let _watched = self.watched.pulses.begin("group-reader");
         while let Some(asked) = self.reader.next() {
-            let read = self.journal.read(asked.after, asked.up_to, asked.bytes_max as usize);
+            let read = {
+                let _rest = pulse::rest();
+                self.journal.read(asked.after, asked.up_to, asked.bytes_max as usize)
+            };
             let result = read.map_err(|error| match error {
                 journal::ReadLogError::Gone { .. } => LogReadFailed::Gone,
                 journal::ReadLogError::Failed { .. } => {

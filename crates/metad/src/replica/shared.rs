@@ -3,7 +3,7 @@
 use super::{
     OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
 };
-use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended};
+use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended, watch::Threads};
 use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
@@ -34,6 +34,7 @@ pub struct Shared {
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
     pub queue: Arc<Queue>,
+    pub watched: Arc<Threads>,
     /// Not there in a group of one.
     pub peers: OnceLock<Peers>,
     /// What the members say of themselves, as last read.
@@ -69,7 +70,8 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(parts: Parts) -> Self {
-        let Parts { env, group, me, settings, restored, journal, coordinator, commit, queue } = parts;
+        let Parts { env, group, me, settings, restored, journal, coordinator, commit, queue, threads } =
+            parts;
         let promised = restored.promised;
         let now = env.clock.moment();
         let member = Member::new(settings, me, restored, now, env.random.next_u64());
@@ -87,6 +89,7 @@ impl Shared {
             coordinator,
             commit,
             queue,
+            watched: threads,
             peers: OnceLock::new(),
             records: Mutex::new(BTreeMap::new()),
             standing: watch::Sender::new(Standing { role: Role::Following, epoch: promised, active: None }),
@@ -110,7 +113,12 @@ impl Shared {
         }
     }
 
+    /// A beacon or a grant says that this member lives, and is not sent when nobody vouches for its threads.
     pub fn send(&self, to: MemberId, message: Message) {
+        let says_it_lives = matches!(message, Message::Beacon { .. } | Message::Grant { .. });
+        if says_it_lives && !self.watched.may_speak(self.env.clock.moment()) {
+            return;
+        }
         if let Some(peers) = self.peers.get() {
             peers.send(to, message);
         }

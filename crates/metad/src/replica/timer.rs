@@ -5,7 +5,8 @@ use super::{
     shared::Shared,
 };
 use base::Moment;
-use group::Input;
+use env::pulse;
+use group::{Input, Watch};
 use parking_lot::{Condvar, Mutex};
 use std::{
     sync::{Weak, atomic::Ordering},
@@ -24,8 +25,8 @@ struct State {
     is_stopped: bool,
 }
 
-/// The longest sleep: then the coordinator is looked at, should a hint have got lost.
-const SLEEP_MS_MAX: u64 = 1_000;
+/// How often the coordinator is looked at, should a hint have got lost.
+const LOOK_MS: u64 = 1_000;
 /// An active looks less often: whoever deposes it tells it so.
 const SERVING_LOOK_MS: u64 = 5_000;
 
@@ -48,8 +49,16 @@ impl Timer {
 /// Runs until the timer is stopped or the replica is gone.
 pub fn run(shared: &Weak<Shared>) {
     let mut looked = None::<Moment>;
+    let Some((_watched, mut watch)) = shared.upgrade().map(|shared| {
+        let watched = &shared.watched;
+        (watched.pulses.begin("group-timer"), Watch::new(watched.hang_ms()))
+    }) else {
+        return;
+    };
     while let Some(shared) = shared.upgrade() {
         let now = shared.env.clock.moment();
+        pulse::step();
+        shared.watched.watch_the_watcher(&mut watch, now);
         let is_due = {
             let mut state = shared.timer.state.lock();
             if state.is_stopped {
@@ -57,7 +66,8 @@ pub fn run(shared: &Weak<Shared>) {
             }
             let sleep_ns = state.deadline.map_or(u64::MAX, |deadline| deadline.ns.saturating_sub(now.ns));
             if sleep_ns > 0 {
-                let sleep = Duration::from_nanos(sleep_ns).min(Duration::from_millis(SLEEP_MS_MAX));
+                let watch_ms = Duration::from_millis(watch.look_ms()).min(pulse::IDLE);
+                let sleep = Duration::from_nanos(sleep_ns).min(watch_ms);
                 shared.timer.wake.wait_for(&mut state, sleep);
             }
             let now = shared.env.clock.moment();
@@ -66,7 +76,7 @@ pub fn run(shared: &Weak<Shared>) {
         if is_due {
             shared.push(Event::Input(Input::Tick), Patience::None);
         }
-        let period = if shared.is_serving.load(Ordering::Acquire) { SERVING_LOOK_MS } else { SLEEP_MS_MAX };
+        let period = if shared.is_serving.load(Ordering::Acquire) { SERVING_LOOK_MS } else { LOOK_MS };
         let is_alone = shared.peers.get().is_none() && shared.is_serving.load(Ordering::Acquire);
         if !is_alone && looked.is_none_or(|looked| now.ms_since(looked) >= period) {
             looked = Some(now);

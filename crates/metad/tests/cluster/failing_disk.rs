@@ -4,6 +4,7 @@ use bytes::Bytes;
 use env::{
     Disk, File, LocalDisk, OpenMode, WriteDone,
     disk::{Lock, Space},
+    pulse::Pulse,
 };
 use std::{
     io,
@@ -77,6 +78,10 @@ impl Disk for FailingDisk {
 
     fn space(&self, path: &Path) -> io::Result<Space> {
         self.local.space(path)
+    }
+
+    fn pulses(&self) -> Vec<Arc<Pulse>> {
+        self.local.pulses()
     }
 }
 

@@ -10,7 +10,9 @@ use cable::Cables;
 use coord::Coordinator;
 use env::Env;
 use failing_disk::FailingDisk;
-use metad::{Advertised, CoordinatorConfig, Ended, GroupConfig, MetaConfig, MetaServer, StartError};
+use metad::{
+    Advertised, CoordinatorConfig, Ended, GroupConfig, LastResort, MetaConfig, MetaServer, StartError,
+};
 use proto::hdfs as p;
 use std::{
     collections::BTreeMap,
@@ -41,11 +43,20 @@ pub struct Cluster {
     /// Where each member takes calls at the moment.
     addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
     is_over: Arc<AtomicBool>,
+    world_of: Box<dyn Fn(u32) -> (Env, LastResort) + Send + Sync>,
 }
 
 impl Cluster {
     /// Makes a group of so many members and starts all of them.
     pub async fn start(count: u32) -> Self {
+        Self::start_in(count, |_| (Env::production(), LastResort::default())).await
+    }
+
+    /// The same, each member in a world of its own.
+    pub async fn start_in(
+        count: u32,
+        world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
+    ) -> Self {
         // RUST_LOG=metad=debug shows what the members say of themselves.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).try_init();
@@ -61,6 +72,7 @@ impl Cluster {
             disks: (1..=count).map(|member| (member, FailingDisk::default())).collect(),
             addresses: Default::default(),
             is_over: Default::default(),
+            world_of: Box::new(world_of),
         };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
@@ -119,12 +131,14 @@ impl Cluster {
     }
 
     pub fn env_of(&self, member: u32) -> Env {
-        Env { disk: Arc::new(self.disk_of(member)), ..Env::production() }
+        Env { disk: Arc::new(self.disk_of(member)), ..(self.world_of)(member).0 }
     }
 
     /// One attempt, and why it has failed.
     pub async fn try_restart(&mut self, member: u32) -> Result<(), StartError> {
-        let server = MetaServer::start(self.env_of(member), self.config(member)).await?;
+        let mut config = self.config(member);
+        config.group.last_resort = (self.world_of)(member).1;
+        let server = MetaServer::start(self.env_of(member), config).await?;
         self.addresses.lock().unwrap().insert(member, server.rpc_address());
         self.servers.insert(member, server);
         Ok(())

@@ -1,0 +1,86 @@
+//! How a server's process ends that must not go on: after a panic, or because a thread hangs.
+//!
+//! A process with a dead thread in it answers, holds its ports and its place in the group, and does half of its work.
+//! It is better gone: others notice that at once, and whoever supervises it starts it again.
+
+use metad::LastResort;
+use std::{
+    process,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread::{self, Thread},
+    time::Duration,
+};
+
+/// A thread has panicked.
+const EXIT_PANIC: i32 = 70;
+/// A thread that the server relies on hangs.
+const EXIT_HANG: i32 = 71;
+
+/// How long the last line of the log may take: a thread that hangs may be in the midst of one.
+const SAYING: Duration = Duration::from_millis(300);
+/// From the decision to the end at the latest, whatever locks are held by whom.
+const GRACE: Duration = Duration::from_millis(1_000);
+
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+static UNDERTAKER: OnceLock<Thread> = OnceLock::new();
+
+/// From here on a panic of any thread ends this process. For servers.
+pub fn end_on_panic() {
+    UNDERTAKER.get_or_init(|| {
+        let thread = thread::Builder::new().name("undertaker".into()).spawn(wait_and_kill);
+        thread.expect("a thread can be started").thread().clone()
+    });
+    let show = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        announce();
+        show(panic);
+        let name = thread::current().name().unwrap_or("without a name").to_owned();
+        end(EXIT_PANIC, format!("thread {name} has panicked, and so this process ends. Start it again"));
+    }));
+}
+
+/// What a metadata server does when a thread hangs.
+pub fn last_resort() -> LastResort {
+    LastResort::new(|reason| {
+        announce();
+        end(EXIT_HANG, reason.to_owned());
+    })
+}
+
+/// The end is near, and comes even if this thread never gets further.
+fn announce() {
+    if IS_ENDING.swap(true, Ordering::AcqRel) {
+        // Another thread is at it. What this one would do next rests on something that is broken.
+        loop {
+            thread::park();
+        }
+    }
+    if let Some(undertaker) = UNDERTAKER.get() {
+        undertaker.unpark();
+    }
+}
+
+fn end(code: i32, reason: String) -> ! {
+    let (said, hears) = mpsc::channel();
+    let saying = thread::Builder::new().name("last-words".into()).spawn(move || {
+        tracing::error!(exit_code = code, "{reason}");
+        let _ = said.send(());
+    });
+    if saying.is_ok() {
+        let _ = hears.recv_timeout(SAYING);
+    }
+    process::exit(code)
+}
+
+/// SIGKILL cannot be held up by a lock, and leaves no core of many gigabytes that keeps the ports open while it is written.
+fn wait_and_kill() {
+    while !IS_ENDING.load(Ordering::Acquire) {
+        thread::park();
+    }
+    thread::sleep(GRACE);
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+}

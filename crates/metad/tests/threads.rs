@@ -1,0 +1,144 @@
+//! Threads of a member that end, or stand still, while its process lives.
+
+#[allow(dead_code, reason = "not every story needs all of it")]
+mod cluster;
+
+use base::{Moment, Timestamp};
+use cluster::Cluster;
+use env::{Clock, Env, SystemClock};
+use metad::{Ended, LastResort};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+const SOUND: u8 = 0;
+const STANDS: u8 = 1;
+const PANICS: u8 = 2;
+
+/// What the clocks of one member do to one of its threads.
+#[derive(Default)]
+struct Fate(AtomicU8);
+
+impl Fate {
+    fn becomes(&self, fate: u8) {
+        self.0.store(fate, Ordering::Release);
+    }
+
+    fn strike(&self, thread: &str) {
+        while thread::current().name() == Some(thread) {
+            match self.0.load(Ordering::Acquire) {
+                SOUND => return,
+                PANICS => panic!("planted by a test"),
+                _ => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
+/// The machine's clock, but for one thread.
+struct Clocks {
+    thread: &'static str,
+    fate: Arc<Fate>,
+}
+
+impl Clock for Clocks {
+    fn timestamp(&self) -> Timestamp {
+        self.fate.strike(self.thread);
+        SystemClock.timestamp()
+    }
+
+    fn moment(&self) -> Moment {
+        self.fate.strike(self.thread);
+        SystemClock.moment()
+    }
+}
+
+/// Three members; each one's fate strikes the thread of that name. The last resort of a process is its end; here it lets
+/// the thread go on, for nothing else takes back what it holds.
+async fn start(thread: &'static str) -> (Cluster, Vec<Arc<Fate>>) {
+    let fates: Vec<Arc<Fate>> = (0..3).map(|_| Arc::default()).collect();
+    let known = fates.clone();
+    let cluster = Cluster::start_in(3, move |member| {
+        let fate = known[member as usize - 1].clone();
+        let struck = fate.clone();
+        let last_resort = LastResort::new(move |reason| {
+            println!("{reason}");
+            struck.becomes(SOUND);
+        });
+        (Env { clock: Arc::new(Clocks { thread, fate }), ..Env::production() }, last_resort)
+    });
+    (cluster.await, fates)
+}
+
+/// The active's thread gets that fate under load: another member leads soon, and nothing is lost.
+async fn another_leads(thread: &'static str, fate: u8) {
+    let (mut cluster, fates) = start(thread).await;
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    let writers: Vec<_> = (0..3).map(|writer| cluster.write_until_told(writer)).collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+
+    let struck = Instant::now();
+    fates[first as usize - 1].becomes(fate);
+    let second = tokio::time::timeout(Duration::from_secs(8), cluster.wait_for_active(&[first])).await;
+    let second = second.expect("nobody has noticed the thread for 8 s");
+    println!("another member leads {} ms after {thread} was struck", struck.elapsed().as_millis());
+    let mut ended = cluster.server(first).replica().ended();
+    let ended = tokio::time::timeout(Duration::from_secs(8), ended.wait_for(Option::is_some)).await;
+    let ended = ended.expect("it ends soon").unwrap().clone();
+    let Some(Ended::Failed(reason)) = ended else { panic!("it says of itself: {ended:?}") };
+    // One that hangs with the member's lock makes others stand as well: the first that is found is told.
+    assert!(reason.contains(thread) || thread != "meta-writer", "{reason}");
+    assert!(reason.contains("has completed nothing for"), "{reason}");
+    assert!(!cluster.server(first).replica().may_answer(), "what it read may be out of date");
+
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    cluster.say_stop();
+    let mut acknowledged = Vec::new();
+    for writer in writers {
+        acknowledged.extend(writer.await.unwrap());
+    }
+    for writer in 0..3 {
+        let made = cluster.names(second, &format!("/{writer}")).await;
+        for path in acknowledged.iter().filter(|path| path.starts_with(&format!("/{writer}/"))) {
+            assert!(made.iter().any(|name| path.ends_with(name)), "{path} was acknowledged and is lost");
+        }
+    }
+    cluster.kill(first).await;
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_whose_writer_stands_still_leads_no_longer() {
+    another_leads("meta-writer", STANDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_whose_writer_has_ended_leads_no_longer() {
+    another_leads("meta-writer", PANICS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_that_does_not_hear_the_others_leads_no_longer() {
+    another_leads("peer-read", STANDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_whose_disk_thread_never_comes_back_leads_no_longer() {
+    another_leads("disk-write-0", STANDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_whose_timer_stands_still_leads_no_longer() {
+    another_leads("group-timer", STANDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_looks_after_the_threads_is_looked_after() {
+    another_leads("meta-watch", STANDS).await;
+}
