@@ -107,7 +107,7 @@ fn a_server_that_contradicts_itself_is_asked_for_a_full_report_at_once() {
     cluster.add_stored(block(2, 5), 2, &[1, 2]);
     for contradiction in [Increment::Deleted(block(1, 5)), received(block(2, 6))] {
         let rows = [finalized(block(1, 5)), finalized(block(2, 5))];
-        cluster.tell(1, &[contradiction.clone()]);
+        cluster.tell(1, std::slice::from_ref(&contradiction));
         assert!(cluster.holders(1) == [2] || cluster.holders(2) == [2], "until then it is believed");
         let commands = cluster.heartbeat(1);
         assert!(matches!(commands[..], [Command::Register]), "{commands:?}");
