@@ -3,7 +3,7 @@
 use crate::Target;
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
 use bytes::{Bytes, BytesMut};
-use group::{Append, Message, Proposal};
+use group::{Append, Known, Message, Proposal};
 use metad::{
     foreign::{decode_takeovers, encode_takeovers},
     peers::{
@@ -58,9 +58,11 @@ fn messages() -> Vec<Vec<u8>> {
         Message::Promised { epoch, end, committed: end, is_suspect: true },
         Message::Beacon { epoch, round: 9, committed, lease_ms: 400 },
         Message::Grant { epoch, round: 9, is_granted: true, is_ready: true, end, committed: end },
-        Message::Fetched { previous: end, entries, committed },
-        Message::FetchFailed { after: end, committed: end, is_gone: false },
+        Message::Fetched { epoch, previous: end, entries, committed },
+        Message::FetchFailed { epoch, after: end, committed: end, is_gone: false },
         Message::Suggest { epoch, proposal },
+        Message::Contradiction { epoch, end, committed: end },
+        Message::Hello { known: Known { promised: epoch, end, committed: end } },
     ]
     .iter()
     .map(encoded)

@@ -49,12 +49,22 @@ pub enum Broken {
     LetsInOldLives,
     /// Any answer of the coordinator is taken for the answer to the change that was asked for last.
     AnyAnswerTaken,
+    /// A member that contradicts its active gives up its own log, whether or not an unclean election explains the difference.
+    GivesUpOnAnyWord,
+    /// A member claims although another has shown that it lacks what has committed, or that the view is older than a promise.
+    IgnoresEvidence,
+    /// With a minimum of one the first claim after a start waits for nobody.
+    LonelyFirstClaim,
+    /// The view learns what has committed when it is changed for another reason only.
+    NoHints,
+    /// A claimant with a torn tail asks only those that are in sync without the old active.
+    ForgetsOldActive,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 16] = [
+    pub const ALL: [Broken; 21] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -71,6 +81,11 @@ impl Broken {
         Self::ObeysOlderEpochs,
         Self::LetsInOldLives,
         Self::AnyAnswerTaken,
+        Self::GivesUpOnAnyWord,
+        Self::IgnoresEvidence,
+        Self::LonelyFirstClaim,
+        Self::NoHints,
+        Self::ForgetsOldActive,
     ];
 }
 

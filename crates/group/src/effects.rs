@@ -74,6 +74,9 @@ pub struct Outgoing {
     pub distrust: Option<String>,
     /// The entries missing here are gone elsewhere: the newest image is to be fetched and installed.
     pub needs_image: bool,
+    /// A member lacks what is gone from this log: an image of an entry behind this one is needed, and is to be made now where
+    /// there is none.
+    pub image_wanted: Option<Sn>,
     /// A torn tail has been repaired by an active's stream: the mark on the store may go.
     pub tail_is_sound: bool,
     /// Answers to [`crate::Input::Operator`].

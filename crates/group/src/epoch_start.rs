@@ -22,16 +22,17 @@ impl IdSteps {
         }
     }
 
-    /// The larger step of each.
-    pub fn at_least(self, other: Self) -> Self {
+    /// Both, one after the other.
+    pub fn plus(self, other: Self) -> Self {
         Self {
-            inode: self.inode.max(other.inode),
-            block: self.block.max(other.block),
-            generation_stamp: self.generation_stamp.max(other.generation_stamp),
+            inode: self.inode.saturating_add(other.inode),
+            block: self.block.saturating_add(other.block),
+            generation_stamp: self.generation_stamp.saturating_add(other.generation_stamp),
         }
     }
 
-    /// After an unclean election, the least. How much is lost nobody knows: more ids than an epoch's step may have been
+    /// Added after an unclean election to what the epochs in between ask for: two elections that begin from the same entry must
+    /// not give out the same ids, which their epochs keep apart. How much is lost nobody knows: more ids than an epoch's step may have been
     /// given out in one long epoch, but no more than this in the time between two deaths of a whole group: ten days
     /// at a thousand a second. Inode ids and generation stamps have 40 bits, so there is room for a thousand such elections.
     pub const UNCLEAN_MIN: Self = Self { inode: 1 << 30, block: 1 << 30, generation_stamp: 1 << 30 };

@@ -90,6 +90,9 @@ pub enum Order {
     /// This member leads although it may lack committed entries. The operator has made sure that all others
     /// are off.
     UncleanElect,
+    /// The coordinator has lost history: its view is written anew from what the stores prove. All members but those named
+    /// in `without` must have been heard. Without `is_confirmed` it only says what it would write.
+    Repair { without: Vec<MemberId>, is_confirmed: bool },
 }
 
 /// Says that something this member asked for is durable. Made by [`crate::Effects::release`] only.
@@ -119,5 +122,5 @@ pub enum ReadPurpose {
     /// The active's stream to a member that is far behind.
     Stream,
     /// The answer to another member's `Fetch`.
-    Fetch { after: LogPoint },
+    Fetch { epoch: Epoch, after: LogPoint },
 }

@@ -29,7 +29,7 @@ pub use input::{
     ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose,
 };
 pub use member::{Member, Restored};
-pub use message::{Append, Message};
+pub use message::{Append, Known, Message};
 pub use settings::Settings;
 pub use status::{PeerStatus, Status};
 pub use watch::{Sign, Stands, Watch};

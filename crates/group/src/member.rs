@@ -2,10 +2,12 @@
 
 mod candidate;
 mod change;
+mod evidence;
 mod follow;
 mod hand_over;
 mod in_sync;
 mod lead;
+mod repair;
 mod stream;
 
 use crate::{
@@ -14,6 +16,7 @@ use crate::{
 };
 use base::{Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use candidate::Candidacy;
+use evidence::Evidence;
 use follow::Following;
 use lead::Leading;
 
@@ -66,9 +69,13 @@ pub struct Member {
     /// The state machine has applied, or was given, everything up to here.
     applied: Sn,
     is_suspect: bool,
+    /// The state machine has applied what was cut off and is built anew: it is given nothing more in this life.
+    is_rebuilt: bool,
     is_ready: bool,
     following: Following,
     candidacy: Candidacy,
+    /// What others have proved of the group's history.
+    evidence: Evidence,
     /// Whoever leads.
     leading: Option<Box<Leading>>,
     /// When to send the pending change again, or to read the view again and then, perhaps, to claim.
@@ -96,7 +103,14 @@ struct Pending {
 enum Cause {
     Claim,
     InSync,
-    Reconfigure { ticket: u64 },
+    Reconfigure {
+        ticket: u64,
+    },
+    /// The view learns what has committed.
+    Hint,
+    Repair {
+        ticket: u64,
+    },
 }
 
 /// An epoch so far above the view's is taken for nonsense until the view has been read again.
@@ -124,9 +138,11 @@ impl Member {
             applied: restored.base.id.sn,
             tail,
             is_suspect: restored.is_suspect,
+            is_rebuilt: false,
             is_ready: true,
             following: Following::new(now, &settings),
             candidacy: Candidacy::default(),
+            evidence: Evidence::default(),
             leading: None,
             retry_at: None,
             takeovers: Vec::new(),
@@ -274,6 +290,8 @@ impl Member {
             is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
             is_writable: self.is_writable(),
             peers: peers.map(|(member, peer)| self.peer_status(now, *member, peer)).collect(),
+            trouble: self.trouble(),
+            known: self.evidence.known().clone(),
             last_takeovers: self.takeovers.clone(),
         }
     }
@@ -287,6 +305,7 @@ impl Member {
             _ if is_in(&view.exiles) => "exile",
             _ if heard_ms_ago.is_none_or(|ms| ms > self.settings.silence_ms) => "silent",
             crate::peer::Next::NeedsImage => "needs an image",
+            crate::peer::Next::Contradicts => "contradicts",
             crate::peer::Next::Reading(_) => "reading the log",
             _ => "catching up",
         };
@@ -400,6 +419,7 @@ impl Member {
                 self.applied
             ));
             // Whatever follows belongs to a state machine that is built anew.
+            self.is_rebuilt = true;
             self.applied = sn;
         }
         effects.cut = Some(self.tail.end());
@@ -417,6 +437,10 @@ impl Member {
             return;
         }
         self.committed = sn;
+        if self.is_rebuilt {
+            self.applied = self.applied.max(sn);
+            return;
+        }
         effects.outgoing.committed = Some(sn);
         if self.committed > self.applied {
             effects.outgoing.apply.extend(self.tail.between(self.applied, self.committed));
@@ -449,7 +473,10 @@ impl Member {
         let answer = match order {
             Order::HandOver { to } => self.begin_hand_over(now, Some(ticket), to),
             Order::Reconfigure { members, in_sync_min } => self.reconfigure(ticket, members, in_sync_min),
-            Order::UncleanElect => self.force_claim(now, ticket),
+            Order::UncleanElect => self.force_claim(now, ticket, effects),
+            Order::Repair { without, is_confirmed } => {
+                self.repair(now, ticket, &without, is_confirmed, effects)
+            }
         };
         if let Err(reason) = answer {
             effects.outgoing.answers.push((ticket, Err(reason)));

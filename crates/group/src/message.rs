@@ -21,6 +21,13 @@ pub enum Message {
         end: LogPoint,
         committed: LogPoint,
     },
+    /// The active's log holds other entries than have committed here. Nothing of the receiver's is taken, and nothing of the
+    /// sender's given up, unless an unclean election explains it.
+    Contradiction {
+        epoch: Epoch,
+        end: LogPoint,
+        committed: LogPoint,
+    },
     /// The answer to anything of an epoch lower than the one promised.
     Fenced {
         promised: Epoch,
@@ -53,26 +60,33 @@ pub enum Message {
         end: LogPoint,
         committed: LogPoint,
     },
-    /// Asks for entries after `after`, to adopt a longer log or to be renewed.
+    /// Asks for entries after `after`, to adopt a longer log in this epoch.
     Fetch {
+        epoch: Epoch,
         after: LogPoint,
         bytes_max: u32,
     },
-    /// The answer: entries that follow `previous`. Committed up to `committed`.
+    /// The answer: entries that follow `previous`. Committed up to `committed`. The epoch is that of the question: what was
+    /// asked in an earlier one may have been cut off since.
     Fetched {
+        epoch: Epoch,
         previous: LogPoint,
         entries: Vec<Entry>,
         committed: Sn,
     },
     /// The answer when `after` is not in this log, or not any more. `committed` is a point that is.
     FetchFailed {
+        epoch: Epoch,
         after: LogPoint,
         committed: LogPoint,
         is_gone: bool,
     },
-    /// The active no longer has the entries that the receiver lacks: an image is needed first.
+    /// The active no longer has the entries that the receiver lacks, or shares none with it: an image is needed first.
+    /// `unclean` is the last epoch in the active's log that was begun by an unclean election: what had committed in an older epoch
+    /// and is not in the active's log was given up by an operator's order. 0: nothing ever was.
     NeedsImage {
         epoch: Epoch,
+        unclean: Epoch,
     },
     /// Does the receiver hold a live grant?
     PreVote {
@@ -81,7 +95,11 @@ pub enum Message {
     PreVoted {
         epoch: Epoch,
         holds_grant: bool,
-        end: LogPoint,
+        known: Known,
+    },
+    /// Said to each other member when a connection to it is made: what this store has promised and holds.
+    Hello {
+        known: Known,
     },
     /// The active has ended its epoch with everything committed, and the receiver is to go on.
     HandOver {
@@ -93,6 +111,18 @@ pub enum Message {
         epoch: Epoch,
         proposal: Proposal,
     },
+}
+
+/// What a member's store proves of the group's history. It may be more than the coordinator knows, where that was restored
+/// from a backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Known {
+    /// The highest epoch that the store has promised, durably. The coordinator knew that epoch before.
+    pub promised: Epoch,
+    /// The end of the log that is durable.
+    pub end: LogPoint,
+    /// The last entry that is known to have committed.
+    pub committed: LogPoint,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

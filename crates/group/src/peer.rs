@@ -45,6 +45,8 @@ pub(crate) enum Next {
     Reading(Sn),
     /// What it lacks is gone from the log.
     NeedsImage,
+    /// It holds other entries for committed than this log, and nobody has given them up.
+    Contradicts,
 }
 
 impl Peer {

@@ -29,6 +29,9 @@ pub struct Settings {
     pub claim_answer_ms: u64,
     /// How soon the view is read again after somebody else changed it.
     pub reread_ms: u64,
+    /// How often the view learns what has committed while entries do. A store restored from a copy that is older than that
+    /// cannot be elected.
+    pub hint_ms: u64,
     /// Committed entries kept in memory for members that are a little behind.
     pub window_bytes: usize,
     pub id_steps: IdSteps,
@@ -51,6 +54,7 @@ impl Default for Settings {
             change_retry_ms: 100,
             claim_answer_ms: 300,
             reread_ms: 1_000,
+            hint_ms: 1_000,
             window_bytes: 32 << 20,
             id_steps: IdSteps::default(),
             #[cfg(feature = "broken")]
@@ -103,6 +107,7 @@ impl Settings {
                     Self::HANG_MS_MIN
                 ),
             ),
+            (self.hint_ms >= 100, format!("hint_ms {} is under 100", self.hint_ms)),
             (self.change_retry_ms > 0 && self.reread_ms > 0, "a retry without a pause".to_owned()),
         ];
         match orders.into_iter().find(|(holds, _)| !holds) {

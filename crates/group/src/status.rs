@@ -1,7 +1,8 @@
 //! What a member can say about itself, for operators and pages.
 
-use crate::{Role, Takeover};
-use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+use crate::{Known, Role, Takeover};
+use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Sn};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -22,6 +23,10 @@ pub struct Status {
     pub is_writable: bool,
     /// The others, as the active sees them; empty elsewhere.
     pub peers: Vec<PeerStatus>,
+    /// What keeps this member from taking part as it should, and what to do. A person must look.
+    pub trouble: Option<String>,
+    /// What the stores of the others have proved since this member began.
+    pub known: BTreeMap<MemberId, (MemberStore, Known)>,
     /// This life's takeovers, newest last.
     pub last_takeovers: Vec<Takeover>,
 }
@@ -35,6 +40,6 @@ pub struct PeerStatus {
     /// Durable there and verified in this epoch.
     pub matched: Sn,
     pub end: Option<LogPoint>,
-    /// "in sync", "exile", "catching up", "reading the log", "needs an image", "silent".
+    /// "in sync", "exile", "catching up", "reading the log", "needs an image", "contradicts", "silent".
     pub state: &'static str,
 }

@@ -153,7 +153,13 @@ impl Maker {
     }
 
     fn is_due(&self, core: &Core, patience: u64) -> bool {
-        let edits = core.commit.committed().0.saturating_sub(self.newest.0);
+        let committed = core.commit.committed();
+        let edits = committed.0.saturating_sub(self.newest.0);
+        // A member waits for an image that nobody has yet: in an idle group none would be due for long.
+        let wanted = core.replica.image_wanted();
+        if core.replica.is_serving() && self.newest < wanted && wanted <= committed {
+            return true;
+        }
         let (edits_max, period_ms) = (core.config.edits_per_image, core.config.image_period_ms);
         // The entries of the checkpoint itself and of a new epoch do not make another one due.
         edits >= edits_max.saturating_mul(patience)
@@ -312,6 +318,8 @@ mod tests {
             is_in_sync: true,
             is_writable: true,
             peers: Vec::new(),
+            trouble: None,
+            known: Default::default(),
             last_takeovers: Vec::new(),
         }
     }

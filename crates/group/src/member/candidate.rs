@@ -2,7 +2,7 @@
 
 use super::{Cause, Member};
 use crate::{Effects, Message, Role, broken::Broken};
-use base::{Epoch, LogPoint, MemberId, Moment};
+use base::{Epoch, MemberId, Moment};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +22,10 @@ pub(super) struct Candidacy {
     pub is_standing: bool,
     /// An operator wants this member to lead whatever it lacks.
     pub forced: Option<u64>,
+    /// An operator has said that this member, which is complete as far as it can tell, need not wait for silent ones.
+    pub is_excused: bool,
+    /// Complete members of the view that the claim was based on, the old active among them.
+    pub complete: Vec<base::MemberStore>,
     /// Extra wait before this claim, chosen once.
     pub jitter_ms: Option<u64>,
     pub trigger: &'static str,
@@ -61,16 +65,23 @@ impl Member {
         if self.promising > epoch {
             return; // The view is old: the one to come names another active, or none.
         }
-        let hint = view.commit_hint;
-        if !is_forced && !self.holds_committed(hint) {
-            let end = self.end();
-            return self
-                .distrust(format!("the log ends at {end} and lacks {hint}, which has committed"), effects);
+        // A store that lacks what has committed was restored from a copy, or its log was cut off. It waits for another
+        // member, which brings it up to date.
+        if !is_forced && !self.holds_committed(view.commit_hint) {
+            return;
+        }
+        if !is_forced && self.evidence_against_claim().is_some() || self.evidence.older.is_some() {
+            return;
         }
         if !is_alone && !self.candidacy.was_handed_over {
             let earliest = self.earliest_claim();
             if now < earliest {
                 self.candidacy.look_at = Some(earliest);
+                return;
+            }
+            if !is_forced && !self.candidacy.is_excused && self.lacks_witnesses() {
+                self.ask_others(now, effects);
+                self.candidacy.look_at = Some(now.plus_ms(ASK_AGAIN_MS));
                 return;
             }
             if !is_forced && !self.others_agree(now, effects) {
@@ -102,7 +113,7 @@ impl Member {
     }
 
     /// Entries that the view says have committed must be in the log, in their epoch.
-    fn holds_committed(&self, hint: base::TxId) -> bool {
+    pub(super) fn holds_committed(&self, hint: base::TxId) -> bool {
         hint.sn <= self.tail.base().id.sn || self.tail.point_at(hint.sn).is_some_and(|point| point.id == hint)
     }
 
@@ -145,24 +156,30 @@ impl Member {
         if (!self.is_suspect && (active_is_off || enough)) || (self.is_suspect && all_seen) {
             return true;
         }
-        if candidacy.asked_at.is_none_or(|at| now.ms_since(at) >= ASK_AGAIN_MS) {
-            self.candidacy.asked_at = Some(now);
-            self.candidacy.free.clear();
-            for member in view.members.iter().filter(|member| **member != self.me.member) {
-                effects.messages.push((*member, Message::PreVote { epoch: view.epoch }));
-            }
-        }
+        self.ask_others(now, effects);
         false
+    }
+
+    fn ask_others(&mut self, now: Moment, effects: &mut Effects) {
+        if self.candidacy.asked_at.is_some_and(|at| now.ms_since(at) < ASK_AGAIN_MS) {
+            return;
+        }
+        self.candidacy.asked_at = Some(now);
+        self.candidacy.free.clear();
+        let view = self.view().expect("a candidate has a view");
+        for member in view.members.iter().filter(|member| **member != self.me.member) {
+            effects.messages.push((*member, Message::PreVote { epoch: view.epoch }));
+        }
     }
 
     pub(super) fn on_pre_vote(&mut self, now: Moment, from: MemberId, epoch: Epoch, effects: &mut Effects) {
         let leads = self.leading.is_some() && !self.is_sealed();
         let holds_grant = leads || now < self.following.granted_until;
-        let end = self.end();
-        effects.messages.push((from, Message::PreVoted { epoch, holds_grant, end }));
+        let known = self.own_known();
+        effects.messages.push((from, Message::PreVoted { epoch, holds_grant, known }));
     }
 
-    pub(super) fn on_pre_voted(&mut self, from: MemberId, epoch: Epoch, holds_grant: bool, _end: LogPoint) {
+    pub(super) fn on_pre_voted(&mut self, from: MemberId, epoch: Epoch, holds_grant: bool) {
         let is_current = self.view().is_some_and(|view| view.epoch == epoch);
         if is_current && self.candidacy.asked_at.is_some() && !holds_grant {
             self.candidacy.free.insert(from);
@@ -190,6 +207,11 @@ impl Member {
                 next.unclean_epoch = next.epoch;
             }
         });
+        let view = self.view().expect("a candidate has a view");
+        self.candidacy.complete = match is_forced {
+            true => vec![me],
+            false => view.in_sync.iter().chain(&view.exiles).copied().collect(),
+        };
         self.candidacy.is_standing = true;
         self.candidacy.began_at = now;
         let view = self.view().expect("a candidate has a view");
@@ -244,7 +266,12 @@ impl Member {
     }
 
     /// Nobody may follow without an order that says so: entries that have committed may be lost.
-    pub(super) fn force_claim(&mut self, now: Moment, ticket: u64) -> Result<(), String> {
+    pub(super) fn force_claim(
+        &mut self,
+        now: Moment,
+        ticket: u64,
+        effects: &mut Effects,
+    ) -> Result<(), String> {
         if self.leading.is_some() {
             return Err(format!("member {} leads already", self.me.member));
         }
@@ -256,8 +283,17 @@ impl Member {
             return Err("another order, or a claim, is under way".into());
         }
         let Some(view) = self.view() else { return Err("the view could not be read yet".into()) };
-        if view.is_eligible(self.me) {
-            return Err("this member is complete and takes over by itself when it may".into());
+        if view.is_eligible(self.me)
+            && self.holds_committed(view.commit_hint)
+            && self.evidence_against_claim().is_none()
+        {
+            if !self.lacks_witnesses() {
+                return Err("this member is complete and takes over by itself when it may".into());
+            }
+            self.candidacy.is_excused = true;
+            let text = format!("member {} leads without having heard of all others", self.me.member);
+            effects.outgoing.answers.push((ticket, Ok(text)));
+            return Ok(());
         }
         self.candidacy.forced = Some(ticket);
         if is_again && let Some(pending) = &mut self.pending {

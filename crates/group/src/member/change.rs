@@ -105,7 +105,13 @@ impl Member {
         self.view = Some((pending.change.view, version));
         match pending.cause {
             Cause::Claim => self.claim_confirmed(now, effects),
-            Cause::InSync => {}
+            Cause::InSync | Cause::Hint => {}
+            Cause::Repair { ticket } => {
+                let view = self.view().expect("set above");
+                let text =
+                    format!("the view is that of epoch {} again; the member that may lead will", view.epoch);
+                effects.outgoing.answers.push((ticket, Ok(text)));
+            }
             Cause::Reconfigure { ticket } => {
                 let view = self.view().expect("set above");
                 let members: Vec<_> = view.members.iter().map(|member| member.0.to_string()).collect();
@@ -151,9 +157,10 @@ impl Member {
     }
 
     pub(super) fn on_view(&mut self, now: Moment, view: GroupView, version: u64, effects: &mut Effects) {
-        if self.view.as_ref().is_some_and(|(_, known)| version < *known) {
-            return; // Older than what is known.
+        if self.is_older(&view, version) {
+            return self.saw_older_view(now, view, version);
         }
+        self.evidence.older = None;
         let is_first = self.view.is_none();
         if let Some(pending) = &self.pending {
             let expected = pending.change.expected_version;
@@ -169,7 +176,7 @@ impl Member {
             self.retry_at = None;
             self.lost(now, pending, effects);
         }
-        if is_first && self.promised > view.epoch {
+        if is_first && self.promised > view.epoch && view.members == [self.me.member] {
             return self.stop(&format!(
                 "epoch {} was promised but the coordinator knows only {}: it has lost history. Restore it, \
                  or elect by hand",
@@ -199,6 +206,13 @@ impl Member {
         if self.leading.is_none() && self.is_alone() {
             self.check_alone();
         }
+    }
+
+    /// Less than this member was told before; or, at the same version, something else: then the coordinator has gone back and
+    /// has been changed since.
+    fn is_older(&self, view: &GroupView, version: u64) -> bool {
+        let Some((known, known_version)) = &self.view else { return false };
+        version < *known_version || version == *known_version && view.change_id != known.change_id
     }
 
     /// A group of one has nobody to be renewed by: whoever cannot claim says so and stops.
@@ -233,7 +247,11 @@ impl Member {
                 }
                 self.role = Role::Following;
             }
-            Cause::InSync => {}
+            Cause::InSync | Cause::Hint => {}
+            Cause::Repair { ticket } => {
+                let text = "the view was changed meanwhile: look at the group again".to_owned();
+                effects.outgoing.answers.push((ticket, Err(text)));
+            }
             Cause::Reconfigure { .. } => {} // If the order is still wanted, it is tried again.
         }
     }
@@ -243,7 +261,8 @@ impl Member {
     fn not_made(&mut self, now: Moment, pending: Pending, effects: &mut Effects) {
         match pending.cause {
             Cause::Claim => self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms)),
-            Cause::InSync => self.put_off(now, &pending.change.requires),
+            Cause::InSync | Cause::Hint => self.put_off(now, &pending.change.requires),
+            Cause::Repair { .. } => {}
             Cause::Reconfigure { ticket } => self.give_up_reconfiguring(ticket, effects),
         }
         self.lost(now, pending, effects);

@@ -67,17 +67,21 @@ impl Member {
                 let beacon = Beacon { epoch, round, committed, lease_ms };
                 self.on_beacon(now, sender, boot, beacon, effects);
             }
-            Message::NeedsImage { epoch } => {
-                if self.hear(now, sender, boot, epoch, effects) && self.may_be_renewed() {
-                    self.on_needs_image(effects);
+            Message::NeedsImage { epoch, unclean } => {
+                if self.hear(now, sender, boot, epoch, effects) {
+                    self.on_needs_image(unclean, effects);
                 }
             }
             Message::PreVote { epoch } => self.on_pre_vote(now, sender, epoch, effects),
-            Message::PreVoted { epoch, holds_grant, end } => {
-                self.on_pre_voted(sender, epoch, holds_grant, end);
+            Message::PreVoted { epoch, holds_grant, known } => {
+                self.heard_known(from, known, effects);
+                self.on_pre_voted(sender, epoch, holds_grant);
             }
+            Message::Hello { known } => self.heard_known(from, known, effects),
             Message::HandOver { epoch, end } => self.on_hand_over(now, sender, boot, epoch, end),
-            Message::Fetch { after, bytes_max } => self.on_fetch(sender, after, bytes_max, effects),
+            Message::Fetch { epoch, after, bytes_max } => {
+                self.on_fetch(sender, epoch, after, bytes_max, effects);
+            }
             Message::Suggest { epoch, proposal } => {
                 if matches!(self.role, Role::Serving { epoch: mine } if mine == epoch) {
                     effects.outgoing.suggested.push(proposal);
@@ -87,22 +91,30 @@ impl Member {
         }
     }
 
-    /// Whoever is behind the active's log takes an image and goes on. Whoever knows as much, or more, to have committed
-    /// than the active does, and shares nothing with it, holds what an unclean election has given up: no image will
-    /// ever be new enough for it.
-    fn on_needs_image(&mut self, effects: &mut Effects) {
-        let told = self.following.leader.as_ref().filter(|leader| leader.has_told);
-        match told.map(|leader| leader.committed).filter(|told| *told <= self.committed) {
-            Some(told) if self.committed > Sn(0) => {
-                let mine = self.committed;
-                let reason = format!(
-                    "entries up to {mine} have committed here, the active has others up to {told}: an operator has \
-                     let a member lead that lacked them"
-                );
-                self.distrust(reason, effects);
-            }
-            _ => effects.outgoing.needs_image = true,
+    /// A member that is behind the active's log takes an image and goes on. One that knows entries to have committed which
+    /// the active does not have, or not any more, gives its store up if an unclean election came after them, and to an
+    /// active whose epoch has begun for good; otherwise it keeps what it has.
+    fn on_needs_image(&mut self, unclean: Epoch, effects: &mut Effects) {
+        let Some(leader) = self.following.leader.as_ref().filter(|leader| leader.has_told) else { return };
+        let (told, mine) = (leader.committed, self.committed_point());
+        let is_given_up = mine.id.epoch < unclean && unclean <= leader.epoch;
+        let is_behind = told > mine.id.sn && self.evidence.contradiction.is_none();
+        if is_behind || mine.id.sn == Sn(0) {
+            effects.outgoing.needs_image |= self.may_be_renewed();
+            return;
         }
+        let reason = format!(
+            "entries up to {} have committed here, the active has others up to {told}: an operator has let a member lead \
+             that lacked them",
+            mine.id
+        );
+        if is_given_up || self.settings.breaks(Broken::GivesUpOnAnyWord) {
+            return self.distrust(reason, effects);
+        }
+        self.evidence.contradiction = Some(format!(
+            "entries up to {} have committed here, and member {} leads with others in their place",
+            mine.id, leader.member
+        ));
     }
 
     /// Before this start the group may have had longer leases.
@@ -160,6 +172,7 @@ impl Member {
             effects.promise = Some(epoch);
         }
         self.following.heard_at = Some(now);
+        self.evidence.has_taken_part = true;
         self.void_force(now, "an active is heard", effects);
         self.withdraw();
         true
@@ -180,7 +193,7 @@ impl Member {
         }
     }
 
-    fn committed_point(&self) -> LogPoint {
+    pub(super) fn committed_point(&self) -> LogPoint {
         self.tail.point_at(self.committed).unwrap_or_else(|| self.tail.base())
     }
 
@@ -229,7 +242,7 @@ impl Member {
             if previous.id.sn <= self.committed && self.tail.point_at(previous.id.sn).is_some() {
                 let reason =
                     format!("entries up to {} have committed here, the active has others", self.committed);
-                return self.distrust(reason, effects);
+                return self.miss(from, epoch, reason, effects);
             }
             let (end, committed) = (self.end(), self.committed_point());
             return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
@@ -250,7 +263,12 @@ impl Member {
                 start = Some(entry.id.sn);
             }
             if at.id.sn == base.id.sn && at != base {
-                return self.distrust(format!("{base} has committed here, the active has {at}"), effects);
+                return self.miss(
+                    from,
+                    epoch,
+                    format!("{base} has committed here, the active has {at}"),
+                    effects,
+                );
             }
             if !fresh.is_empty() || (at.id.sn > base.id.sn && !holds(at)) {
                 fresh.push(entry);
@@ -261,7 +279,7 @@ impl Member {
             if kept < self.committed {
                 let reason =
                     format!("entries up to {} have committed here, the active has others", self.committed);
-                return self.distrust(reason, effects);
+                return self.miss(from, epoch, reason, effects);
             }
             if kept < self.end().id.sn {
                 self.cut(kept, effects);
@@ -272,6 +290,7 @@ impl Member {
             let (end, committed) = (self.end(), self.committed_point());
             return self.reply(from, Message::Mismatch { epoch, end, committed }, effects);
         }
+        self.evidence.contradiction = None;
         let has_fresh = !fresh.is_empty();
         for entry in fresh {
             self.push(entry, effects);
@@ -286,6 +305,15 @@ impl Member {
             self.reply(from, Message::Appended { epoch, last }, effects);
         }
         self.advance_commit(now, effects);
+    }
+
+    /// The active's log goes on otherwise than what has committed here. It is told where this log stands, and answers with
+    /// `NeedsImage`, which says whether that was given up by order.
+    fn miss(&mut self, from: MemberId, epoch: Epoch, reason: String, effects: &mut Effects) {
+        if !self.contradict(reason, effects) {
+            let (end, committed) = (self.end(), self.committed_point());
+            self.reply(from, Message::Contradiction { epoch, end, committed }, effects);
+        }
     }
 
     /// The end of what was verified and is durable: never the own end, which may hold what the active has not.
@@ -315,7 +343,14 @@ impl Member {
     }
 
     /// Another member wants entries: to adopt them.
-    fn on_fetch(&mut self, from: MemberId, after: LogPoint, bytes_max: u32, effects: &mut Effects) {
+    fn on_fetch(
+        &mut self,
+        from: MemberId,
+        epoch: Epoch,
+        after: LogPoint,
+        bytes_max: u32,
+        effects: &mut Effects,
+    ) {
         let bytes_max = (bytes_max as usize).min(Message::ENTRIES_BYTES_MAX);
         let base = self.tail.base();
         if after.id.sn < base.id.sn {
@@ -324,15 +359,15 @@ impl Member {
                 after: after.id.sn,
                 up_to: base.id.sn,
                 bytes_max: bytes_max as u32,
-                purpose: ReadPurpose::Fetch { after },
+                purpose: ReadPurpose::Fetch { epoch, after },
             });
         } else if self.tail.holds(after) {
             let (previous, entries) = self.tail.read(Sn(after.id.sn.0 + 1), bytes_max);
             let committed = self.committed;
-            effects.messages.push((from, Message::Fetched { previous, entries, committed }));
+            effects.messages.push((from, Message::Fetched { epoch, previous, entries, committed }));
         } else {
             let committed = self.committed_point();
-            effects.messages.push((from, Message::FetchFailed { after, committed, is_gone: false }));
+            effects.messages.push((from, Message::FetchFailed { epoch, after, committed, is_gone: false }));
         }
     }
 

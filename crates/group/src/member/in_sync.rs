@@ -40,6 +40,30 @@ impl Member {
             return self.ask_for(now, Cause::InSync, next, Vec::new(), effects);
         }
         self.go_on_reconfiguring(now, effects);
+        if self.pending.is_none() && self.hint_is_due() {
+            self.hint(now, effects);
+        }
+    }
+
+    /// More has committed than the view knows.
+    pub(super) fn hint_is_due(&self) -> bool {
+        let known = self.view().map_or(Sn(0), |view| view.commit_hint.sn);
+        self.is_served()
+            && !self.is_alone()
+            && self.committed > known
+            && !self.settings.breaks(Broken::NoHints)
+    }
+
+    /// Lets the view learn what has committed, so that a store restored from an older copy cannot be elected.
+    fn hint(&mut self, now: Moment, effects: &mut Effects) {
+        let hint_ms = self.settings.hint_ms;
+        let leading = self.leading.as_mut().expect("this member serves");
+        if now < leading.hint_at {
+            return;
+        }
+        leading.hint_at = now.plus_ms(hint_ms);
+        let next = self.with_view(|_| ());
+        self.ask_for(now, Cause::Hint, next, Vec::new(), effects);
     }
 
     /// Members of the in-sync set that are not waited for any longer.
@@ -163,8 +187,8 @@ impl Member {
         mut members: Vec<MemberId>,
         in_sync_min: u32,
     ) -> Result<(), String> {
-        if !self.is_served() {
-            return Err("only a serving active changes the members".into());
+        if !self.is_served() && !matches!(self.role, crate::Role::Reading { .. }) {
+            return Err("only an active changes the members".into());
         }
         members.sort();
         members.dedup();
@@ -183,7 +207,9 @@ impl Member {
     }
 
     fn go_on_reconfiguring(&mut self, now: Moment, effects: &mut Effects) {
-        if !self.is_served() {
+        // Below the minimum it is the way out: the list loses those that are gone for good, or the minimum is lowered. This
+        // log is complete, so that nothing is lost by it.
+        if !self.is_served() && !matches!(self.role, crate::Role::Reading { .. }) {
             return;
         }
         let Some(wanted) = self.leading.as_ref().and_then(|leading| leading.wanted.clone()) else { return };

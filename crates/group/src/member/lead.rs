@@ -23,6 +23,8 @@ pub(super) struct Leading {
     pub look_at: Moment,
     /// The coordinator has just refused a change: none before.
     pub change_after: Moment,
+    /// When the view may next learn what has committed.
+    pub hint_at: Moment,
     /// What the others were told has committed.
     pub told: Sn,
     pub flush_at: Option<Moment>,
@@ -62,9 +64,12 @@ const ROUNDS_KEPT: usize = 64;
 impl Member {
     /// Section 4, steps 3 to 6 begin.
     pub(super) fn start(&mut self, now: Moment) {
+        let mut complete = std::mem::take(&mut self.candidacy.complete);
         let view = self.view().expect("a claim was confirmed");
         let epoch = view.epoch;
-        let complete = view.in_sync.iter().chain(&view.exiles).copied().collect();
+        if self.settings.breaks(Broken::ForgetsOldActive) || complete.is_empty() {
+            complete = view.in_sync.iter().chain(&view.exiles).copied().collect();
+        }
         let others = view.members.iter().filter(|member| **member != self.me.member);
         let peers: BTreeMap<_, _> = others.map(|member| (*member, Peer::new(now))).collect();
         let began_at = self.candidacy.began_at;
@@ -91,6 +96,7 @@ impl Member {
             beacon_at: now,
             look_at: now,
             change_after: now,
+            hint_at: now.plus_ms(self.settings.hint_ms),
             told: Sn(0),
             flush_at: None,
             epoch_start: Sn(0),
@@ -109,6 +115,7 @@ impl Member {
             }
         }
         self.following.leader = None;
+        self.evidence.has_taken_part = true;
         self.leading = Some(Box::new(leading));
         self.role = Role::Starting { epoch };
     }
@@ -193,7 +200,7 @@ impl Member {
     fn read_below_the_minimum(&mut self, effects: &mut Effects) {
         let (Role::Starting { epoch } | Role::Reading { epoch }) = self.role else { return };
         let leading = self.leading.as_ref().expect("this member leads");
-        if leading.stage != Stage::Syncing || self.is_writable() || self.is_suspect {
+        if leading.stage != Stage::Syncing || self.is_writable() || self.is_suspect || self.is_rebuilt {
             return;
         }
         // What any complete member knows to have committed has.
@@ -224,7 +231,10 @@ impl Member {
         if self.is_suspect {
             return leading.complete.iter().all(answered);
         }
-        view.in_sync.iter().all(|store| {
+        // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
+        let is_few = (view.in_sync.len() as u32) < view.in_sync_min;
+        let wanted = view.in_sync.iter().chain(view.exiles.iter().filter(|_| is_few));
+        wanted.into_iter().all(|store| {
             let is_gone = leading.peers.get(&store.member).is_some_and(|peer| peer.is_gone);
             answered(store) || is_gone || !is_patient
         })
@@ -249,7 +259,8 @@ impl Member {
 
     fn fetch(&self, from: MemberId, after: LogPoint, effects: &mut Effects) {
         let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
-        effects.messages.push((from, Message::Fetch { after, bytes_max }));
+        let epoch = self.leading.as_ref().expect("this member leads").epoch;
+        effects.messages.push((from, Message::Fetch { epoch, after, bytes_max }));
     }
 
     /// Entries of a longer log, to be adopted.
@@ -292,7 +303,7 @@ impl Member {
                     "entries up to {} have committed here, member {sender} has others",
                     self.committed
                 );
-                return self.distrust(reason, effects);
+                return self.lead_no_more(now, reason, effects);
             }
             if kept < self.end().id.sn {
                 self.cut(kept, effects);
@@ -342,7 +353,7 @@ impl Member {
                 peer.committed,
                 self.end()
             );
-            return self.distrust(reason, effects);
+            return self.lead_no_more(now, reason, effects);
         }
         // What is lost may hold the beginnings of all epochs since this log's last, and each has raised the counters: many
         // after an unclean election, of which this life need not know.
@@ -352,7 +363,7 @@ impl Member {
         // entry of that epoch, and is elected in the ordinary way when it begins again.
         let view = self.view().expect("whoever leads has a view");
         let is_unclean = view.unclean_epoch > self.end().id.epoch;
-        let id_steps = if is_unclean { id_steps.at_least(IdSteps::UNCLEAN_MIN) } else { id_steps };
+        let id_steps = if is_unclean { id_steps.plus(IdSteps::UNCLEAN_MIN) } else { id_steps };
         let payload =
             EpochStart { epoch, previous: self.end(), id_steps, is_unclean, keeps_skipped: true }.encode();
         let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);
@@ -463,7 +474,7 @@ impl Member {
 
     fn send_beacons(&mut self, now: Moment, effects: &mut Effects) {
         let (lease_ms, beacon_ms) = (self.settings.lease_ms, self.settings.beacon_ms);
-        let committed = self.committed;
+        let (committed, unclean) = (self.committed, self.unclean_epoch());
         // Whoever's own disk stands still must not keep the others from taking over.
         if self.is_sealed() || !self.has_promised() {
             return;
@@ -484,8 +495,11 @@ impl Member {
                 effects.messages.push((*member, Message::NewEpoch { epoch }));
             }
             effects.messages.push((*member, Message::Beacon { epoch, round, committed, lease_ms }));
+            if matches!(peer.next, Next::NeedsImage | Next::Contradicts) {
+                effects.messages.push((*member, Message::NeedsImage { epoch, unclean }));
+            }
             if peer.next == Next::NeedsImage {
-                effects.messages.push((*member, Message::NeedsImage { epoch }));
+                effects.outgoing.image_wanted = effects.outgoing.image_wanted.max(Some(peer.committed.id.sn));
             }
         }
     }
@@ -526,6 +540,12 @@ impl Member {
         }
     }
 
+    /// Another member has proved that this log is not all that has committed. Nothing here is given up for that: this member
+    /// follows whoever holds more, and claims nothing until it holds that as well.
+    pub(super) fn lead_no_more(&mut self, now: Moment, reason: String, effects: &mut Effects) {
+        self.step_down(now, &reason, effects);
+    }
+
     /// Stops leading: nothing more is appended, committed or answered in this epoch by this member.
     pub(super) fn step_down(&mut self, now: Moment, reason: &str, effects: &mut Effects) {
         let Some(leading) = self.leading.take() else { return };
@@ -538,6 +558,7 @@ impl Member {
         if self.pending.take().is_some_and(|pending| pending.cause == Cause::Claim) {
             unreachable!("whoever leads claims nothing");
         }
+        self.evidence.older = None;
         self.retry_at = None;
         self.role = Role::Following;
         let jitter = self.roll(self.settings.reread_ms / 4);
@@ -562,7 +583,9 @@ impl Member {
             return None;
         }
         let hand_over = leading.hand_over.as_ref().map(|hand_over| hand_over.deadline);
-        [Some(leading.beacon_at), leading.flush_at, hand_over].into_iter().flatten().min()
+        let may_hint = self.pending.is_none() && self.hint_is_due();
+        let hint = may_hint.then_some(leading.hint_at.max(leading.look_at).max(leading.change_after));
+        [Some(leading.beacon_at), leading.flush_at, hand_over, hint].into_iter().flatten().min()
     }
 
     /// The view may have gained or lost members.

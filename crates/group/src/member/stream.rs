@@ -32,6 +32,15 @@ impl Member {
         if !peer.hear(now, from, boot) {
             return;
         }
+        match &message {
+            Message::Promised { epoch: of, end, committed, .. }
+            | Message::Grant { epoch: of, end, committed, .. }
+            | Message::Contradiction { epoch: of, end, committed }
+            | Message::Mismatch { epoch: of, end, committed } => self.heard_log(from, *of, *end, *committed),
+            _ => {}
+        }
+        let leading = self.leading.as_mut().expect("tested above");
+        let peer = leading.peers.get_mut(&sender).expect("tested above");
         match message {
             Message::Promised { epoch: of, end, committed, is_suspect } if of == epoch => {
                 peer.has_promised = true;
@@ -70,10 +79,17 @@ impl Member {
                 let from = self.common(committed);
                 self.go_on_from(now, sender, from, effects);
             }
-            Message::Fetched { previous, entries, .. } => {
+            Message::Contradiction { epoch: of, end, committed } if of == epoch => {
+                peer.restart_stream();
+                (peer.end, peer.committed) = (Some(end), committed);
+                self.nothing_in_common(now, sender, effects);
+            }
+            Message::Fetched { epoch: of, previous, entries, .. } if of == epoch => {
                 self.on_fetched(now, sender, previous, entries, effects);
             }
-            Message::FetchFailed { committed, .. } => self.on_fetch_failed(sender, committed, effects),
+            Message::FetchFailed { epoch: of, committed, .. } if of == epoch => {
+                self.on_fetch_failed(sender, committed, effects);
+            }
             _ => {}
         }
     }
@@ -108,8 +124,27 @@ impl Member {
             let mine = self.end();
             let reason =
                 format!("member {member} knows that {committed} has committed, this log ends at {mine}");
-            return self.distrust(reason, effects);
+            return self.lead_no_more(now, reason, effects);
         }
+        // Entries of this very epoch that this member has not made: another led it, before the coordinator was set back.
+        let is_in_memory = end.id.sn >= self.tail.base().id.sn;
+        if end.id.epoch >= leading.epoch && is_in_memory && !self.tail.holds(end) {
+            let reason = format!(
+                "member {member} holds {end}, of an epoch that another has led: the coordinator has lost history"
+            );
+            return self.lead_no_more(now, reason, effects);
+        }
+        // It holds entries that this epoch would cut off, and this log alone cannot tell whether they had committed. Below the
+        // minimum nothing can commit without such a member, so the next epoch begins with what it holds.
+        let begun_after = Sn(leading.epoch_start.0.saturating_sub(1));
+        let is_undecided = has_begun && self.committed < leading.epoch_start;
+        let previous = self.tail.point_at(begun_after).map_or_else(Default::default, |point| point.id);
+        if is_undecided && is_complete && !self.is_writable() && end.id > previous && !self.tail.holds(end) {
+            let reason =
+                format!("member {member} holds entries up to {end}, and this epoch began after {previous}");
+            return self.lead_no_more(now, reason, effects);
+        }
+        let Some(peer) = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)) else { return };
         if peer.next == Next::Unknown && has_begun {
             self.choose_next(now, member, effects);
         }
@@ -136,7 +171,7 @@ impl Member {
     }
 
     fn go_on_from(&mut self, now: Moment, member: MemberId, after: Option<Sn>, effects: &mut Effects) {
-        let Some(after) = after else { return self.nothing_in_common(member, effects) };
+        let Some(after) = after else { return self.nothing_in_common(now, member, effects) };
         if let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) {
             peer.next = Next::At(Sn(after.0 + 1));
             peer.in_flight.clear();
@@ -152,15 +187,17 @@ impl Member {
 
     /// The member holds something else for committed than this log. One that was complete when this epoch began
     /// proves that this log is corrupt; any other is behind an unclean election, or corrupt itself.
-    fn nothing_in_common(&mut self, member: MemberId, effects: &mut Effects) {
+    fn nothing_in_common(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
+        let unclean = self.unclean_epoch();
         let Some(leading) = &mut self.leading else { return };
         let epoch = leading.epoch;
         let Some(peer) = leading.peers.get_mut(&member) else { return };
         if peer.life.is_some_and(|(life, _)| leading.complete.contains(&life)) {
             let text = format!("member {member} says that something else has committed than this log holds");
-            return self.distrust(text, effects);
+            return self.lead_no_more(now, text, effects);
         }
-        peer.next = Next::NeedsImage;
+        let is_given_up = peer.committed.id.epoch < unclean || peer.committed.id.sn == Sn(0);
+        peer.next = if is_given_up { Next::NeedsImage } else { Next::Contradicts };
         if leading.epoch_start > Sn(0) {
             // Where its log leads up to this epoch, it sees here that what it holds beyond was given up.
             let first = leading.epoch_start.max(Sn(self.tail.base().id.sn.0 + 1));
@@ -168,7 +205,15 @@ impl Member {
             let committed = self.committed;
             effects.messages.push((member, Message::Append(Append { epoch, previous, entries, committed })));
         }
-        effects.messages.push((member, Message::NeedsImage { epoch }));
+        effects.messages.push((member, Message::NeedsImage { epoch, unclean }));
+    }
+
+    /// The last epoch that was begun by an unclean election, once this log tells of it durably. It need not have committed: by
+    /// the view nobody else may lead, and where everybody else holds what was given up, nothing would ever commit.
+    pub(super) fn unclean_epoch(&self) -> Epoch {
+        let start = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
+        let is_told = start > Sn(0) && self.durable.id.sn >= start;
+        self.view().filter(|_| is_told).map_or(Epoch(0), |view| view.unclean_epoch)
     }
 
     fn on_appended(&mut self, now: Moment, member: MemberId, last: Sn, effects: &mut Effects) {
@@ -195,6 +240,8 @@ impl Member {
 
     pub(super) fn on_peer_connected(&mut self, member: MemberId, effects: &mut Effects) {
         self.candidacy.gone.remove(&member);
+        let known = self.own_known();
+        effects.messages.push((member, Message::Hello { known }));
         let Some(leading) = &mut self.leading else { return };
         let (epoch, is_speaking) = (leading.epoch, leading.stage != super::lead::Stage::WaitingForGrants);
         let round = leading.round;
@@ -262,8 +309,9 @@ impl Member {
     pub(super) fn choose_whom_to_renew(&mut self, now: Moment, effects: &mut Effects) {
         let base = self.tail.base().id.sn;
         let Some(leading) = &mut self.leading else { return };
-        let is_alive =
-            |peer: &Peer| peer.next != Next::Unknown && !peer.is_gone && peer.next != Next::NeedsImage;
+        let is_alive = |peer: &Peer| {
+            !peer.is_gone && !matches!(peer.next, Next::Unknown | Next::NeedsImage | Next::Contradicts)
+        };
         if leading.renewing.is_some_and(|member| !leading.peers.get(&member).is_some_and(is_alive)) {
             leading.renewing = None;
         }
@@ -289,14 +337,14 @@ impl Member {
         effects: &mut Effects,
     ) {
         match asked.purpose {
-            ReadPurpose::Fetch { after } => {
+            ReadPurpose::Fetch { epoch, after } => {
                 let committed = self.tail.base();
                 let message = match result {
                     Ok((previous, entries)) if previous == after => {
-                        Message::Fetched { previous, entries, committed: self.committed }
+                        Message::Fetched { epoch, previous, entries, committed: self.committed }
                     }
-                    Ok(_) => Message::FetchFailed { after, committed, is_gone: false },
-                    Err(_) => Message::FetchFailed { after, committed, is_gone: true },
+                    Ok(_) => Message::FetchFailed { epoch, after, committed, is_gone: false },
+                    Err(_) => Message::FetchFailed { epoch, after, committed, is_gone: true },
                 };
                 effects.messages.push((asked.to, message));
             }
@@ -311,7 +359,7 @@ impl Member {
         result: Result<(LogPoint, Vec<Entry>), LogReadFailed>,
         effects: &mut Effects,
     ) {
-        let committed = self.committed;
+        let (committed, unclean) = (self.committed, self.unclean_epoch());
         let Some(leading) = &mut self.leading else { return };
         let epoch = leading.epoch;
         let Some(peer) = leading.peers.get_mut(&asked.to) else { return };
@@ -327,7 +375,7 @@ impl Member {
             }
             Err(LogReadFailed::Gone) => {
                 peer.next = Next::NeedsImage;
-                effects.messages.push((asked.to, Message::NeedsImage { epoch }));
+                effects.messages.push((asked.to, Message::NeedsImage { epoch, unclean }));
                 if leading.renewing == Some(asked.to) {
                     leading.renewing = None;
                 }

@@ -1,4 +1,5 @@
 mod cluster;
+mod evidence;
 mod groups;
 
 use super::*;

@@ -194,6 +194,8 @@ mod tests {
             is_in_sync: false,
             is_writable: false,
             peers: Vec::new(),
+            trouble: None,
+            known: Default::default(),
             last_takeovers: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! message   kind u8, then the fields in their order
 //! point     epoch u64, sn u64, chain u64
 //! entries   count u32, entry*
+//! known     promised epoch u64, end point, committed point
 //! entry     epoch u64, sn u64, kind u8, previous chain u64, payload
 //! payload   length u32, bytes
 //! bool      u8, 0 or 1
@@ -17,7 +18,7 @@
 use super::version::{Version, Versions};
 use base::{Chain, Entry, EntryKind, Epoch, LogPoint, Sn, TxId};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use group::{Append, Message, Proposal};
+use group::{Append, Known, Message, Proposal};
 use thiserror::Error;
 
 /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
@@ -55,6 +56,8 @@ mod kind {
     pub const PRE_VOTED: u8 = 14;
     pub const HAND_OVER: u8 = 15;
     pub const SUGGEST: u8 = 16;
+    pub const HELLO: u8 = 17;
+    pub const CONTRADICTION: u8 = 18;
 }
 
 /// Appends the message's bytes, as that version has them, to `to`.
@@ -110,36 +113,50 @@ pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
             put_point(*end, to);
             put_point(*committed, to);
         }
-        Message::Fetch { after, bytes_max } => {
+        Message::Contradiction { epoch, end, committed } => {
+            to.put_u8(kind::CONTRADICTION);
+            to.put_u64_le(epoch.0);
+            put_point(*end, to);
+            put_point(*committed, to);
+        }
+        Message::Hello { known } => {
+            to.put_u8(kind::HELLO);
+            put_known(known, to);
+        }
+        Message::Fetch { epoch, after, bytes_max } => {
             to.put_u8(kind::FETCH);
+            to.put_u64_le(epoch.0);
             put_point(*after, to);
             to.put_u32_le(*bytes_max);
         }
-        Message::Fetched { previous, entries, committed } => {
+        Message::Fetched { epoch, previous, entries, committed } => {
             to.put_u8(kind::FETCHED);
+            to.put_u64_le(epoch.0);
             put_point(*previous, to);
             to.put_u64_le(committed.0);
             put_entries(entries, to);
         }
-        Message::FetchFailed { after, committed, is_gone } => {
+        Message::FetchFailed { epoch, after, committed, is_gone } => {
             to.put_u8(kind::FETCH_FAILED);
+            to.put_u64_le(epoch.0);
             put_point(*after, to);
             put_point(*committed, to);
             to.put_u8(u8::from(*is_gone));
         }
-        Message::NeedsImage { epoch } => {
+        Message::NeedsImage { epoch, unclean } => {
             to.put_u8(kind::NEEDS_IMAGE);
             to.put_u64_le(epoch.0);
+            to.put_u64_le(unclean.0);
         }
         Message::PreVote { epoch } => {
             to.put_u8(kind::PRE_VOTE);
             to.put_u64_le(epoch.0);
         }
-        Message::PreVoted { epoch, holds_grant, end } => {
+        Message::PreVoted { epoch, holds_grant, known } => {
             to.put_u8(kind::PRE_VOTED);
             to.put_u64_le(epoch.0);
             to.put_u8(u8::from(*holds_grant));
-            put_point(*end, to);
+            put_known(known, to);
         }
         Message::HandOver { epoch, end } => {
             to.put_u8(kind::HAND_OVER);
@@ -159,6 +176,12 @@ fn put_point(point: LogPoint, to: &mut BytesMut) {
     to.put_u64_le(point.id.epoch.0);
     to.put_u64_le(point.id.sn.0);
     to.put_u64_le(point.chain.0);
+}
+
+fn put_known(known: &Known, to: &mut BytesMut) {
+    to.put_u64_le(known.promised.0);
+    put_point(known.end, to);
+    put_point(known.committed, to);
 }
 
 fn put_entries(entries: &[Entry], to: &mut BytesMut) {
@@ -228,22 +251,29 @@ impl Reader {
                 end: self.point()?,
                 committed: self.point()?,
             },
-            kind::FETCH => Message::Fetch { after: self.point()?, bytes_max: self.u32("limit")? },
+            kind::CONTRADICTION => {
+                Message::Contradiction { epoch: self.epoch()?, end: self.point()?, committed: self.point()? }
+            }
+            kind::HELLO => Message::Hello { known: self.known()? },
+            kind::FETCH => {
+                Message::Fetch { epoch: self.epoch()?, after: self.point()?, bytes_max: self.u32("limit")? }
+            }
             kind::FETCHED => {
-                let (previous, committed) = (self.point()?, self.sn()?);
-                Message::Fetched { previous, committed, entries: self.entries()? }
+                let (epoch, previous, committed) = (self.epoch()?, self.point()?, self.sn()?);
+                Message::Fetched { epoch, previous, committed, entries: self.entries()? }
             }
             kind::FETCH_FAILED => Message::FetchFailed {
+                epoch: self.epoch()?,
                 after: self.point()?,
                 committed: self.point()?,
                 is_gone: self.bool("reason")?,
             },
-            kind::NEEDS_IMAGE => Message::NeedsImage { epoch: self.epoch()? },
+            kind::NEEDS_IMAGE => Message::NeedsImage { epoch: self.epoch()?, unclean: self.epoch()? },
             kind::PRE_VOTE => Message::PreVote { epoch: self.epoch()? },
             kind::PRE_VOTED => Message::PreVoted {
                 epoch: self.epoch()?,
                 holds_grant: self.bool("grant")?,
-                end: self.point()?,
+                known: self.known()?,
             },
             kind::HAND_OVER => Message::HandOver { epoch: self.epoch()?, end: self.point()? },
             kind::SUGGEST => {
@@ -294,6 +324,10 @@ impl Reader {
     fn point(&mut self) -> Result<LogPoint, DecodeError> {
         let id = TxId { epoch: self.epoch()?, sn: self.sn()? };
         Ok(LogPoint { id, chain: Chain(self.u64("chain")?) })
+    }
+
+    fn known(&mut self) -> Result<Known, DecodeError> {
+        Ok(Known { promised: self.epoch()?, end: self.point()?, committed: self.point()? })
     }
 
     fn entry_kind(&mut self) -> Result<EntryKind, DecodeError> {

@@ -122,7 +122,11 @@ impl Queue {
 fn is_urgent(message: &Message) -> bool {
     matches!(
         message,
-        Message::Beacon { .. } | Message::Grant { .. } | Message::PreVote { .. } | Message::PreVoted { .. }
+        Message::Beacon { .. }
+            | Message::Grant { .. }
+            | Message::PreVote { .. }
+            | Message::PreVoted { .. }
+            | Message::Hello { .. }
     )
 }
 

@@ -226,7 +226,11 @@ fn read_log(shelf: &dyn Shelf, request: &p::ReadLogRequestProto) -> Result<p::Re
     // Whoever can read none of ours says so.
     let newest = u16::try_from(request.newest_version).unwrap_or(u16::MAX);
     let version = Versions::OURS.newest.min(Version(newest)).max(Versions::OURS.oldest);
-    codec::encode(version, &Message::Fetched { previous, entries, committed: Sn(0) }, &mut fetched);
+    codec::encode(
+        version,
+        &Message::Fetched { epoch: base::Epoch(0), previous, entries, committed: Sn(0) },
+        &mut fetched,
+    );
     let crc = crc32c::crc32c(&fetched);
     Ok(p::ReadLogResponseProto {
         fetched: Some(fetched.freeze()),

@@ -120,6 +120,9 @@ impl Shared {
             self.disk.push(Task::TailIsSound);
             after.has_disk_work = true;
         }
+        if let Some(beyond) = outgoing.image_wanted {
+            self.image_wanted.fetch_max(beyond.0 + 1, Ordering::AcqRel);
+        }
         if outgoing.needs_image {
             self.needs_image.send_replace(true);
         }

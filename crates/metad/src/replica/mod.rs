@@ -245,6 +245,11 @@ impl Replica {
         self.shared.needs_image.subscribe()
     }
 
+    /// The entry that an image must hold at least so that a member which is far behind can be renewed.
+    pub fn image_wanted(&self) -> Sn {
+        Sn(self.shared.image_wanted.load(Ordering::Acquire))
+    }
+
     /// Asks whoever is active to append this. It may be lost.
     pub fn suggest(&self, proposal: Proposal) {
         self.shared.push(Event::Input(Input::Suggest(proposal)), Patience::None);

@@ -57,6 +57,8 @@ pub struct Shared {
     pub is_ending: AtomicBool,
     pub ended: watch::Sender<Option<Ended>>,
     pub needs_image: watch::Sender<bool>,
+    /// A member lacks what is gone from the log here: an image of this entry or a later one is needed. 0: nobody needs one.
+    pub image_wanted: AtomicU64,
     pub tickets: Mutex<BTreeMap<u64, OrderDone>>,
     pub ticket_count: AtomicU64,
     pub view_reads: AtomicU64,
@@ -103,6 +105,7 @@ impl Shared {
             is_ending: AtomicBool::new(false),
             ended: watch::Sender::new(None),
             needs_image: watch::Sender::new(false),
+            image_wanted: AtomicU64::new(0),
             tickets: Mutex::new(BTreeMap::new()),
             ticket_count: AtomicU64::new(1),
             view_reads: AtomicU64::new(0),

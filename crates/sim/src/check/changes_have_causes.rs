@@ -65,10 +65,13 @@ impl Changes {
         news: u64,
         view: &GroupView,
     ) -> Result<(), Broken> {
-        self.made.retain(|made| now_ns - made.at_ns < AT_ONCE_NS);
+        if self.made.back().is_some_and(|made| is_same(&made.view, view)) {
+            return Ok(()); // The view has learnt what has committed, and nothing else.
+        }
         let before = self
             .made
             .iter()
+            .filter(|made| now_ns - made.at_ns < AT_ONCE_NS)
             .find(|made| made.author == author && made.news == news && is_same(&made.view, view));
         if let Some(before) = before {
             let in_sync: Vec<MemberId> = view.in_sync.iter().map(|store| store.member).collect();
@@ -77,6 +80,9 @@ impl Changes {
                 (now_ns - before.at_ns) / 1_000,
                 author.store.member
             ));
+        }
+        if self.made.len() >= KEPT {
+            self.made.pop_front();
         }
         self.made.push_back(Made { at_ns: now_ns, view: view.clone(), author, news });
         Ok(())

@@ -575,6 +575,12 @@ impl World {
             if outgoing.needs_image {
                 self.begin_download(seat);
             }
+            if let Some(beyond) = outgoing.image_wanted {
+                let server = &mut self.servers[seat];
+                if server.image.as_ref().is_none_or(|image| image.at.id.sn <= beyond) {
+                    server.take_image(u64::MAX);
+                }
+            }
             if let Some(takeover) = outgoing.takeover {
                 self.note(format!("{takeover:?}"));
             }

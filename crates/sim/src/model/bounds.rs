@@ -127,6 +127,8 @@ impl Bounds {
             change_retry_ms: 1,
             claim_answer_ms: 20,
             reread_ms: 1,
+            // Hints are news of no consequence where nothing is restored from a copy.
+            hint_ms: 1 << 40,
             ..Settings::default()
         }
     }

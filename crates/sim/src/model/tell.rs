@@ -48,7 +48,7 @@ pub(super) fn message(message: &Message) -> String {
             let word = if *is_granted { "Grant" } else { "No grant" };
             format!("{word} for beacon {round} of epoch {epoch}: ends at {}", end.id)
         }
-        Message::Fetched { previous, entries, committed } => {
+        Message::Fetched { previous, entries, committed, .. } => {
             let ids: Vec<String> = entries.iter().map(|entry| entry.id.to_string()).collect();
             format!("Fetched after {} [{}], committed {committed}", previous.id, ids.join(" "))
         }

@@ -81,6 +81,11 @@ impl Cluster {
         for member in 1..=count {
             cluster.boot(member, Vec::new(), Epoch(0), 1);
         }
+        for member in 1..=count {
+            for other in (1..=count).filter(|other| *other != member) {
+                cluster.step(member, Input::PeerConnected(MemberId(other)));
+            }
+        }
         cluster.settle();
         cluster
     }
@@ -120,6 +125,7 @@ impl Cluster {
         self.boot(id, log, promised, boot);
         for other in self.up().into_iter().filter(|other| *other != id) {
             self.step(other, Input::PeerConnected(MemberId(id)));
+            self.step(id, Input::PeerConnected(MemberId(other)));
         }
     }
 

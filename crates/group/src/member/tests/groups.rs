@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{EpochStart, IdSteps};
 
-fn serving(count: u32) -> Cluster {
+pub fn serving(count: u32) -> Cluster {
     let mut cluster = Cluster::new(count, 1, 1.max(2.min(count)));
     cluster.pass(1_500);
     let status = cluster.members[&1].member.status(cluster.now);
@@ -496,6 +496,18 @@ fn an_order_to_lead_does_not_lie_in_wait() {
     assert!(matches!(&answers[1..], [(10, Err(text))] if text.contains("complete")), "{answers:?}");
 }
 
+/// With a minimum of one, whoever claims first after a start waits for all others, or for this order.
+fn lead_without_the_others(cluster: &mut Cluster, id: u32) {
+    cluster.pass(1_000);
+    let role = cluster.role(id);
+    assert_eq!(role, Role::Following, "it waits for those who are silent");
+    let trouble = cluster.members[&id].member.status(cluster.now).trouble;
+    assert!(trouble.as_ref().is_some_and(|text| text.contains("silent")), "{trouble:?}");
+    cluster.step(id, Input::Operator { ticket: 77, order: Order::UncleanElect });
+    let answers = &cluster.members[&id].answers;
+    assert!(matches!(&answers.last(), Some((77, Ok(text))) if text.contains("without")), "{answers:?}");
+}
+
 #[test]
 fn who_was_elected_uncleanly_leads_again_after_a_restart() {
     let mut cluster = all_complete_ones_are_gone(1);
@@ -504,10 +516,12 @@ fn who_was_elected_uncleanly_leads_again_after_a_restart() {
     assert_eq!(cluster.serving(), Some(3));
     let last = cluster.members[&3].log.last().unwrap();
     let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
-    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN, "ids of all that is lost are passed over");
+    let epochs = IdSteps::default().times(cluster.view.epoch.0);
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN.plus(epochs), "ids of all that is lost are passed over");
     assert!(start.is_unclean);
     cluster.kill(3);
     cluster.restart(3);
+    lead_without_the_others(&mut cluster, 3);
     cluster.pass(1_500);
     assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
     assert!(cluster.members[&3].distrust.is_none());
@@ -530,13 +544,14 @@ fn who_ends_between_an_unclean_claim_and_its_first_entry_marks_the_next_epoch() 
     cluster.kill(3);
     cluster.loses_answers = false;
     cluster.restart(3);
+    lead_without_the_others(&mut cluster, 3);
     cluster.pass(1_500);
     assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
     assert_eq!(cluster.view.epoch, Epoch(cluster.view.unclean_epoch.0 + 1));
     let last = cluster.members[&3].log.last().unwrap();
     let start = EpochStart::decode(&last.payload).expect("the first entry of its epoch");
     assert!(start.is_unclean, "whoever reads the log learns of it");
-    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN);
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN.plus(IdSteps::default().times(cluster.view.epoch.0)));
 }
 
 #[test]
@@ -585,6 +600,7 @@ fn who_knows_of_a_line_that_was_given_up_long_ago_begins_anew() {
         base.id.sn
     };
     let active_base = remembers(&mut cluster, 3);
+    lead_without_the_others(&mut cluster, 3);
     cluster.pass(1_500);
     assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.role(3));
     cluster.cut.clear();
@@ -623,16 +639,16 @@ fn an_unclean_claim_without_an_answer_is_repeated_until_there_is_one() {
     // It was made at once, and only the answer got lost.
     let mut cluster = all_complete_ones_are_gone(1);
     cluster.loses_answers = true;
-    let version = cluster.version;
+    let epoch = cluster.view.epoch;
     cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
     cluster.pass(50);
     cluster.loses_answers = false;
     cluster.pass(3_000);
-    assert_eq!((cluster.serving(), cluster.version), (Some(3), version + 1), "made once");
+    assert_eq!((cluster.serving(), cluster.view.epoch), (Some(3), Epoch(epoch.0 + 1)), "made once");
     let last =
         cluster.members[&3].log.iter().rfind(|entry| entry.kind == base::EntryKind::EpochStart).unwrap();
     let start = EpochStart::decode(&last.payload).unwrap();
-    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN);
+    assert_eq!(start.id_steps, IdSteps::UNCLEAN_MIN.plus(IdSteps::default().times(cluster.view.epoch.0)));
 }
 
 #[test]
@@ -649,6 +665,7 @@ fn an_unclean_claim_is_not_repeated_once_a_complete_member_is_heard() {
     // The complete one leads, and the other follows it.
     cluster.cut.clear();
     cluster.restart(1);
+    lead_without_the_others(&mut cluster, 1);
     cluster.pass(3_000);
     assert_eq!(cluster.serving(), Some(1), "{:?}", cluster.view);
     assert_eq!(cluster.role(3), Role::Following);

@@ -17,6 +17,14 @@ fn entry() -> impl Strategy<Value = Entry> {
     })
 }
 
+fn known() -> impl Strategy<Value = Known> {
+    ((0..=EPOCH_MAX).prop_map(Epoch), point(), point()).prop_map(|(promised, end, committed)| Known {
+        promised,
+        end,
+        committed,
+    })
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let epoch = || (0..=EPOCH_MAX).prop_map(Epoch);
     let sn = || any::<u64>().prop_map(Sn);
@@ -43,23 +51,29 @@ fn message() -> impl Strategy<Value = Message> {
                 Message::Grant { epoch, round, is_granted, is_ready, end, committed }
             }
         ),
-        (point(), any::<u32>()).prop_map(|(after, bytes_max)| Message::Fetch { after, bytes_max }),
-        (point(), vec(entry(), 0..5), sn()).prop_map(|(previous, entries, committed)| Message::Fetched {
-            previous,
-            entries,
+        (epoch(), point(), point()).prop_map(|(epoch, end, committed)| Message::Contradiction {
+            epoch,
+            end,
             committed
         }),
-        (point(), point(), any::<bool>()).prop_map(|(after, committed, is_gone)| Message::FetchFailed {
+        known().prop_map(|known| Message::Hello { known }),
+        (epoch(), point(), any::<u32>()).prop_map(|(epoch, after, bytes_max)| Message::Fetch {
+            epoch,
             after,
-            committed,
-            is_gone
+            bytes_max
         }),
-        epoch().prop_map(|epoch| Message::NeedsImage { epoch }),
+        (epoch(), point(), vec(entry(), 0..5), sn()).prop_map(|(epoch, previous, entries, committed)| {
+            Message::Fetched { epoch, previous, entries, committed }
+        }),
+        (epoch(), point(), point(), any::<bool>()).prop_map(|(epoch, after, committed, is_gone)| {
+            Message::FetchFailed { epoch, after, committed, is_gone }
+        }),
+        (epoch(), epoch()).prop_map(|(epoch, unclean)| Message::NeedsImage { epoch, unclean }),
         epoch().prop_map(|epoch| Message::PreVote { epoch }),
-        (epoch(), any::<bool>(), point()).prop_map(|(epoch, holds_grant, end)| Message::PreVoted {
+        (epoch(), any::<bool>(), known()).prop_map(|(epoch, holds_grant, known)| Message::PreVoted {
             epoch,
             holds_grant,
-            end
+            known
         }),
         (epoch(), point()).prop_map(|(epoch, end)| Message::HandOver { epoch, end }),
         (epoch(), 1..=3u8, vec(any::<u8>(), 0..40)).prop_map(|(epoch, kind, payload)| {

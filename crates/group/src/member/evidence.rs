@@ -1,0 +1,186 @@
+//! What other members' stores prove of the group's history, and what this member may not do because of it.
+//!
+//! The coordinator may have been restored from a backup, and so may a store. A store cannot have promised an epoch that the
+//! coordinator never knew, nor know an entry to have committed that never did. So a member claims nothing while another
+//! shows it more than the view or its own log tells, and gives up nothing that has committed here but for an unclean election.
+
+use super::Member;
+use crate::{Effects, Known, broken::Broken};
+use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment};
+use std::collections::BTreeMap;
+
+/// What was heard of others in this life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Evidence {
+    /// Of each member, what its store has proved last.
+    known: BTreeMap<MemberId, (MemberStore, Known)>,
+    /// This member has followed or led since it began, so the view that it knows has been that of a living group.
+    pub has_taken_part: bool,
+    /// The active has shown other entries in the place of some that have committed here.
+    pub contradiction: Option<String>,
+    /// The coordinator tells an older view than it did: its version, and since when it does.
+    pub older: Option<Older>,
+}
+
+/// A view of the coordinator that is older than the one this member knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Older {
+    pub view: GroupView,
+    pub version: u64,
+    pub since: Moment,
+    /// It was read again after a while and is still older: no answer to an early question that came late.
+    pub is_sure: bool,
+}
+
+impl Evidence {
+    pub fn known(&self) -> &BTreeMap<MemberId, (MemberStore, Known)> {
+        &self.known
+    }
+}
+
+impl Member {
+    /// What this store proves.
+    pub(super) fn own_known(&self) -> Known {
+        Known { promised: self.promised, end: self.durable, committed: self.committed_point() }
+    }
+
+    pub(super) fn heard_known(&mut self, from: MemberStore, known: Known, effects: &mut Effects) {
+        self.evidence.known.insert(from.member, (from, known));
+        let seen = self.view().map_or(Epoch(0), |view| view.epoch);
+        if known.promised > seen {
+            effects.outgoing.read_view = true;
+        }
+    }
+
+    /// A message of an active or of its follower has told where the log stands; the promise stays what it was, at least.
+    pub(super) fn heard_log(&mut self, from: MemberStore, epoch: Epoch, end: LogPoint, committed: LogPoint) {
+        let entry = self.evidence.known.entry(from.member).or_insert((from, Known::default()));
+        let promised = if entry.0 == from { entry.1.promised.max(epoch) } else { epoch };
+        *entry = (from, Known { promised, end, committed });
+    }
+
+    /// Why this member must not claim, if another has proved that the view or this log is not all there is. Entries of an
+    /// epoch before the last unclean election were given up by order.
+    pub(super) fn evidence_against_claim(&self) -> Option<String> {
+        if self.settings.breaks(Broken::IgnoresEvidence) {
+            return None;
+        }
+        let view = self.view()?;
+        self.evidence.known.iter().filter(|(member, _)| self.is_member(**member)).find_map(
+            |(member, (_, known))| {
+                let committed = known.committed;
+                if known.promised > view.epoch {
+                    return Some(format!(
+                        "member {member} has promised epoch {}, and the coordinator knows only {}: it has lost history",
+                        known.promised, view.epoch
+                    ));
+                }
+                let is_given_up = committed.id.epoch < view.unclean_epoch;
+                (!is_given_up && !self.may_hold(committed)).then(|| {
+                    format!(
+                        "member {member} knows that {committed} has committed, and the log of member {} does not hold \
+                         it: it ends at {}",
+                        self.me.member,
+                        self.end()
+                    )
+                })
+            },
+        )
+    }
+
+    /// Whether this log holds the entry. Of what is before the part in memory, only epoch and number can be compared.
+    pub(super) fn may_hold(&self, point: LogPoint) -> bool {
+        let base = self.tail.base();
+        if point.id.sn < base.id.sn { point.id.epoch <= base.id.epoch } else { self.tail.holds(point) }
+    }
+
+    /// With a minimum of one a single member commits, so the view alone must not be believed by the first claimant after a
+    /// start: it may be older than what a silent member holds.
+    pub(super) fn lacks_witnesses(&self) -> bool {
+        let Some(view) = self.view() else { return true };
+        if view.in_sync_min > 1
+            || self.evidence.has_taken_part
+            || self.settings.breaks(Broken::LonelyFirstClaim)
+        {
+            return false;
+        }
+        let is_heard = |member: &MemberId| self.evidence.known.contains_key(member);
+        view.members.iter().any(|member| *member != self.me.member && !is_heard(member))
+    }
+
+    /// The active holds other entries where some have committed here. Nothing here is given up on its word alone; nothing of
+    /// its is taken either. Its answer to `Mismatch` says whether an unclean election explains it.
+    pub(super) fn contradict(&mut self, reason: String, effects: &mut Effects) -> bool {
+        if self.settings.breaks(Broken::GivesUpOnAnyWord) {
+            self.distrust(reason, effects);
+            return true;
+        }
+        self.evidence.contradiction = Some(reason);
+        false
+    }
+
+    /// A view older than the known one was read. Answers to early questions come late, so it is read again before it is
+    /// believed that the coordinator has lost history.
+    pub(super) fn saw_older_view(&mut self, now: Moment, view: GroupView, version: u64) {
+        let since = self.evidence.older.as_ref().map_or(now, |older| older.since);
+        let is_sure = now.ms_since(since) >= 2 * self.settings.reread_ms;
+        if self.leading.is_some() && self.retry_at.is_none() && self.pending.is_none() {
+            self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
+        }
+        self.evidence.older = Some(Older { view, version, since, is_sure });
+    }
+
+    /// One sentence for people: what is wrong, and what to do.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let view = self.view()?;
+        let repair = "Bring back a newer state of the coordinator, or let `clover admin group repair` write its view anew from \
+                      what the members hold";
+        if let Some(older) = self.evidence.older.as_ref().filter(|older| older.is_sure) {
+            let known = self.view.as_ref().map_or(0, |(_, version)| *version);
+            return Some(format!(
+                "the coordinator has gone back to version {} of the view, of epoch {}; this member knows version {known}, of \
+                 epoch {}. {repair}",
+                older.version, older.view.epoch, view.epoch
+            ));
+        }
+        if self.promised > view.epoch {
+            return Some(format!(
+                "epoch {} was promised here, and the coordinator knows only {}: it has lost history. {repair}",
+                self.promised, view.epoch
+            ));
+        }
+        if let Some(reason) = &self.evidence.contradiction {
+            return Some(format!(
+                "{reason}, and no unclean election explains it. Nothing was given up. Find out which of the two was restored \
+                 from a copy, and discard that one"
+            ));
+        }
+        if self.leading.is_some() || !view.is_eligible(self.me) || self.following.leader.is_some() {
+            return None;
+        }
+        if !self.holds_committed(view.commit_hint) {
+            return Some(format!(
+                "the log ends at {} and lacks {}, which has committed: this member waits for another one",
+                self.end(),
+                view.commit_hint
+            ));
+        }
+        if let Some(reason) = self.evidence_against_claim() {
+            return Some(format!("{reason}. It waits for that member. {repair}"));
+        }
+        self.lacks_witnesses().then(|| {
+            let silent: Vec<String> = view
+                .members
+                .iter()
+                .filter(|member| **member != self.me.member && !self.evidence.known.contains_key(member))
+                .map(|member| member.to_string())
+                .collect();
+            format!(
+                "with a minimum of 1 the first claim after a start waits until all members were heard, and {} are silent: \
+                 they may hold more than this member. `clover admin group unclean-elect {}` lets it lead without them",
+                silent.join(", "),
+                self.me.member
+            )
+        })
+    }
+}

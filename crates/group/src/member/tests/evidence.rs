@@ -1,0 +1,173 @@
+//! Stories of coordinators and stores that were restored from copies, and of what others prove against them.
+
+use super::{
+    super::*,
+    cluster::{Cluster, store},
+    groups::serving,
+};
+
+/// The coordinator was restored from a backup of before member 3 was taken out, all processes begin again, and member 3, which
+/// lacks what has committed since, is first. Nobody gives up anything, and the epoch begins with the longest log.
+#[test]
+fn an_older_view_loses_nothing_that_any_member_holds() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "all have this");
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(3);
+    cluster.pass(600);
+    for number in 0..5 {
+        cluster.propose(1, &format!("3 lacks {number}"));
+    }
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    cluster.kill(1);
+    cluster.kill(2);
+    (cluster.view, cluster.version) = backup;
+    cluster.restart(3);
+    cluster.pass(2_000);
+    cluster.restart(2);
+    cluster.restart(1);
+    cluster.pass(5_000);
+    let active = cluster.serving().expect("somebody leads");
+    assert_eq!(cluster.operations(active).len(), 6);
+    assert!((1..=3).all(|id| cluster.members[&id].distrust.is_none()), "no store was given up");
+    assert_eq!(cluster.operations(3).len(), 6, "and the one that lacked something has it now");
+}
+
+/// The backup is from an earlier epoch than the members have promised: nobody claims, everybody says why, and the operator
+/// has the view written anew from what the stores prove.
+#[test]
+fn a_view_of_an_earlier_epoch_is_repaired_by_order() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "first");
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(1);
+    cluster.pass(600);
+    let active = cluster.serving().expect("another leads");
+    cluster.propose(active, "second");
+    cluster.restart(1);
+    cluster.pass(1_000);
+    for id in 1..=3 {
+        cluster.kill(id);
+    }
+    (cluster.view, cluster.version) = backup;
+    for id in 1..=3 {
+        cluster.restart(id);
+    }
+    cluster.pass(5_000);
+    assert_eq!(cluster.serving(), None);
+    for id in 1..=3 {
+        let trouble = cluster.members[&id].member.status(cluster.now).trouble.expect("it says what is wrong");
+        assert!(trouble.contains("lost history") && trouble.contains("repair"), "{trouble}");
+    }
+    let epoch = cluster.view.epoch;
+    let order = |is_confirmed| Order::Repair { without: Vec::new(), is_confirmed };
+    cluster.step(2, Input::Operator { ticket: 1, order: order(false) });
+    assert_eq!(cluster.view.epoch, epoch, "looking changes nothing");
+    cluster.step(2, Input::Operator { ticket: 2, order: order(true) });
+    cluster.pass(3_000);
+    let active = cluster.serving().expect("one of the three leads");
+    assert_eq!(cluster.operations(active), ["first", "second"]);
+    assert!((1..=3).all(|id| cluster.members[&id].distrust.is_none()), "no store was given up");
+}
+
+/// A group that runs notices that its coordinator was set back, and one order has the view as it was.
+#[test]
+fn a_running_group_says_that_its_coordinator_has_gone_back() {
+    let mut cluster = serving(3);
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(3);
+    cluster.pass(600);
+    cluster.propose(1, "kept");
+    (cluster.view, cluster.version) = backup;
+    cluster.version -= 1;
+    cluster.view.change_id += 1;
+    for _ in 0..5 {
+        cluster.read_view(1);
+        cluster.pass(1_000);
+    }
+    assert_eq!(cluster.serving(), Some(1), "it goes on");
+    let trouble = cluster.members[&1].member.status(cluster.now).trouble.expect("it says what is wrong");
+    assert!(trouble.contains("gone back to version"), "{trouble}");
+    let order = Order::Repair { without: Vec::new(), is_confirmed: true };
+    cluster.step(1, Input::Operator { ticket: 2, order });
+    cluster.pass(100);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    assert_eq!(cluster.members[&1].member.status(cluster.now).trouble, None);
+}
+
+/// Member 2's disk is replaced by a copy of itself that is a few seconds old. The coordinator knows that more has committed.
+#[test]
+fn a_store_restored_from_a_copy_is_not_elected() {
+    let mut cluster = serving(2);
+    cluster.propose(1, "in the copy");
+    let copy = cluster.members[&2].log.clone();
+    for number in 0..3 {
+        cluster.propose(1, &format!("2 lacks {number}"));
+    }
+    cluster.pass(1_500);
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.node(2).log = copy;
+    cluster.restart(2);
+    cluster.pass(5_000);
+    assert_eq!(cluster.serving(), None, "it lacks what the view knows to have committed");
+    assert!(cluster.members[&2].distrust.is_none());
+    cluster.restart(1);
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), Some(1));
+    assert_eq!(cluster.operations(2).len(), 4);
+}
+
+/// A tail that was torn on a claimant with a minimum of one: only the old active has what both had acknowledged.
+#[test]
+fn a_torn_tail_is_made_good_from_the_old_active() {
+    let mut cluster = Cluster::new(2, 2, 1);
+    cluster.pass(1_500);
+    let active = cluster.serving().expect("one of the two leads");
+    let other = 3 - active;
+    cluster.propose(active, "both have this");
+    cluster.kill(other);
+    cluster.node(other).log.pop();
+    let log = cluster.members[&other].log.clone();
+    cluster.kill(active);
+    cluster.restart(active);
+    cluster.restart(other);
+    let promised = cluster.members[&other].promised;
+    let restored = Restored { promised, base: LogPoint::default(), tail: log, boot: 9, is_suspect: true };
+    let now = cluster.now;
+    let node = cluster.node(other);
+    (node.boot, node.member) = (9, Member::new(Settings::default(), store(other), restored, now, 1));
+    cluster.read_view(other);
+    for (one, peer) in [(active, other), (other, active)] {
+        cluster.step(one, Input::PeerConnected(MemberId(peer)));
+    }
+    // The one whose log is whole is slower to claim.
+    cluster.now = cluster.now.plus_ms(1);
+    cluster.pass(3_000);
+    let active = cluster.serving().expect("one of the two leads");
+    assert_eq!(cluster.operations(active), ["both have this"]);
+}
+
+/// Below the minimum, with the others gone for good, the operator takes them out of the list or lowers the minimum.
+#[test]
+fn a_survivor_below_the_minimum_is_reconfigured() {
+    for (members, in_sync_min) in
+        [(vec![MemberId(1), MemberId(2)], 1), (vec![MemberId(1)], 1), (vec![MemberId(2)], 1)]
+    {
+        let mut cluster = serving(2);
+        cluster.propose(1, "kept");
+        cluster.kill(1);
+        cluster.pass(1_000);
+        assert!(matches!(cluster.role(2), Role::Reading { .. }), "{:?}", cluster.role(2));
+        let has_itself = members.contains(&MemberId(2));
+        cluster.step(2, Input::Operator { ticket: 5, order: Order::Reconfigure { members, in_sync_min } });
+        cluster.pass(1_000);
+        let answers = cluster.members[&2].answers.clone();
+        if has_itself {
+            assert_eq!(cluster.serving(), Some(2), "{answers:?}");
+            assert_eq!(cluster.operations(2), ["kept"]);
+        } else {
+            assert!(matches!(&answers[..], [(5, Err(_))]), "{answers:?}");
+        }
+    }
+}
