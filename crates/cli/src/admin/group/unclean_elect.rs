@@ -3,7 +3,8 @@
 use crate::admin::servers::{ORDER_TIMEOUT, Servers, address_of, reason};
 use anyhow::{Context, bail};
 use proto::clover::admin::{
-    GetGroupResponseProto, RoleProto, UncleanElectRequestProto, UncleanElectResponseProto,
+    GetGroupRequestProto, GetGroupResponseProto, MemberProto, RoleProto, UncleanElectRequestProto,
+    UncleanElectResponseProto,
 };
 use std::process::ExitCode;
 
@@ -29,7 +30,14 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     if let Some(active) = serving(&group) {
         bail!("member {active} is active and serves: nothing is to be elected, and nothing need be lost");
     }
-    let complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
+    let address = address_of(&group, args.member)
+        .with_context(|| format!("where member {} listens is not known; is it running?", args.member))?;
+    let mut complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
+    let is_damaged = is_damaged(servers, &address, args.member).await;
+    if is_damaged {
+        // What is lost of its store nobody has: the order is about its place as well.
+        complete.retain(|member| *member != args.member);
+    }
     if complete.contains(&args.member) {
         bail!(
             "member {} is complete: it takes over by itself, without loss, as soon as it reaches the coordinator. \
@@ -37,8 +45,6 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
             args.member
         );
     }
-    let address = address_of(&group, args.member)
-        .with_context(|| format!("where member {} listens is not known; is it running?", args.member))?;
     let ask = |is_accepted: bool| {
         let request = UncleanElectRequestProto { i_accept_loss: Some(is_accepted), off: args.off.clone() };
         let address = address.clone();
@@ -78,6 +84,9 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
         bail!("member {} has not become active; nothing was decided", args.member);
     }
     println!("Member {} goes on. {}", args.member, loss(args.member, Some(&answer)));
+    if is_damaged {
+        return Ok(ExitCode::SUCCESS);
+    }
     println!(
         "Members {complete:?} must not come back with their old directories: empty them, and `clover meta format \
          --join --replace` each. Changes are refused until {} members are in sync. This election is counted, and noted \
@@ -120,6 +129,14 @@ fn others_know(group: &GetGroupResponseProto, elected: u32) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Whether its store is being repaired, as it says itself.
+async fn is_damaged(servers: &Servers, address: &str, member: u32) -> bool {
+    let request = GetGroupRequestProto { is_local: Some(true) };
+    let asked = servers.ask::<_, GetGroupResponseProto>(address, "getGroup", &request, ORDER_TIMEOUT);
+    let is_it = |one: &MemberProto| one.member == member && one.role() == RoleProto::Repairing;
+    asked.await.is_ok_and(|own| own.members.iter().any(is_it))
 }
 
 /// Which entries are at stake: in the member's own words, else in ours.
