@@ -68,6 +68,8 @@ pub struct Core {
     pub leading: Leading,
     /// What is remembered for operators.
     pub chronicle: Chronicle,
+    /// What operators' orders are proved with.
+    pub challenges: crate::admin_protocol::Challenges,
     started: Moment,
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
@@ -125,6 +127,7 @@ impl Core {
         let groups = Arc::new(GroupMapping::new(&config.groups));
         let audit = config.audit_log.clone().map(AuditLog::new);
         Self {
+            challenges: crate::admin_protocol::Challenges::new(&env),
             env,
             config,
             cluster,

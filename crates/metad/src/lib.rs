@@ -42,6 +42,7 @@ mod waiting_room;
 mod watch;
 
 pub use crate::core::Cluster;
+pub use admin_protocol::prove as prove_order;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
 pub use format::{ClusterError, FormatError, format, join, read_cluster};
 pub use groups::GroupsConfig;

@@ -7,6 +7,7 @@ use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
 use coord::{ChangeError, Coordinator, Done, Event, MemberRecord, ReadError, Version, Versioned, Watch};
 use env::Env;
 use metad::{CoordinatorConfig, GroupConfig, MetaConfig, MetaServer};
+use prost::Message;
 use proto::{clover::admin as p, protocol};
 use rpc::{Client, ClientOptions};
 use std::sync::{Arc, Mutex};
@@ -140,8 +141,12 @@ async fn a_server_that_keeps_its_view_for_itself_takes_no_second_one_in() {
     metad::format(&env, &config.name_directory, None, config.rpc_address.ip(), &config.group).unwrap();
     let server = MetaServer::start(env, config).await.unwrap();
     let client = Client::connect(server.rpc_address(), protocol::ADMIN, "alice", ClientOptions::default());
+    let secret = metad::read_cluster(&Env::production(), &directory.path().join("name")).unwrap().secret;
     let request = p::AddMemberRequestProto { member: 2, in_sync_min: None };
-    let refusal = client.call::<_, p::AddMemberResponseProto>("addMember", &request).await.unwrap_err();
+    let challenge: p::ChallengeResponseProto =
+        client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
+    let order = metad::prove_order(&secret.unwrap(), &challenge, "addMember", request.encode_to_vec().into());
+    let refusal = client.call::<_, p::AddMemberResponseProto>("order", &order).await.unwrap_err();
     assert!(refusal.to_string().contains("coordinator = embedded"), "{refusal}");
     assert_eq!(server.replica().status().view.unwrap().0.members, [MemberId(1)]);
     server.shutdown().await;

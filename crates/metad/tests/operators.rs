@@ -19,6 +19,22 @@ fn ask(cluster: &Cluster, member: u32, protocol: &str, user: &str) -> Client {
     Client::connect(cluster.server(member).rpc_address(), protocol, user, ClientOptions::default())
 }
 
+/// Gives an order as `clover admin group` does, with what the cluster's file says is its secret.
+async fn order<Q, A>(cluster: &Cluster, member: u32, order: &str, request: &Q) -> Result<A, CallError>
+where
+    Q: prost::Message,
+    A: prost::Message + Default + prost::Name,
+{
+    let known = metad::read_cluster(&env::Env::production(), &cluster.name_directory(member)).unwrap();
+    // By somebody whose name means nothing.
+    let client = ask(cluster, member, protocol::ADMIN, "bob");
+    let challenge: p::ChallengeResponseProto =
+        client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
+    let request = request.encode_to_vec().into();
+    let order = metad::prove_order(&known.secret.unwrap(), &challenge, order, request);
+    client.call("order", &order).await
+}
+
 async fn mkdir(client: &Client, path: &str) -> Result<bool, CallError> {
     let request = hdfs::MkdirsRequestProto {
         src: path.into(),
@@ -75,9 +91,8 @@ async fn every_member_shows_the_same_group() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
     let (mut cluster, first, _) = start().await;
-    let orders = ask(&cluster, first, protocol::ADMIN, SUPERUSER);
     let _: p::HandOverResponseProto =
-        orders.call("handOver", &p::HandOverRequestProto::default()).await.unwrap();
+        order(&cluster, first, "handOver", &p::HandOverRequestProto::default()).await.unwrap();
     let second = cluster.wait_for_active(&[first]).await;
     let third = (1..=3).find(|member| ![first, second].contains(member)).unwrap();
     let by = |group: &p::GetGroupResponseProto| -> Vec<Option<u32>> {
@@ -140,9 +155,8 @@ async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_swit
     assert!(error.to_string().contains("user=bob"), "{error}");
 
     // The active ends without a word; a call sent meanwhile waits and is answered.
-    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
     let answer: p::FailActiveResponseProto =
-        orders.call("failActive", &p::FailActiveRequestProto {}).await.unwrap();
+        order(&cluster, standby, "failActive", &p::FailActiveRequestProto {}).await.unwrap();
     assert_eq!(answer.failed, Some(active));
     let ended = cluster.server(active).ended().await;
     assert!(matches!(ended, metad::Ended::Restart(_)), "{ended:?}");
@@ -220,48 +234,75 @@ async fn haadmin_sees_states_and_moves_the_active() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unclean_election_tells_before_it_does_and_does_nothing_to_a_group_that_lives() {
     let (cluster, active, standby) = start().await;
-    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
-    let told: p::UncleanElectResponseProto =
-        orders.call("uncleanElect", &p::UncleanElectRequestProto::default()).await.unwrap();
+    let elect = |request: p::UncleanElectRequestProto| {
+        let cluster = &cluster;
+        async move { order::<_, p::UncleanElectResponseProto>(cluster, standby, "uncleanElect", &request).await }
+    };
+    let told = elect(p::UncleanElectRequestProto::default()).await.unwrap();
     assert_eq!(told.is_done, Some(false));
     assert!(told.message().contains("lost for ever"), "{}", told.message());
 
     let accepted = |off: Vec<u32>| p::UncleanElectRequestProto { i_accept_loss: Some(true), off };
-    let error =
-        orders.call::<_, p::UncleanElectResponseProto>("uncleanElect", &accepted(vec![])).await.unwrap_err();
+    let error = elect(accepted(vec![])).await.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     assert!(error.to_string().contains("hold everything"), "{error}");
     let all = (1..=3).filter(|member| *member != standby).collect();
-    let error =
-        orders.call::<_, p::UncleanElectResponseProto>("uncleanElect", &accepted(all)).await.unwrap_err();
+    let error = elect(accepted(all)).await.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     assert_eq!(cluster.wait_for_active(&[]).await, active);
     assert_eq!(group(&cluster, active).await.unclean_elections, Some(1), "the order is noted all the same");
+}
 
-    let stranger = ask(&cluster, active, protocol::ADMIN, "bob");
-    let error = stranger
-        .call::<_, p::FailActiveResponseProto>("failActive", &p::FailActiveRequestProto {})
-        .await
-        .unwrap_err();
-    assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gives_an_order_by_a_name_alone() {
+    let (cluster, active, standby) = start().await;
+    for member in [active, standby] {
+        // Anybody may call itself by the superuser's name.
+        let client = ask(&cluster, member, protocol::ADMIN, SUPERUSER);
+        let fail = p::FailActiveRequestProto {};
+        let error = client.call::<_, p::FailActiveResponseProto>("failActive", &fail).await.unwrap_err();
+        assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+        assert!(
+            error.to_string().contains("--secret-file") && error.to_string().contains("--config"),
+            "{error}"
+        );
+        let remove = p::RemoveMemberRequestProto { member: standby, in_sync_min: None };
+        let error =
+            client.call::<_, p::RemoveMemberResponseProto>("removeMember", &remove).await.unwrap_err();
+        assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+        let hand = p::HandOverRequestProto::default();
+        let error = client.call::<_, p::HandOverResponseProto>("handOver", &hand).await.unwrap_err();
+        assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+        // Nor with another secret.
+        let challenge: p::ChallengeResponseProto =
+            client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
+        let guessed = metad::peers::Secret::new(b"a secret of another cluster").unwrap();
+        let order = metad::prove_order(&guessed, &challenge, "failActive", Default::default());
+        let error = client.call::<_, p::FailActiveResponseProto>("order", &order).await.unwrap_err();
+        assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
+        assert!(error.to_string().contains("another secret"), "{error}");
+    }
+    assert_eq!(group(&cluster, active).await.view.unwrap().members, [1, 2, 3]);
+    assert_eq!(cluster.wait_for_active(&[]).await, active);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_removed_and_added_by_the_active_whoever_is_asked() {
     let (cluster, active, standby) = start().await;
-    let orders = ask(&cluster, standby, protocol::ADMIN, SUPERUSER);
     let third = (1..=3).find(|member| ![active, standby].contains(member)).unwrap();
     let request = p::RemoveMemberRequestProto { member: third, in_sync_min: None };
-    let _: p::RemoveMemberResponseProto = orders.call("removeMember", &request).await.unwrap();
+    let _: p::RemoveMemberResponseProto = order(&cluster, standby, "removeMember", &request).await.unwrap();
     let view = group(&cluster, active).await.view.unwrap();
     assert!(!view.members.contains(&third), "{view:?}");
-    let again: p::RemoveMemberResponseProto = orders.call("removeMember", &request).await.unwrap();
+    let again: p::RemoveMemberResponseProto =
+        order(&cluster, standby, "removeMember", &request).await.unwrap();
     assert!(again.message().contains("already"), "{}", again.message());
 
     let request = p::RemoveMemberRequestProto { member: active, in_sync_min: None };
-    let error = orders.call::<_, p::RemoveMemberResponseProto>("removeMember", &request).await.unwrap_err();
+    let refused = order::<_, p::RemoveMemberResponseProto>(&cluster, standby, "removeMember", &request).await;
+    let error = refused.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     let request = p::AddMemberRequestProto { member: third, in_sync_min: None };
-    let _: p::AddMemberResponseProto = orders.call("addMember", &request).await.unwrap();
+    let _: p::AddMemberResponseProto = order(&cluster, standby, "addMember", &request).await.unwrap();
     assert_eq!(group(&cluster, active).await.view.unwrap().members, [1, 2, 3]);
 }

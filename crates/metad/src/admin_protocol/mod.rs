@@ -1,33 +1,88 @@
 //! What an operator asks of the group and orders it to do.
 //!
 //! Every member takes every question and every order. What only the active can carry out goes on to it once:
-//! unlike a client's call it is not repeated, since there is no retry cache for it. Orders want a superuser.
+//! unlike a client's call it is not repeated, since there is no retry cache for it. An order wants a proof that the
+//! cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing.
 
 mod deletions;
 mod orders;
+mod proof;
 pub mod show;
 mod unclean;
 
 pub use orders::order_hand_over;
+pub use proof::{Challenges, prove};
 pub use show::{Standstill, ask as ask_member, of_a_standstill};
 pub use unclean::{AuditError, append as note_unclean, count as unclean_elections};
 
-use crate::{
-    client_protocol::{decode, require_superuser},
-    core::Core,
-};
-use proto::{clover::admin as p, exception};
+use crate::{client_protocol::decode, core::Core};
+use base::FsError;
+use proof::Unproven;
+use proto::{clover::admin as p, exception, protocol};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if call.method == "getGroup" {
-        let Some((request, reply)) = decode::<p::GetGroupRequestProto>(&call, reply) else { return };
-        return show::get_group(core, call, request.is_local(), reply);
+    match call.method {
+        "getGroup" => {
+            let Some((request, reply)) = decode::<p::GetGroupRequestProto>(&call, reply) else { return };
+            show::get_group(core, call, request.is_local(), reply);
+        }
+        "challenge" => {
+            let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
+            reply.ok(&p::ChallengeResponseProto {
+                cluster_id: core.cluster.cluster_id.clone(),
+                member: core.replica.me().member.0,
+                nonce: core.challenges.make(&core.env),
+            });
+        }
+        "order" => {
+            let Some((request, reply)) = decode::<p::OrderRequestProto>(&call, reply) else { return };
+            let Some(method) = protocol::method(protocol::ADMIN, &request.order) else {
+                return reply.error(RpcError::no_such_method(&request.order, call.protocol));
+            };
+            match check_proof(core, &request) {
+                Ok(()) => carry_out(core, Call { method, request: request.request, ..call }, reply),
+                Err(error) => {
+                    tracing::warn!(user = %call.caller, peer = %call.peer, order = method, %error, "an order was refused");
+                    reply.fs_error(&error);
+                }
+            }
+        }
+        // The member that has passed it on has seen the proof.
+        _ if reply.is_captured() => carry_out(core, call, reply),
+        order => reply.fs_error(&FsError::AccessDenied(format!(
+            "The order {order} needs a proof of the cluster's secret, which `clover admin group` gives: {HOW_TO_PROVE}."
+        ))),
     }
-    if let Err(error) = require_superuser(core, &call) {
-        return reply.fs_error(&error);
-    }
+}
+
+const HOW_TO_PROVE: &str = "name the members' secret_file with --secret-file, or on the machine of a member its \
+                            configuration with --config";
+
+fn check_proof(core: &Core, order: &p::OrderRequestProto) -> Result<(), FsError> {
+    let Some(secret) = &core.secret else {
+        return Err(FsError::AccessDenied(
+            "This cluster was made by an early version and has no secret, so nobody can prove anything: put one into a \
+             file, and name it in secret_file of each member."
+                .into(),
+        ));
+    };
+    let (cluster_id, member) = (&core.cluster.cluster_id, core.replica.me().member);
+    core.challenges.check(secret, cluster_id, member, order, core.moment()).map_err(|why| match why {
+        Unproven::Secret => FsError::AccessDenied(format!(
+            "The order {} was proved with another secret than this cluster's: {HOW_TO_PROVE}.",
+            order.order
+        )),
+        Unproven::Nonce => FsError::AccessDenied(format!(
+            "The proof of the order {} was made for another member, for another start of this one, more than 30 s ago, or \
+             was used already. Give the order again.",
+            order.order
+        )),
+    })
+}
+
+fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {
     tracing::info!(user = %call.caller, peer = %call.peer, order = call.method, "an operator's order");
     match call.method {
         "handOver" => orders::hand_over(core, call, reply),
