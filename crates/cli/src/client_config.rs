@@ -1,6 +1,6 @@
 //! Writes what a stock Hadoop client needs to find a cluster.
 
-use crate::config::place::is_host_port;
+use crate::{admin::secret, config::place::is_host_port};
 use anyhow::{Context, bail};
 use std::{
     fs::{File, OpenOptions},
@@ -89,9 +89,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The two files of a group's clients.
-pub fn write_for_group(dir: &Path, nameservice: &str, members: &[String]) -> anyhow::Result<()> {
-    let (core, hdfs) = group(nameservice, members, Provider::Configured)?;
+/// The two files of a group's clients. Operators who use them find the cluster's secret in `secret`.
+pub fn write_for_group(
+    dir: &Path,
+    nameservice: &str,
+    members: &[String],
+    secret: Option<&Path>,
+) -> anyhow::Result<()> {
+    let (core, mut hdfs) = group(nameservice, members, Provider::Configured)?;
+    if let Some(file) = secret {
+        let what = "`clover admin group` proves its orders with the secret in this file.";
+        hdfs.push((secret::PROPERTY.into(), file.display().to_string(), what));
+    }
     write_both(dir, &core, &hdfs, true)
 }
 

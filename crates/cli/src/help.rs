@@ -137,19 +137,19 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "admin group",
         &[
             "clover admin group                             # as `clover admin group show`",
-            "clover admin group hand-over --to 2            # before the active's machine is stopped",
+            "clover admin group hand-over --to 2 --config meta.toml    # before the active's machine is stopped",
         ],
     ),
     ("admin group show", &["clover admin group show --json | jq .view.active"]),
     ("admin group add", &["clover admin group add 4"]),
-    ("admin group remove", &["clover admin group remove 3"]),
+    ("admin group remove", &["clover admin group remove 3 --secret-file /etc/clover/secret"]),
     ("admin group hand-over", &["clover admin group hand-over --to 2"]),
     ("admin group fail-active", &["clover admin group fail-active"]),
     (
         "admin group unclean-elect",
         &[
-            "clover admin group unclean-elect --member 3    # says what would be lost, and does nothing",
-            "clover admin group unclean-elect --member 3 --off 1,2 --yes-lose-data",
+            "clover admin group unclean-elect --member 3 --config meta.toml    # says what would be lost, and does nothing",
+            "clover admin group unclean-elect --member 3 --config meta.toml --off 1,2 --yes-lose-data",
         ],
     ),
     ("admin blocks", &["clover admin blocks allow-deletions            # says what is held back, and asks"]),

@@ -7,10 +7,16 @@ use crate::{
     config::{self, loopback, settings::Settings},
     runtime, user,
 };
+use anyhow::Context;
 use env::Env;
 use journal::Accepted;
 use metad::{CoordinatorConfig, MetaConfig};
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -113,6 +119,7 @@ fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
         coordinator::check_before_format(zookeeper)?;
     }
     let cluster_id = args.cluster_id.clone();
+    make_private(directory)?;
     let cluster = metad::format(&env, directory, cluster_id, config.rpc_address.ip(), &config.group)?;
     println!("Made cluster {} in {}.", cluster.cluster_id, directory.display());
     println!("Block pool:  {}", cluster.block_pool);
@@ -144,6 +151,13 @@ fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Makes the directory of a server, which will hold all names and the cluster's secret: for its owner only.
+fn make_private(directory: &Path) -> anyhow::Result<()> {
+    let made = fs::create_dir_all(directory);
+    made.and_then(|()| fs::set_permissions(directory, fs::Permissions::from_mode(0o700)))
+        .with_context(|| format!("making {} a directory of this user alone", directory.display()))
+}
+
 /// A further server of a cluster.
 fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     let (group, directory) = (&config.group, &config.name_directory);
@@ -154,6 +168,7 @@ fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
         );
     };
     coordinator::check_before_join(zookeeper, group.member, args.replace)?;
+    make_private(directory)?;
     let cluster = metad::join(&Env::production(), directory, group)?;
     println!("Member {} has joined cluster {} in {}.", group.member, cluster.cluster_id, directory.display());
     println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);

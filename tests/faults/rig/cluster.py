@@ -271,7 +271,10 @@ class Cluster:
         directory = self.directory / "admin-conf"
         if not directory.exists():
             conf.write(self.clover, directory, [member.rpc for member in self.members.values()], "configured", {})
-        command = [self.clover, "admin", "--conf", directory, *words]
+        proof = []
+        if words[0] == "group":
+            proof = ["--config", next(iter(self.members.values())).settings]
+        command = [self.clover, "admin", "--conf", directory, *words, *proof]
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
         )

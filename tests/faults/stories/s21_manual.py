@@ -68,6 +68,7 @@ class Manual:
 
     def admin(self, *words, member=1, succeeds=True):
         command = [self.cluster.clover, "admin", "group", *words, "--fs", f"hdfs://{self.cluster.members[member].rpc}"]
+        command += ["--config", self.cluster.members[member].settings]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
         said = done.stdout + done.stderr
         check((done.returncode == 0) == succeeds, f"clover admin group {' '.join(words)} ended with {done.returncode}: {said}")

@@ -7,6 +7,7 @@ mod group;
 mod orders;
 mod quota;
 mod report;
+pub mod secret;
 pub mod servers;
 mod snapshots;
 mod storage_policies;
@@ -73,7 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Group(args) => {
             let servers = Servers::find(target)?;
-            runtime::block_on(async move { group::run(&servers, args).await })
+            runtime::block_on(async move { group::run(servers, args).await })
         }
         Command::Blocks(args) => {
             let servers = Servers::find(target)?;

@@ -1,23 +1,27 @@
 //! The metadata servers of a file system, one by one: an operator wants to know what each of them says.
 
+use super::secret::{self, Source};
 use crate::target::Target;
 use anyhow::{Context, bail};
 use client::{Location, Settings};
+use metad::peers::Secret;
 use prost::{Message, Name};
 use proto::{
-    clover::admin::{GetGroupRequestProto, GetGroupResponseProto, RoleProto},
+    clover::admin::{
+        ChallengeRequestProto, ChallengeResponseProto, GetGroupRequestProto, GetGroupResponseProto, RoleProto,
+    },
     exception::{NO_SUCH_PROTOCOL, without_stack_trace},
     protocol,
 };
 use rpc::{CallError, Client, ClientOptions};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// A server on a machine that is off says nothing at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Questions are answered from memory; a server asks its active before that.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Orders take as long as a change of the view takes, or as a group needs to settle.
-pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long an order may wait without a word to whoever gave it.
 const WORD_PERIOD: Duration = Duration::from_secs(5);
@@ -27,6 +31,8 @@ pub struct Servers {
     user: String,
     /// `host:port`.
     addresses: Vec<String>,
+    /// Where the secret is by which orders are proved.
+    secret: Source,
 }
 
 impl Servers {
@@ -35,12 +41,24 @@ impl Servers {
         let config = target.configuration()?;
         let location = Location::resolve(&target.uri(&config), &config)?;
         let user = Settings::new(&config)?.user;
-        Ok(Self { uri: location.uri(), user, addresses: location.servers })
+        let property = config.get(secret::PROPERTY).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let secret = Source { property, ..Source::default() };
+        Ok(Self { uri: location.uri(), user, addresses: location.servers, secret })
     }
 
     /// Those of a group whose addresses are known.
     pub fn of(user: String, addresses: Vec<String>) -> Self {
-        Self { uri: "the group".to_owned(), user, addresses }
+        Self { uri: "the group".to_owned(), user, addresses, secret: Source::default() }
+    }
+
+    /// Orders are proved with the secret that is there, if one is named.
+    pub fn prove_by(&mut self, file: Option<PathBuf>, config: Option<PathBuf>) {
+        (self.secret.file, self.secret.config) = (file, config);
+    }
+
+    /// What orders are proved with.
+    pub fn secret(&self) -> anyhow::Result<Secret> {
+        self.secret.read()
     }
 
     /// Calls one server.
@@ -55,12 +73,34 @@ impl Servers {
         Q: Message,
         A: Message + Default + Name,
     {
+        self.client(address, patience).call(method, request).await
+    }
+
+    /// Gives one server an order, with the proof that it wants.
+    pub async fn give<Q, A>(
+        &self,
+        secret: &Secret,
+        address: &str,
+        order: &str,
+        request: &Q,
+    ) -> Result<A, CallError>
+    where
+        Q: Message,
+        A: Message + Default + Name,
+    {
+        let client = self.client(address, ORDER_TIMEOUT);
+        let challenge: ChallengeResponseProto = client.call("challenge", &ChallengeRequestProto {}).await?;
+        let order = metad::prove_order(secret, &challenge, order, request.encode_to_vec().into());
+        client.call("order", &order).await
+    }
+
+    fn client(&self, address: &str, patience: Duration) -> Client {
         let options = ClientOptions {
             connect_timeout: CONNECT_TIMEOUT,
             call_timeout: patience,
             ..ClientOptions::default()
         };
-        Client::connect(address, protocol::ADMIN, &self.user, options).call(method, request).await
+        Client::connect(address, protocol::ADMIN, &self.user, options)
     }
 
     /// What the group looks like: the active's answer if there is one, else the newest of the others.
@@ -96,7 +136,7 @@ impl Servers {
         let asked = addresses.iter().map(|address| {
             let (address, request, user) = (address.clone(), request, self.user.clone());
             tokio::spawn(async move {
-                let one = Self { uri: String::new(), user, addresses: Vec::new() };
+                let one = Self::of(user, Vec::new());
                 let answer = one.ask(&address, "getGroup", &request, ANSWER_TIMEOUT).await;
                 (address, answer)
             })
@@ -120,13 +160,14 @@ impl Servers {
         Q: Message,
         A: Message + Default + Name,
     {
+        let secret = self.secret()?;
         let mut addresses: Vec<String> = active_address(group).into_iter().collect();
         addresses.extend(
             self.addresses.iter().filter(|address| !addresses.contains(address)).cloned().collect::<Vec<_>>(),
         );
         let mut refusals = Vec::new();
         for address in addresses {
-            let asked = self.ask(&address, method, request, ORDER_TIMEOUT);
+            let asked = self.give(&secret, &address, method, request);
             let answer = telling(asked, WORD_PERIOD, || {
                 eprintln!(
                     "still waiting for {address}; `clover admin group` shows whether the coordinator is away"

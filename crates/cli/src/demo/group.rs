@@ -12,8 +12,10 @@ use env::Env;
 use metad::{CoordinatorConfig, MetaConfig};
 use proto::hdfs;
 use std::{
+    io::Write,
     net::{Ipv4Addr, TcpListener},
-    path::Path,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -71,7 +73,8 @@ pub async fn serve(
     settings.set(&format!("metadata_servers={}", addresses.join(",")))?;
     let data = start_data(&args, &mut settings, &env, &user).await?;
     let conf = std::path::absolute(args.dir.join("conf"))?;
-    client_config::write_for_group(&conf, NAMESERVICE, &addresses)?;
+    let secret = write_secret(&args, &env, &configs)?;
+    client_config::write_for_group(&conf, NAMESERVICE, &addresses, secret.as_deref())?;
     let fs = FileSystem::connect(&format!("hdfs://{NAMESERVICE}"), &client::Config::from_dir(&conf)?)?;
     let signal = tokio::select! {
         biased;
@@ -131,6 +134,20 @@ fn make(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Result<()> {
     }
     eprintln!("made cluster {} with {} members in {}", cluster.cluster_id, configs.len(), args.dir.display());
     Ok(())
+}
+
+/// Writes the secret down for `clover admin group`, which finds it by the clients' configuration.
+fn write_secret(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Result<Option<PathBuf>> {
+    let first = configs.first().context("there is a member")?;
+    let cluster = metad::read_cluster(env, &first.name_directory)?;
+    // A demo of an early version has none.
+    let Some(secret) = cluster.secret.as_ref().and_then(|secret| secret.as_text()) else { return Ok(None) };
+    let path = std::path::absolute(args.dir.join("secret"))?;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+    file.and_then(|mut file| file.write_all(secret.as_bytes()))
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(Some(path))
 }
 
 /// Runs a member and starts it again when it has ended, as whatever supervises servers would.

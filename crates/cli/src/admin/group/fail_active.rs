@@ -1,7 +1,7 @@
 //! `clover admin group fail-active`: a takeover to watch.
 
 use super::{show, watch};
-use crate::admin::servers::{ORDER_TIMEOUT, Servers, active_address, reason};
+use crate::admin::servers::{Servers, active_address, reason};
 use anyhow::{Context, bail};
 use proto::clover::admin::{FailActiveRequestProto, FailActiveResponseProto};
 use rpc::CallError;
@@ -27,13 +27,14 @@ pub async fn run(servers: &Servers, args: Args, is_json: bool) -> anyhow::Result
              it is back. `--force` does it all the same"
         );
     }
+    let secret = servers.secret()?;
     let bystander = watch::Bystander::start(&group).await?;
     if !is_json {
         println!("Member {active} is active in epoch {}. It ends now, as if it had been killed.", view.epoch);
     }
     let order = async {
         let request = FailActiveRequestProto::default();
-        servers.ask::<_, FailActiveResponseProto>(&address, "failActive", &request, ORDER_TIMEOUT).await
+        servers.give::<_, FailActiveResponseProto>(&secret, &address, "failActive", &request).await
     };
     let watched = async {
         tokio::select! {

@@ -7,7 +7,7 @@ mod unclean_elect;
 mod watch;
 
 use super::servers::Servers;
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 /// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
 #[derive(Debug, clap::Args)]
@@ -15,6 +15,12 @@ pub struct Args {
     /// As JSON.
     #[arg(long, global = true, help_heading = crate::EVERYWHERE)]
     json: bool,
+    /// The file with the cluster's secret, by which an order is proved: the members' secret_file.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "config")]
+    secret_file: Option<PathBuf>,
+    /// The configuration of a metadata server on this machine: an order is proved by its secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -36,7 +42,9 @@ enum Command {
     UncleanElect(unclean_elect::Args),
 }
 
-pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+    servers.prove_by(args.secret_file, args.config);
+    let servers = &servers;
     match args.command {
         None | Some(Command::Show) => {
             let group = servers.group().await?;

@@ -90,6 +90,8 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     if let Some(to) = order.to.filter(|to| !view.in_sync.iter().any(|store| store.member == *to)) {
         bail!("member {to} is not in sync, so it cannot go on: `clover admin group` shows who is");
     }
+    // Before anything is said of what follows.
+    servers.secret()?;
     let bystander = watch::Bystander::start(&group).await?;
     let order = async {
         let request = HandOverRequestProto { to: order.to };

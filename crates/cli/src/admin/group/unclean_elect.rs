@@ -1,6 +1,6 @@
 //! `clover admin group unclean-elect`: going on with what is left, by an operator's explicit word.
 
-use crate::admin::servers::{ORDER_TIMEOUT, Servers, address_of, reason};
+use crate::admin::servers::{Servers, address_of, reason};
 use anyhow::{Context, bail};
 use proto::clover::admin::{
     GetGroupRequestProto, GetGroupResponseProto, MemberProto, RoleProto, UncleanElectRequestProto,
@@ -45,16 +45,13 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
             args.member
         );
     }
+    let secret = &servers.secret()?;
     let ask = |is_accepted: bool| {
         let request = UncleanElectRequestProto { i_accept_loss: Some(is_accepted), off: args.off.clone() };
         let address = address.clone();
         async move {
-            let answer = servers.ask::<_, UncleanElectResponseProto>(
-                &address,
-                "uncleanElect",
-                &request,
-                ORDER_TIMEOUT,
-            );
+            let answer =
+                servers.give::<_, UncleanElectResponseProto>(secret, &address, "uncleanElect", &request);
             answer.await.map_err(|error| anyhow::anyhow!("{address}: {}", reason(&error)))
         }
     };

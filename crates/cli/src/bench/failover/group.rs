@@ -83,6 +83,8 @@ impl Group {
                 group.fill(scene.files)?;
             }
         }
+        let proved_by = group.settings(1);
+        group.servers.prove_by(None, Some(proved_by));
         for number in 1..=scene.members {
             group.start(number)?;
         }
@@ -222,8 +224,9 @@ impl Group {
         let address = address_of(&group, active.into())
             .unwrap_or_else(|| self.members[usize::from(active) - 1].rpc.clone());
         let request = HandOverRequestProto { to: None };
+        let secret = self.servers.secret()?;
         let answer: Result<HandOverResponseProto, _> =
-            self.servers.ask(&address, "handOver", &request, Duration::from_secs(30)).await;
+            self.servers.give(&secret, &address, "handOver", &request).await;
         answer.map(drop).map_err(|error| anyhow::anyhow!("handing over: {error}"))
     }
 }
