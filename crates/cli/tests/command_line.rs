@@ -145,9 +145,14 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
         ),
         (
             "name_dir = 'n'\ncoordinator = 'zookeeper://127.0.0.1:1/c'\npeer_address = '127.0.0.1:0'\n\
-             coordinator_session_ms = '1s'\n",
+             coordinator_session_ms = '1s'\ninsecure_coordinator = true\n",
             format,
             &["nothing was made", "ZooKeeper 127.0.0.1:1"],
+        ),
+        (
+            "name_dir = 'n'\ncoordinator = 'zookeeper://127.0.0.1:1/c'\npeer_address = '127.0.0.1:0'\n",
+            meta,
+            &["coordinator_auth_file", "user:password", "insecure_coordinator = true"],
         ),
         (
             "data_dirs = ['d']\nmetadata_servers = ['meta-1']\n",

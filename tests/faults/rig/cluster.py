@@ -72,6 +72,8 @@ class Member:
                 "members": members,
                 "peer_address": f"{self.address}:{self.peer_port}",
                 "coordinator": coordinator,
+                # It listens on this machine, for the length of a story.
+                "insecure_coordinator": True,
             }
         toml(self.settings, **{**keys, **others})
 

@@ -5,7 +5,9 @@ use proto::clover::admin::{GetGroupResponseProto, RoleProto};
 use std::{
     collections::BTreeSet,
     fs::{self, File},
+    io::Write,
     net::{Ipv4Addr, TcpListener},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
@@ -22,6 +24,8 @@ const SYNC_PATIENCE: Duration = Duration::from_secs(120);
 /// An ensemble: one that runs already, or one of our own that ends with this value.
 pub struct ZooKeeper {
     pub servers: String,
+    /// The file with our user and password there.
+    user: PathBuf,
     own: Option<PathBuf>,
 }
 
@@ -29,7 +33,8 @@ impl ZooKeeper {
     /// Uses the one given, else starts one in `dir`.
     pub fn take(given: Option<&str>, dir: &Path) -> anyhow::Result<Self> {
         if let Some(servers) = given {
-            return Ok(Self { servers: servers.to_owned(), own: None });
+            fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+            return Ok(Self { servers: servers.to_owned(), user: user_file(dir)?, own: None });
         }
         if !Path::new(SCRIPT).exists() {
             bail!(
@@ -48,8 +53,19 @@ impl ZooKeeper {
             bail!("{SCRIPT} could not start a server");
         }
         let servers = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(Self { servers, own: Some(dir.to_owned()) })
+        Ok(Self { servers, user: user_file(dir)?, own: Some(dir.to_owned()) })
     }
+}
+
+/// Writes a user and a password of this run's own into `dir`: what is kept in ZooKeeper is closed to others.
+pub fn user_file(dir: &Path) -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(dir.join("zookeeper-user"))?;
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+    let text = format!("bench:{:016x}\n", env::Env::production().random.next_u64());
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
 }
 
 impl Drop for ZooKeeper {
@@ -163,6 +179,7 @@ impl Member {
             "http_address=".to_owned(),
             format!("peer_address=127.0.0.1:{}", free_port()?),
             format!("coordinator=zookeeper://{}/{name}", zookeeper.servers),
+            format!("coordinator_auth_file={}", zookeeper.user.display()),
             // There are no data servers, and nothing to wait for.
             "safe_mode_extension_ms=0".to_owned(),
         ];

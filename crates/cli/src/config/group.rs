@@ -42,6 +42,8 @@ pub const KEYS: &[Key] = &[
         help: "The ZooKeeper session: after so much silence its lock is gone. A hint for people and for speed; no safety rests on it." },
     Key { name: "coordinator_auth_file", hadoop: None, kind: Text, default: "",
         help: "A file with user:password for ZooKeeper, readable by its owner only; records are then closed to everybody else. Empty for none." },
+    Key { name: "insecure_coordinator", hadoop: None, kind: Bool, default: "false",
+        help: "Everybody who reaches the ZooKeeper servers can depose the active, and worse. Without this, a coordinator_auth_file is needed." },
     Key { name: "secret_file", hadoop: None, kind: Text, default: "",
         help: "A file with the secret by which the servers of a group know each other: the same on all, readable by its owner only. Empty for one that is drawn when the cluster is made, which the coordinator keeps; with a file nothing is drawn, and nothing kept there." },
     Key { name: "hold_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "1200",
@@ -94,6 +96,12 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
         Place::ZooKeeper { .. } if peer_address.is_none() => bail!(
             "coordinator is a ZooKeeper, and peer_address is not set: name the address where the group's other \
              servers connect, as 10.0.0.1:8021"
+        ),
+        Place::ZooKeeper { .. } if is_open_to_all(settings) => bail!(
+            "coordinator is a ZooKeeper whose records everybody who reaches it can change: a stranger could depose the \
+             active, and lose what was acknowledged. Make a file with one line user:password (mode 600), the same on \
+             all servers, and name it in coordinator_auth_file before the cluster is made. Where nobody else reaches \
+             ZooKeeper, insecure_coordinator = true accepts that"
         ),
         Place::ZooKeeper { .. } => {}
     }
@@ -196,6 +204,11 @@ fn is_given(settings: &Settings) -> bool {
 
 fn place(settings: &Settings) -> Place {
     Place::parse(settings.text("coordinator")).expect("a place was checked when it was set")
+}
+
+/// Neither is a user named, nor is it said that none is needed.
+fn is_open_to_all(settings: &Settings) -> bool {
+    settings.text("coordinator_auth_file").is_empty() && !settings.flag("insecure_coordinator")
 }
 
 /// An address that is bound everywhere is no address to give to others.

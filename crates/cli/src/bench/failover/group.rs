@@ -3,7 +3,7 @@
 use super::{network::Network, scene::Scene};
 use crate::{
     admin::servers::{Servers, address_of},
-    bench::launch::free_port,
+    bench::launch::{free_port, user_file},
 };
 use anyhow::{Context, bail, ensure};
 use proto::clover::admin::{GetGroupResponseProto, HandOverRequestProto, HandOverResponseProto};
@@ -59,12 +59,13 @@ impl Group {
             zookeeper: None,
         };
         let coordinator = group.coordinator(scene)?;
+        let zookeeper_user = user_file(directory)?;
         let all: Vec<String> = (1..=scene.members).map(|number| number.to_string()).collect();
         for member in &group.members {
             let host = group.network.host(member.number);
             let text = format!(
                 "name_dir = '{}'\nrpc_address = '{}'\nhttp_address = '{}'\npeer_address = '{host}:{}'\n\
-                 member = {}\nmembers = [{}]\ncoordinator = '{coordinator}'\nsafe_mode_extension_ms = 0\n\
+                 member = {}\nmembers = [{}]\ncoordinator = '{coordinator}'\ncoordinator_auth_file = '{}'\nsafe_mode_extension_ms = 0\n\
                  insecure_simple_auth = {}\n{}\n",
                 group.name_directory(member.number).display(),
                 member.rpc,
@@ -72,6 +73,7 @@ impl Group {
                 free_port()?,
                 member.number,
                 all.join(", "),
+                zookeeper_user.display(),
                 matches!(group.network, Network::Cables(_)),
                 scene.set.join("\n"),
             );

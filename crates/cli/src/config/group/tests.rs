@@ -9,7 +9,7 @@ fn refusal(toml: &str) -> String {
     checked.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-const ZOOKEEPER: &str = "coordinator = 'zookeeper://127.0.0.1:2181/c'\n";
+const ZOOKEEPER: &str = "insecure_coordinator = true\ncoordinator = 'zookeeper://127.0.0.1:2181/c'\n";
 const PEER: &str = "peer_address = '127.0.0.1:8021'\n";
 
 #[test]
@@ -72,6 +72,20 @@ fn a_group_that_could_not_work_is_refused() {
         let refusal = refusal(&toml);
         assert!(refusal.contains(expected), "{toml}: {refusal}");
     }
+}
+
+#[test]
+fn a_zookeeper_that_everybody_can_change_is_refused_unless_it_is_said_that_nobody_else_reaches_it() {
+    let open = format!("members = [1, 2, 3]\ncoordinator = 'zookeeper://127.0.0.1:2181/c'\n{PEER}");
+    let refused = refusal(&open);
+    assert!(refused.starts_with("coordinator is a ZooKeeper whose records everybody"), "{refused}");
+    for remedy in ["coordinator_auth_file", "user:password", "insecure_coordinator = true"] {
+        assert!(refused.contains(remedy), "{refused}");
+    }
+    assert_eq!(refusal(&format!("{open}insecure_coordinator = true\n")), "");
+    let missing = refusal(&format!("{open}coordinator_auth_file = '/nonexistent/user'\n"));
+    assert!(missing.contains("/nonexistent/user"), "{missing}");
+    assert_eq!(refusal("coordinator = 'embedded'"), "");
 }
 
 #[test]
