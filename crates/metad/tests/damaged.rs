@@ -168,15 +168,18 @@ async fn an_entry_that_no_log_has_is_waited_for_by_name_until_an_operator_gives_
         i_accept_loss: Some(i_accept_loss),
         off: off.to_vec(),
     };
+    let by_name: Result<p::UncleanElectResponseProto, _> =
+        admin(&address).call("uncleanElect", &order(true, &others)).await;
+    assert!(by_name.unwrap_err().to_string().contains("needs a proof of the cluster's secret"));
     let asked: p::UncleanElectResponseProto =
-        admin(&address).call("uncleanElect", &order(false, &[])).await.unwrap();
+        cluster.give_order(address.clone(), elected, "uncleanElect", &order(false, &[])).await.unwrap();
     assert!(asked.message().contains("can be read up to sn 11") && !asked.is_done(), "{asked:?}");
     let refused: Result<p::UncleanElectResponseProto, _> =
-        admin(&address).call("uncleanElect", &order(true, &others[1..])).await;
+        cluster.give_order(address.clone(), elected, "uncleanElect", &order(true, &others[1..])).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains(&format!("members {} may hold everything", others[0])), "{refused}");
     let done: p::UncleanElectResponseProto =
-        admin(&address).call("uncleanElect", &order(true, &others)).await.unwrap();
+        cluster.give_order(address.clone(), elected, "uncleanElect", &order(true, &others)).await.unwrap();
     assert!(done.is_done() && done.message().contains("Give the same order again"), "{done:?}");
     cluster.await_start(&mut starting, elected).await;
     // It must have listened for a while before it believes that nobody leads.

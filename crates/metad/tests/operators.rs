@@ -25,14 +25,7 @@ where
     Q: prost::Message,
     A: prost::Message + Default + prost::Name,
 {
-    let known = metad::read_cluster(&env::Env::production(), &cluster.name_directory(member)).unwrap();
-    // By somebody whose name means nothing.
-    let client = ask(cluster, member, protocol::ADMIN, "bob");
-    let challenge: p::ChallengeResponseProto =
-        client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
-    let request = request.encode_to_vec().into();
-    let order = metad::prove_order(&known.secret.unwrap(), &challenge, order, request);
-    client.call("order", &order).await
+    cluster.give_order(cluster.server(member).rpc_address().to_string(), member, order, request).await
 }
 
 async fn mkdir(client: &Client, path: &str) -> Result<bool, CallError> {

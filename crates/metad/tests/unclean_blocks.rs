@@ -86,11 +86,6 @@ async fn deleted(cluster: &Cluster, server: &DataServer, member: u32) -> Vec<u64
     ids
 }
 
-fn orders(cluster: &Cluster, member: u32) -> Client {
-    let address = cluster.server(member).rpc_address();
-    Client::connect(address, protocol::ADMIN, "alice", ClientOptions::default())
-}
-
 struct Loss {
     cluster: Cluster,
     server: DataServer,
@@ -138,8 +133,9 @@ impl Loss {
         for left in (0..100).rev() {
             began.tick().await;
             // It may have to read the view first.
-            match orders(&cluster, elected)
-                .call::<_, a::UncleanElectResponseProto>("uncleanElect", &order)
+            let address = cluster.server(elected).rpc_address().to_string();
+            match cluster
+                .give_order::<_, a::UncleanElectResponseProto>(address, elected, "uncleanElect", &order)
                 .await
             {
                 Ok(_) => break,

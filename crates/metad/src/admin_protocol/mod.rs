@@ -11,13 +11,11 @@ pub mod show;
 mod unclean;
 
 pub use orders::order_hand_over;
-pub use proof::{Challenges, prove};
+pub use proof::{Challenges, prove, wanted};
 pub use show::{Standstill, ask as ask_member, of_a_standstill};
 pub use unclean::{AuditError, append as note_unclean, count as unclean_elections};
 
 use crate::{client_protocol::decode, core::Core};
-use base::FsError;
-use proof::Unproven;
 use proto::{clover::admin as p, exception, protocol};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
@@ -30,18 +28,17 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
-            reply.ok(&p::ChallengeResponseProto {
-                cluster_id: core.cluster.cluster_id.clone(),
-                member: core.replica.me().member.0,
-                nonce: core.challenges.make(&core.env),
-            });
+            let (cluster_id, member) = (&core.cluster.cluster_id, core.replica.me().member);
+            reply.ok(&core.challenges.challenge(&core.env, cluster_id, member));
         }
         "order" => {
             let Some((request, reply)) = decode::<p::OrderRequestProto>(&call, reply) else { return };
             let Some(method) = protocol::method(protocol::ADMIN, &request.order) else {
                 return reply.error(RpcError::no_such_method(&request.order, call.protocol));
             };
-            match check_proof(core, &request) {
+            let (cluster_id, member) = (&core.cluster.cluster_id, core.replica.me().member);
+            let secret = core.secret.as_ref();
+            match core.challenges.admit(secret, cluster_id, member, &request, core.moment()) {
                 Ok(()) => carry_out(core, Call { method, request: request.request, ..call }, reply),
                 Err(error) => {
                     tracing::warn!(user = %call.caller, peer = %call.peer, order = method, %error, "an order was refused");
@@ -51,35 +48,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         // The member that has passed it on has seen the proof.
         _ if reply.is_captured() => carry_out(core, call, reply),
-        order => reply.fs_error(&FsError::AccessDenied(format!(
-            "The order {order} needs a proof of the cluster's secret, which `clover admin group` gives: {HOW_TO_PROVE}."
-        ))),
+        order => reply.fs_error(&proof::wanted(order)),
     }
-}
-
-const HOW_TO_PROVE: &str = "name the members' secret_file with --secret-file, or on the machine of a member its \
-                            configuration with --config";
-
-fn check_proof(core: &Core, order: &p::OrderRequestProto) -> Result<(), FsError> {
-    let Some(secret) = &core.secret else {
-        return Err(FsError::AccessDenied(
-            "This cluster was made by an early version and has no secret, so nobody can prove anything: put one into a \
-             file, and name it in secret_file of each member."
-                .into(),
-        ));
-    };
-    let (cluster_id, member) = (&core.cluster.cluster_id, core.replica.me().member);
-    core.challenges.check(secret, cluster_id, member, order, core.moment()).map_err(|why| match why {
-        Unproven::Secret => FsError::AccessDenied(format!(
-            "The order {} was proved with another secret than this cluster's: {HOW_TO_PROVE}.",
-            order.order
-        )),
-        Unproven::Nonce => FsError::AccessDenied(format!(
-            "The proof of the order {} was made for another member, for another start of this one, more than 30 s ago, or \
-             was used already. Give the order again.",
-            order.order
-        )),
-    })
 }
 
 fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -12,7 +12,7 @@
 //! that were used are remembered, until they would be too old anyway. A member that passes an order on to the active
 //! vouches for it, as for every call that it passes on.
 
-use base::{MemberId, Moment};
+use base::{FsError, MemberId, Moment};
 use bytes::Bytes;
 use env::Env;
 use parking_lot::Mutex;
@@ -59,9 +59,19 @@ fn slices<'a>(parts: &'a Parts<'a>) -> [&'a [u8]; 5] {
     [cluster_id, member, nonce, order, request]
 }
 
+const HOW_TO_PROVE: &str = "name the members' secret_file with --secret-file, or on the machine of a member its \
+                            configuration with --config";
+
+/// What an order is told that comes without a proof.
+pub fn wanted(order: &str) -> FsError {
+    FsError::AccessDenied(format!(
+        "The order {order} needs a proof of the cluster's secret, which `clover admin group` gives: {HOW_TO_PROVE}."
+    ))
+}
+
 /// Why an order is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unproven {
+enum Unproven {
     /// Not made here, too old, or used before.
     Nonce,
     Secret,
@@ -80,7 +90,42 @@ impl Challenges {
         Self { key: Secret::new(&key).expect("it is long enough"), used: Mutex::default() }
     }
 
-    pub fn make(&self, env: &Env) -> Bytes {
+    /// What an order to `member` is to be proved with.
+    pub fn challenge(&self, env: &Env, cluster_id: &str, member: MemberId) -> p::ChallengeResponseProto {
+        let nonce = self.make(env);
+        p::ChallengeResponseProto { cluster_id: cluster_id.to_owned(), member: member.0, nonce }
+    }
+
+    /// Whether an order may be carried out; the error is for the one who has given it.
+    pub fn admit(
+        &self,
+        secret: Option<&Secret>,
+        cluster_id: &str,
+        member: MemberId,
+        order: &p::OrderRequestProto,
+        now: Moment,
+    ) -> Result<(), FsError> {
+        let Some(secret) = secret else {
+            return Err(FsError::AccessDenied(
+                "This cluster was made by an early version and has no secret, so nobody can prove anything: put one into \
+                 a file, and name it in secret_file of each member."
+                    .into(),
+            ));
+        };
+        self.check(secret, cluster_id, member, order, now).map_err(|why| match why {
+            Unproven::Secret => FsError::AccessDenied(format!(
+                "The order {} was proved with another secret than this cluster's: {HOW_TO_PROVE}.",
+                order.order
+            )),
+            Unproven::Nonce => FsError::AccessDenied(format!(
+                "The proof of the order {} was made for another member, for another start of this one, more than 30 s ago, \
+                 or was used already. Give the order again.",
+                order.order
+            )),
+        })
+    }
+
+    fn make(&self, env: &Env) -> Bytes {
         let mut nonce = vec![0; RANDOM_BYTES];
         env.random.fill(&mut nonce);
         nonce.extend_from_slice(&env.clock.moment().ns.to_le_bytes());
@@ -90,7 +135,7 @@ impl Challenges {
     }
 
     /// Whether whoever gives this order to `member` knows the secret. True once for each nonce.
-    pub fn check(
+    fn check(
         &self,
         secret: &Secret,
         cluster_id: &str,

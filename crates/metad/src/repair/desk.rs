@@ -2,7 +2,7 @@
 
 use super::{Error, Means};
 use crate::{
-    admin_protocol::{self, show},
+    admin_protocol::{self, Challenges, show},
     client_protocol::decode,
     config::MetaConfig,
     format::GROUP,
@@ -39,7 +39,7 @@ pub struct Desk {
     me: MemberStore,
     cluster_id: String,
     secret: Secret,
-    superuser: String,
+    challenges: Challenges,
     name_directory: PathBuf,
     /// Gone when the store is being written, and the server about to start.
     repair: Mutex<Option<Repair>>,
@@ -64,7 +64,7 @@ impl Desk {
             me,
             cluster_id: means.cluster.cluster_id.clone(),
             secret: means.secret.clone(),
-            superuser: means.config.limits.access.superuser.to_string(),
+            challenges: Challenges::new(means.env),
             name_directory: means.config.name_directory.clone(),
             repair: Mutex::new(Some(repair)),
             seen: Mutex::default(),
@@ -316,16 +316,25 @@ impl Service for Calls {
                 let Some((_, reply)) = decode::<p::GetGroupRequestProto>(&call, reply) else { return };
                 reply.ok(&self.0.group());
             }
-            (protocol::ADMIN, "uncleanElect") => {
+            (protocol::ADMIN, "challenge") => {
+                let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
+                let desk = &self.0;
+                reply.ok(&desk.challenges.challenge(&desk.env, &desk.cluster_id, desk.me.member));
+            }
+            (protocol::ADMIN, "order") => {
+                let Some((order, reply)) = decode::<p::OrderRequestProto>(&call, reply) else { return };
+                if order.order != "uncleanElect" {
+                    return admin_protocol::refuse(reply, self.0.line());
+                }
+                let (desk, now) = (&self.0, self.0.env.clock.moment());
+                let (secret, me) = (Some(&desk.secret), desk.me.member);
+                if let Err(error) = desk.challenges.admit(secret, &desk.cluster_id, me, &order, now) {
+                    return reply.fs_error(&error);
+                }
+                let call = Call { request: order.request, ..call };
                 let Some((request, reply)) = decode::<p::UncleanElectRequestProto>(&call, reply) else {
                     return;
                 };
-                if *call.caller.user != *self.0.superuser {
-                    return reply.fs_error(&FsError::AccessDenied(format!(
-                        "Access denied for user {}. Superuser privilege is required for operation uncleanElect",
-                        call.caller.user
-                    )));
-                }
                 match self.0.accept_loss(&call, &request) {
                     Ok((message, is_done)) => reply.ok(&p::UncleanElectResponseProto {
                         message: Some(message),
@@ -335,6 +344,7 @@ impl Service for Calls {
                     Err(reason) => admin_protocol::refuse(reply, reason),
                 }
             }
+            (protocol::ADMIN, "uncleanElect") => reply.fs_error(&admin_protocol::wanted(call.method)),
             (protocol::ADMIN, _) => admin_protocol::refuse(reply, self.0.line()),
             // Another member answers; clients and data servers know them all.
             _ => reply.fs_error(&FsError::NotActive(self.0.line())),
