@@ -158,7 +158,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover admin blocks allow-deletions",
             "clover admin blocks allow-deletions --json | jq .bytes",
-            "clover admin blocks allow-deletions --yes",
+            "clover admin blocks allow-deletions --yes --config meta.toml",
         ],
     ),
     ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),

@@ -1,6 +1,6 @@
 //! `clover admin blocks`: replicas on data servers that no file has.
 
-use super::{report::size, servers::Servers};
+use super::{report::size, secret, servers::Servers};
 
 use anyhow::bail;
 use proto::clover::admin::{AllowDeletionsRequestProto, AllowDeletionsResponseProto as Held};
@@ -13,6 +13,8 @@ use std::{
 /// Look after replicas on data servers that belong to no file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    #[command(flatten)]
+    secret: secret::ProvedBy,
     #[command(subcommand)]
     command: Command,
 }
@@ -33,7 +35,8 @@ struct Allow {
     json: bool,
 }
 
-pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+    servers.prove_by(args.secret.secret_file, args.secret.config);
     let Command::AllowDeletions(order) = args.command;
     let group = servers.group().await?;
     let held: Held = servers.order(&group, "allowDeletions", &AllowDeletionsRequestProto::default()).await?;

@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Command::Blocks(args) => {
             let servers = Servers::find(target)?;
-            runtime::block_on(async move { blocks::run(&servers, args).await })
+            runtime::block_on(async move { blocks::run(servers, args).await })
         }
         Command::Report(args) => runtime::block_on(async { report::report(&connect(target)?, args).await }),
         Command::Topology(args) => {

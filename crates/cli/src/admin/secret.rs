@@ -12,6 +12,17 @@ use std::path::{Path, PathBuf};
 /// The property of Hadoop's configuration files that names a file with the secret.
 pub const PROPERTY: &str = "clover.secret.file";
 
+/// What a person says of where the secret is.
+#[derive(Debug, clap::Args)]
+pub struct ProvedBy {
+    /// The file with the cluster's secret, by which an order is proved: the members' secret_file.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "config")]
+    pub secret_file: Option<PathBuf>,
+    /// The configuration of a metadata server on this machine: an order is proved by its secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
 /// The ways to the secret, the first that is named first.
 #[derive(Clone, Debug, Default)]
 pub struct Source {

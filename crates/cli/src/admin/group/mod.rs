@@ -6,8 +6,8 @@ mod show;
 mod unclean_elect;
 mod watch;
 
-use super::servers::Servers;
-use std::{path::PathBuf, process::ExitCode};
+use super::{secret, servers::Servers};
+use std::process::ExitCode;
 
 /// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
 #[derive(Debug, clap::Args)]
@@ -15,12 +15,8 @@ pub struct Args {
     /// As JSON.
     #[arg(long, global = true, help_heading = crate::EVERYWHERE)]
     json: bool,
-    /// The file with the cluster's secret, by which an order is proved: the members' secret_file.
-    #[arg(long, global = true, value_name = "FILE", conflicts_with = "config")]
-    secret_file: Option<PathBuf>,
-    /// The configuration of a metadata server on this machine: an order is proved by its secret.
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    secret: secret::ProvedBy,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -43,7 +39,7 @@ enum Command {
 }
 
 pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
-    servers.prove_by(args.secret_file, args.config);
+    servers.prove_by(args.secret.secret_file, args.secret.config);
     let servers = &servers;
     match args.command {
         None | Some(Command::Show) => {
