@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Questions are answered from memory; a server asks its active before that.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Orders take as long as a change of the view takes, or as a group needs to settle.
-const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
+pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long an order may wait without a word to whoever gave it.
 const WORD_PERIOD: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! `clover admin group unclean-elect`: going on with what is left, by an operator's explicit word.
 
-use crate::admin::servers::{Servers, address_of, reason};
+use crate::admin::servers::{ORDER_TIMEOUT, Servers, address_of, reason};
 use anyhow::{Context, bail};
 use proto::clover::admin::{
     GetGroupRequestProto, GetGroupResponseProto, MemberProto, RoleProto, UncleanElectRequestProto,
