@@ -18,6 +18,7 @@ use crate::{
     replica::Replica,
     turn::Turn,
     uncommitted::Uncommitted,
+    watch::WRITER,
 };
 use ::blocks::BlockMap;
 use base::{CallOrigin, Caller, FsError, Moment, Sn};
@@ -233,7 +234,7 @@ impl Core {
 
     /// Runs on the writer's thread until [`Core::close`].
     pub fn run_writer(self: &Arc<Self>) {
-        let _watched = self.replica.watched().pulses.begin("meta-writer");
+        let _watched = self.replica.watched().pulses.begin(WRITER);
         let mut batch = VecDeque::new();
         while self.queue.take(&mut batch) {
             self.run_batch(&mut batch);

@@ -51,6 +51,8 @@ pub struct Threads {
     is_over: AtomicBool,
 }
 
+/// The thread whose steps may be long.
+pub const WRITER: &str = "meta-writer";
 /// The name under which the watcher itself is told of.
 const WATCHER: &str = "meta-watch";
 
@@ -121,7 +123,7 @@ impl Threads {
                 now,
                 pulses.iter().map(|pulse| Sign {
                     number: pulse.number(),
-                    steps: pulse.steps().wrapping_add(walked),
+                    steps: pulse.steps().wrapping_add(if pulse.name() == WRITER { walked } else { 0 }),
                     rests: pulse.rests(),
                 }),
             );

@@ -163,7 +163,6 @@ impl Walk {
     pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<ContentSummary>> {
         let mut left = ctx.limits.content_summary_step.max(1);
         while let Some(mut level) = self.stack.pop() {
-            ns.visits.add();
             // A directory that is gone has nothing below it any more.
             let Some(directory) = ns.handle(level.directory) else {
                 continue;
