@@ -12,7 +12,9 @@ _LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c
 _LIBC.ptrace.restype = ctypes.c_long
 _GETREGS, _SETREGS, _ATTACH, _DETACH = 12, 13, 16, 17
 _WALL = 0x40000000
-_EXIT, _FUTEX = 60, 202
+_EXIT = 60
+# read, poll, recvfrom, futex, clock_nanosleep: where threads wait for work, or until it is time.
+_WAITING = {0, 7, 45, 202, 230}
 # A syscall instruction has two bytes, and a thread that waits stands behind it.
 _SYSCALL_BYTES = 2
 
@@ -74,7 +76,7 @@ class Frozen:
         """Whether it was frozen while it waited for work, and not in the midst of some."""
         registers = _Registers()
         _ptrace(_GETREGS, self.tid, ctypes.byref(registers))
-        return registers.orig_rax == _FUTEX
+        return registers.orig_rax in _WAITING
 
     def end(self):
         """Ends this thread alone, without a word: it makes the system call for that as soon as it is let go."""
