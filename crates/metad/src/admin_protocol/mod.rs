@@ -7,6 +7,7 @@
 mod deletions;
 mod orders;
 mod proof;
+mod repair_view;
 pub mod show;
 mod unclean;
 
@@ -61,6 +62,7 @@ fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {
         "removeMember" => orders::remove_member(core, call, reply),
         "allowDeletions" => deletions::allow(core, call, reply),
         "uncleanElect" => unclean::elect(core, call, reply),
+        "repairView" => repair_view::repair(core, call, reply),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }

@@ -254,7 +254,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
     let reason = match (&*core.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
-        (None, _) => None,
+        (None, _) => status.trouble.clone(),
     };
     let fetching = core.fetching.get();
     // Nothing is behind what one knows oneself: how far the active is, only the active can say.

@@ -2,6 +2,7 @@
 
 mod fail_active;
 mod orders;
+mod repair;
 mod show;
 mod unclean_elect;
 mod watch;
@@ -36,6 +37,8 @@ enum Command {
     FailActive(fail_active::Args),
     /// Make a server active that may lack acknowledged changes, when no complete one can come back.
     UncleanElect(unclean_elect::Args),
+    /// Write the coordinator's view of the group anew, from what the servers hold, when the coordinator has lost history.
+    Repair(repair::Args),
 }
 
 pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
@@ -55,5 +58,6 @@ pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::HandOver(order)) => orders::hand_over(servers, order, args.json).await,
         Some(Command::FailActive(order)) => fail_active::run(servers, order, args.json).await,
         Some(Command::UncleanElect(order)) => unclean_elect::run(servers, order).await,
+        Some(Command::Repair(order)) => repair::run(servers, order, args.json).await,
     }
 }

@@ -38,6 +38,14 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
         // What is lost of its store nobody has: the order is about its place as well.
         complete.retain(|member| *member != args.member);
     }
+    // A complete member that says what it waits for may be let go on without that.
+    let waits = group
+        .members
+        .iter()
+        .any(|one| one.member == args.member && one.reason.as_ref().is_some_and(|reason| !reason.is_empty()));
+    if complete.contains(&args.member) && waits {
+        complete.retain(|member| *member != args.member);
+    }
     if complete.contains(&args.member) {
         bail!(
             "member {} is complete: it takes over by itself, without loss, as soon as it reaches the coordinator. \
