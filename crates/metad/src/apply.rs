@@ -4,9 +4,9 @@
 use crate::{
     core::{Core, TURN_NS_MAX},
     replica::Followed,
-    turn::{tell_blocks, tell_unknown},
+    settle::{tell_ahead, tell_committed},
 };
-use base::{Entry, EntryKind, TxId};
+use base::{Entry, EntryKind, Sn, TxId};
 use env::pulse;
 use group::{EpochStart, Role};
 use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals};
@@ -54,6 +54,10 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
         // It may have applied what was cut off, and is built anew from its disk.
         return;
     }
+    if let Some(first) = followed.apply.first() {
+        // All before it has committed as well, and what this member applied of that when it led comes first.
+        core.unsettled.settle(Sn(first.id.sn.0 - 1), core.moment());
+    }
     let mut entries = followed.apply.iter().peekable();
     while entries.peek().is_some() {
         let began = core.moment();
@@ -65,9 +69,7 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
                 // Every member is given this entry: to go on without it would be to go apart.
                 Err(error) => panic!("committed entry {} cannot be applied: {error}", next.id),
             };
-            if !changes.is_empty() {
-                tell_blocks(&mut core.blocks.lock(), &changes, &[], began);
-            }
+            tell_committed(&core.blocks, &changes, began);
             if core.moment().ns - began.ns > TURN_NS_MAX {
                 break;
             }
@@ -103,7 +105,7 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
 /// Applies what may have committed, or not. Whoever sees what it touched must not answer before it has.
 fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
     let mut entries = entries.iter().peekable();
-    let mut footprint = Vec::new();
+    let (mut footprint, mut unsettled) = (Vec::new(), Vec::new());
     while entries.peek().is_some() {
         let began = core.moment();
         pulse::step();
@@ -123,9 +125,7 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
             }
             let changes = entry(&mut tree.namespace, next)
                 .unwrap_or_else(|error| panic!("entry {} of the log cannot be applied: {error}", next.id));
-            if !changes.is_empty() {
-                tell_blocks(&mut core.blocks.lock(), &changes, &[], began);
-            }
+            tell_ahead(&core.blocks, next.id.sn, changes, &[], began, &mut unsettled);
             if core.moment().ns - began.ns > TURN_NS_MAX {
                 break;
             }
@@ -133,15 +133,12 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
         let (id, stamp) = tree.namespace.last_allocated();
         core.blocks.lock().set_last_allocated(id, stamp);
     }
+    core.unsettled.wait(unsettled, core.moment());
 }
 
 /// Soft state that only the active has begins now: every writer has all of its time again.
 fn take_over(core: &Core) {
     let now = core.moment();
     *core.renewals.lock() = Renewals::new(now);
-    let unknown = core.tree().namespace.unknown_replicas().clone();
-    let mut blocks = core.blocks.lock();
-    // Also what was allowed in an epoch of this member's whose end it did not see as the active.
-    tell_unknown(&mut blocks, &unknown, now);
-    blocks.set_commanding(true, now);
+    core.blocks.lock().set_commanding(true, now);
 }

@@ -1,6 +1,6 @@
 //! What all parts of a running metadata server share, and the two ways to reach the namespace.
 //!
-//! Lock order: the namespace, then renewals, then the block map. The member's lock is taken under none of
+//! Lock order: the namespace, then renewals, then what waits to be told to the block map, then that. The member's lock is taken under none of
 //! them and holds none. Nothing here is held across I/O.
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     peers::Secret,
     queue::{Attempt, Queue, Work},
     replica::Replica,
+    settle::Unsettled,
     turn::Turn,
     uncommitted::Uncommitted,
     watch::WRITER,
@@ -55,6 +56,8 @@ pub struct Core {
     /// How far long walks have come; to be asked without the tree's lock.
     pub visits: Visits,
     pub blocks: Arc<Mutex<BlockMap>>,
+    /// What the block map is told when it has committed.
+    pub unsettled: Arc<Unsettled>,
     pub renewals: Mutex<Renewals>,
     /// Which data servers may take part.
     pub admission: Admission,
@@ -113,6 +116,7 @@ impl Core {
         secret: Option<Secret>,
         namespace: Namespace,
         blocks: Arc<Mutex<BlockMap>>,
+        unsettled: Arc<Unsettled>,
         replica: Replica,
         commit: Arc<CommitWatch>,
     ) -> Self {
@@ -140,6 +144,7 @@ impl Core {
                 ahead_checkpoint: None,
             }),
             blocks,
+            unsettled,
             renewals: Mutex::new(Renewals::new(now)),
             admission,
             commit,

@@ -36,6 +36,7 @@ mod replica;
 mod run;
 mod scrub;
 mod server;
+mod settle;
 mod turn;
 mod uncommitted;
 mod waiting_room;

@@ -16,7 +16,7 @@ use crate::{
     queue::Queue,
     repair::{self, Means, Outcome},
     replica::{Parts, Replica},
-    turn::tell_unknown,
+    settle::{Unsettled, tell_unknown},
     watch::Threads,
 };
 use ::blocks::{BlockMap, BlockState};
@@ -155,6 +155,8 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
 
     let me = MemberStore { member, generation: journal.state().generation };
     let boot = journal.state().boot;
+    let blocks = load_blocks(&env, &config, &namespace);
+    let unsettled = Arc::new(Unsettled::new(blocks.clone()));
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
     let replica = Replica::new(Parts {
@@ -172,10 +174,10 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         journal,
         coordinator,
         commit: commit.clone(),
+        unsettled: unsettled.clone(),
         queue: Arc::new(Queue::default()),
         threads: Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone())),
     });
-    let blocks = load_blocks(&env, &config, &namespace);
     tracing::info!(
         member = %me.member,
         replayed = recovered.replayed,
@@ -185,7 +187,8 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         "namespace recovered"
     );
     let member_count = view.members.len();
-    let core = Arc::new(Core::new(env, config, cluster, secret, namespace, blocks, replica, commit));
+    let core =
+        Arc::new(Core::new(env, config, cluster, secret, namespace, blocks, unsettled, replica, commit));
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
 }
 

@@ -1,13 +1,14 @@
 //! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
 
-use crate::core::{Core, Finished, Tree};
-use ::blocks::{BlockState, Location};
+use crate::{
+    core::{Core, Finished, Tree},
+    settle::tell_ahead,
+};
+use ::blocks::Location;
 use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::Proposal;
-use namespace::{
-    Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, UnknownReplicas, edit::Body,
-};
+use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals};
 use std::sync::Arc;
 
 /// What becomes of a reply once its sn has committed, or never will.
@@ -34,6 +35,8 @@ pub struct Turn<'a> {
     scratch: Vec<u8>,
     /// What the edit just applied has touched.
     footprint: Vec<Mark>,
+    /// What the block map is told when it has committed.
+    unsettled: Vec<(Sn, BlockChange)>,
     orphans_left: bool,
 }
 
@@ -50,6 +53,7 @@ impl<'a> Turn<'a> {
             at_the_end: Vec::new(),
             scratch: Vec::new(),
             footprint: Vec::new(),
+            unsettled: Vec::new(),
             orphans_left: false,
         }
     }
@@ -105,7 +109,8 @@ impl<'a> Turn<'a> {
         plan(&self.tree.namespace, &context, &Facts { core: self.core })
     }
 
-    /// Applies an edit and lets the block map know. It joins the turn's batch.
+    /// Applies an edit and lets the block map know: at once, or where replicas may be deleted for it, when it has
+    /// committed. It joins the turn's batch.
     pub fn apply(&mut self, edit: &Edit) -> Applied {
         self.apply_with_targets(edit, &[])
     }
@@ -116,27 +121,13 @@ impl<'a> Turn<'a> {
         self.footprint.clear();
         self.tree.namespace.footprint_of(edit, &mut self.footprint);
         self.tree.uncommitted.touch(at.sn, &self.footprint);
-        let applied = self.tree.namespace.apply(at, edit);
+        let mut applied = self.tree.namespace.apply(at, edit);
         self.scratch.clear();
         edit.encode(&mut self.scratch);
         self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));
-        if matches!(edit.body, Body::AllowDeletions(_)) {
-            self.allow_deletions_after_commit();
-        } else if !applied.block_changes.is_empty() {
-            tell_blocks(&mut self.core.blocks.lock(), &applied.block_changes, targets, self.moment);
-        }
+        let changes = std::mem::take(&mut applied.block_changes);
+        tell_ahead(&self.core.blocks, at.sn, changes, targets, self.moment, &mut self.unsettled);
         applied
-    }
-
-    /// The block map is told by the log alone, once that has committed: what is deleted comes not back.
-    fn allow_deletions_after_commit(&mut self) {
-        let (core, unknown, moment) =
-            (self.core.clone(), self.tree.namespace.unknown_replicas().clone(), self.moment);
-        self.after_commit(move |committed| {
-            if committed.is_ok() {
-                tell_unknown(&mut core.blocks.lock(), &unknown, moment);
-            }
-        });
     }
 
     /// Whether enough finished replicas of exactly this block were reported.
@@ -201,8 +192,10 @@ impl<'a> Turn<'a> {
     pub fn finish(self) -> Finished {
         let Some(end) = self.core.replica.propose(self.entries) else {
             // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server.
+            // What it would have told the block map is dropped with it.
             return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
         };
+        self.core.unsettled.wait(self.unsettled, self.moment);
         if !self.at_the_end.is_empty() {
             assert_eq!(end.id.sn, self.tree.namespace.applied().sn, "the log and the tree went apart");
             for look in self.at_the_end {
@@ -211,39 +204,6 @@ impl<'a> Turn<'a> {
         }
         Finished { releases: self.releases, unreleased: Vec::new(), orphans_left: self.orphans_left }
     }
-}
-
-/// Tells the block map what an edit changed.
-pub fn tell_blocks(
-    blocks: &mut ::blocks::BlockMap,
-    changes: &[BlockChange],
-    targets: &[Location],
-    now: Moment,
-) {
-    for change in changes {
-        match *change {
-            BlockChange::Allocated { block, inode, replication } => {
-                blocks.set_last_allocated(block.id, block.generation_stamp);
-                blocks.add_block(block, inode, replication, BlockState::UnderConstruction, targets, now);
-            }
-            BlockChange::Committed { block } => blocks.commit(block, now),
-            BlockChange::Completed { block } => blocks.complete(block.id, now),
-            BlockChange::Restamped { block } => {
-                blocks.set_last_allocated(block.id, block.generation_stamp);
-                blocks.set_pipeline(block, targets);
-            }
-            BlockChange::Reopened { block } => blocks.reopen(block, &[]),
-            BlockChange::Moved { block, inode } => blocks.set_inode(block, inode),
-            BlockChange::ReplicationChanged { block, to, .. } => blocks.set_replication(block, to, now),
-            BlockChange::Removed(block) => blocks.remove(&[block.id]),
-            BlockChange::UnknownReplicas(ref unknown) => tell_unknown(blocks, unknown, now),
-        }
-    }
-}
-
-/// Tells the block map which unknown replicas stay, before it hears of an id above the skipped ones.
-pub fn tell_unknown(blocks: &mut ::blocks::BlockMap, unknown: &UnknownReplicas, now: Moment) {
-    blocks.set_unknown_replicas(unknown.skipped(), unknown.held_since().is_some(), now);
 }
 
 /// What plans may ask about replicas.

@@ -85,6 +85,25 @@ pub enum BlockChange {
     UnknownReplicas(UnknownReplicas),
 }
 
+impl BlockChange {
+    /// Whether replicas may be deleted because of it: of a block that is gone, that shall have fewer of them, or that nobody
+    /// knows. What is deleted does not come back, so the block map is told of it only when the edit has committed. All
+    /// others are told at once: a block that is written on has its replicas as before.
+    ///
+    /// A rise of the wanted number is one too: told before an earlier fall, it would be undone by it.
+    pub fn may_cost_replicas(&self) -> bool {
+        match self {
+            Self::Removed(_) | Self::ReplicationChanged { .. } | Self::UnknownReplicas(_) => true,
+            Self::Allocated { .. }
+            | Self::Committed { .. }
+            | Self::Completed { .. }
+            | Self::Restamped { .. }
+            | Self::Reopened { .. }
+            | Self::Moved { .. } => false,
+        }
+    }
+}
+
 /// What an edit did, besides changing the tree.
 #[derive(Debug, Default, PartialEq)]
 pub struct Applied {

@@ -215,6 +215,7 @@ impl Shared {
 
     pub fn committed(&self, sn: Sn) {
         if !self.is_ending.load(Ordering::Acquire) {
+            self.unsettled.settle(sn, self.env.clock.moment());
             self.commit.advance(sn);
             self.room.committed(sn);
         }

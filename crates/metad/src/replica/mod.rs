@@ -21,6 +21,7 @@ use crate::{
     peers::{PeerCounters, PeerEvent, Peers},
     queue::{Queue, Work},
     run::Ended,
+    settle::Unsettled,
     watch::Threads,
 };
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
@@ -81,6 +82,8 @@ pub struct Parts {
     pub journal: Journal,
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
+    /// What the block map is told at each commit, before those who wait for it are answered.
+    pub unsettled: Arc<Unsettled>,
     pub queue: Arc<Queue>,
     pub threads: Arc<Threads>,
 }

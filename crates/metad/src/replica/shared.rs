@@ -3,7 +3,7 @@
 use super::{
     OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
 };
-use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended, watch::Threads};
+use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended, settle::Unsettled, watch::Threads};
 use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
@@ -33,6 +33,7 @@ pub struct Shared {
     pub journal: Journal,
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
+    pub unsettled: Arc<Unsettled>,
     pub queue: Arc<Queue>,
     pub watched: Arc<Threads>,
     /// Not there in a group of one.
@@ -72,8 +73,19 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(parts: Parts) -> Self {
-        let Parts { env, group, me, settings, restored, journal, coordinator, commit, queue, threads } =
-            parts;
+        let Parts {
+            env,
+            group,
+            me,
+            settings,
+            restored,
+            journal,
+            coordinator,
+            commit,
+            unsettled,
+            queue,
+            threads,
+        } = parts;
         let promised = restored.promised;
         let now = env.clock.moment();
         let member = Member::new(settings, me, restored, now, env.random.next_u64());
@@ -90,6 +102,7 @@ impl Shared {
             journal,
             coordinator,
             commit,
+            unsettled,
             queue,
             watched: threads,
             peers: OnceLock::new(),

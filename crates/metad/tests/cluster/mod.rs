@@ -44,17 +44,32 @@ pub struct Cluster {
     addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
     is_over: Arc<AtomicBool>,
     world_of: Box<dyn Fn(u32) -> (Env, LastResort) + Send + Sync>,
+    timing: group::Settings,
 }
 
 impl Cluster {
     /// Makes a group of so many members and starts all of them.
     pub async fn start(count: u32) -> Self {
-        Self::start_in(count, |_| (Env::production(), LastResort::default())).await
+        Self::start_with(count, group::Settings::default()).await
+    }
+
+    /// The same with other times than the usual ones.
+    pub async fn start_with(count: u32, timing: group::Settings) -> Self {
+        Self::start_all(count, timing, |_| (Env::production(), LastResort::default())).await
     }
 
     /// The same, each member in a world of its own.
+    #[allow(dead_code, reason = "not every story needs it")]
     pub async fn start_in(
         count: u32,
+        world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_all(count, group::Settings::default(), world_of).await
+    }
+
+    async fn start_all(
+        count: u32,
+        timing: group::Settings,
         world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
     ) -> Self {
         // RUST_LOG=metad=debug shows what the members say of themselves.
@@ -73,6 +88,7 @@ impl Cluster {
             addresses: Default::default(),
             is_over: Default::default(),
             world_of: Box::new(world_of),
+            timing,
         };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
@@ -131,6 +147,7 @@ impl Cluster {
                 coordinator: CoordinatorConfig::Shared(
                     Arc::new(self.coordinator.session()) as Arc<dyn Coordinator>
                 ),
+                timing: self.timing,
                 ..GroupConfig::default()
             },
             ..lone::config(&self.name_directory(member))
