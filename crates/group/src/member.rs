@@ -209,6 +209,7 @@ impl Member {
     /// What time, or the input just taken, has made due. Cheap when nothing is.
     fn drive(&mut self, now: Moment, effects: &mut Effects) {
         self.repeat_change(now, effects);
+        self.go_on_repairing(now, effects);
         if self.leading.is_some() {
             self.drive_leading(now, effects);
         }
@@ -223,7 +224,8 @@ impl Member {
             return None;
         }
         let role = if self.leading.is_some() { self.leading_deadline() } else { self.candidate_deadline() };
-        [self.retry_at, role].into_iter().flatten().min()
+        let inquiry = self.evidence.inquiry.as_ref().map(|inquiry| inquiry.until);
+        [self.retry_at, inquiry, role].into_iter().flatten().min()
     }
 
     pub fn role(&self) -> &Role {
@@ -359,6 +361,10 @@ impl Member {
             let Some((view, _)) = &self.view else {
                 return Err("whoever leads has seen the view that says so");
             };
+            // The coordinator has forgotten that view and is asked to have it again.
+            let repaired =
+                self.pending.as_ref().filter(|pending| matches!(pending.cause, Cause::Repair { .. }));
+            let view = repaired.map_or(view, |pending| &pending.change.view);
             if view.epoch != epoch || view.active != Some(self.me.member) {
                 return Err("whoever leads is the active of the confirmed view");
             }

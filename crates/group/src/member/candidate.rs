@@ -283,7 +283,9 @@ impl Member {
             return Err("another order, or a claim, is under way".into());
         }
         let Some(view) = self.view() else { return Err("the view could not be read yet".into()) };
+        // One with a torn tail waits for all that may hold what it has lost, and one of them may be gone for good.
         if view.is_eligible(self.me)
+            && !self.is_suspect
             && self.holds_committed(view.commit_hint)
             && self.evidence_against_claim().is_none()
         {

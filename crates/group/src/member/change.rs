@@ -265,7 +265,11 @@ impl Member {
             Cause::Repair { .. } => {}
             Cause::Reconfigure { ticket } => self.give_up_reconfiguring(ticket, effects),
         }
+        let is_repair = matches!(pending.cause, Cause::Repair { .. });
         self.lost(now, pending, effects);
+        if is_repair {
+            self.step_down(now, "the coordinator refuses to have its view again", effects);
+        }
     }
 
     /// The view as it is to become. It names the longest lease that anybody may hold: whoever serves has waited for

@@ -20,6 +20,8 @@ pub(super) struct Evidence {
     pub contradiction: Option<String>,
     /// The coordinator tells an older view than it did: its version, and since when it does.
     pub older: Option<Older>,
+    /// An operator has ordered a repair of the view, and the others are asked first.
+    pub inquiry: Option<super::repair::Inquiry>,
 }
 
 /// A view of the coordinator that is older than the one this member knows.
@@ -167,6 +169,24 @@ impl Member {
         }
         if let Some(reason) = self.evidence_against_claim() {
             return Some(format!("{reason}. It waits for that member. {repair}"));
+        }
+        if self.is_suspect {
+            let others: Vec<String> = view
+                .in_sync
+                .iter()
+                .chain(&view.exiles)
+                .filter(|store| store.member != self.me.member)
+                .map(|store| store.member.to_string())
+                .collect();
+            return (!others.is_empty()).then(|| {
+                format!(
+                    "the end of the log is torn, and what is missing may have been acknowledged: the first claim waits until all \
+                     of {} answer. If one of them is gone for good, `clover admin group unclean-elect {}` lets it lead \
+                     without",
+                    others.join(", "),
+                    self.me.member
+                )
+            });
         }
         self.lacks_witnesses().then(|| {
             let silent: Vec<String> = view

@@ -76,6 +76,7 @@ impl Member {
             Message::PreVoted { epoch, holds_grant, known } => {
                 self.heard_known(from, known, effects);
                 self.on_pre_voted(sender, epoch, holds_grant);
+                self.on_inquired(sender, holds_grant);
             }
             Message::Hello { known } => self.heard_known(from, known, effects),
             Message::HandOver { epoch, end } => self.on_hand_over(now, sender, boot, epoch, end),
@@ -163,6 +164,8 @@ impl Member {
             return false; // A candidate listens to the new epoch only.
         }
         if is_new {
+            // What the one before has shown says nothing about this one.
+            self.evidence.contradiction = None;
             let (verified, committed) = (Sn(0), Sn(0));
             self.following.leader =
                 Some(Leader { member: from, boot, epoch, verified, committed, has_told: false, start: None });

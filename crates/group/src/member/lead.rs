@@ -490,18 +490,25 @@ impl Member {
             leading.rounds.pop_front();
         }
         let (epoch, round) = (leading.epoch, leading.round);
+        let (mut contradicted, mut needs_image) = (Vec::new(), Vec::new());
         for (member, peer) in &leading.peers {
             if !peer.has_promised {
                 effects.messages.push((*member, Message::NewEpoch { epoch }));
             }
             effects.messages.push((*member, Message::Beacon { epoch, round, committed, lease_ms }));
+            if peer.next == Next::Contradicts {
+                contradicted.push(*member);
+            }
             if matches!(peer.next, Next::NeedsImage | Next::Contradicts) {
-                effects.messages.push((*member, Message::NeedsImage { epoch, unclean }));
+                needs_image.push(*member);
             }
             if peer.next == Next::NeedsImage {
                 effects.outgoing.image_wanted = effects.outgoing.image_wanted.max(Some(peer.committed.id.sn));
             }
         }
+        contradicted.into_iter().for_each(|member| self.show_contradiction(member, effects));
+        let asked = needs_image.into_iter().map(|member| (member, Message::NeedsImage { epoch, unclean }));
+        effects.messages.extend(asked);
     }
 
     /// Tells the others what has committed when no entry has carried the news.
@@ -555,8 +562,10 @@ impl Member {
         let wanted = leading.wanted.as_ref().map(|wanted| wanted.ticket);
         let forced = self.candidacy.forced;
         effects.outgoing.answers.extend([hand_over, wanted, forced].into_iter().flatten().map(refused));
-        if self.pending.take().is_some_and(|pending| pending.cause == Cause::Claim) {
-            unreachable!("whoever leads claims nothing");
+        match self.pending.take().map(|pending| pending.cause) {
+            Some(Cause::Claim) => unreachable!("whoever leads claims nothing"),
+            Some(Cause::Repair { ticket }) => effects.outgoing.answers.push(refused(ticket)),
+            _ => {}
         }
         self.evidence.older = None;
         self.retry_at = None;

@@ -1,12 +1,24 @@
 //! A coordinator that has lost history gets its view back from what the members' stores prove.
 
 use super::{Cause, Member};
-use crate::{Effects, Known};
-use base::{GroupView, MemberId, MemberStore, Moment, TxId};
-use std::collections::BTreeMap;
+use crate::{Effects, Known, Message, Role};
+use base::{Epoch, GroupView, MemberId, MemberStore, Moment, TxId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An order to repair the view, while the others are asked how they stand: what was heard of them before may be old.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Inquiry {
+    ticket: u64,
+    without: Vec<MemberId>,
+    is_confirmed: bool,
+    pub until: Moment,
+    answered: BTreeSet<MemberId>,
+    /// Of those, one that obeys an active, or is one.
+    led: Option<MemberId>,
+}
 
 impl Member {
-    /// Says what would be written, or asks the coordinator for it.
+    /// Says what would be written, or asks the coordinator for it. A member that does not lead asks all others first.
     pub(super) fn repair(
         &mut self,
         now: Moment,
@@ -30,23 +42,111 @@ impl Member {
                         .into(),
                 );
             }
-            older => {
+            _ => {
                 if now < self.following.granted_until && self.following.leader.is_some() {
                     return Err("an active was heard a moment ago: give the order to that one".into());
                 }
-                let base = older.map(|older| (older.view, older.version));
-                let Some((view, _)) = base.as_ref().or(self.view.as_ref()) else {
-                    return Err("the view could not be read yet".into());
-                };
-                let mut known = self.evidence.known().clone();
-                known.insert(self.me.member, (self.me, self.own_known()));
-                (proved_view(view, &known, self.me, without)?, base)
+                if self.evidence.inquiry.is_some() {
+                    return Err("the others are being asked for another such order".into());
+                }
+                let Some(view) = self.view() else { return Err("the view could not be read yet".into()) };
+                let epoch = view.epoch;
+                let others = view.members.iter().filter(|member| **member != self.me.member);
+                effects.messages.extend(others.map(|member| (*member, Message::PreVote { epoch })));
+                self.evidence.inquiry = Some(Inquiry {
+                    ticket,
+                    without: without.to_vec(),
+                    is_confirmed,
+                    until: now.plus_ms(2 * self.settings.silence_ms),
+                    answered: BTreeSet::new(),
+                    led: None,
+                });
+                return Ok(());
             }
         };
+        self.write_anew(now, ticket, is_confirmed, next, base, effects);
+        Ok(())
+    }
+
+    /// A member has said how it stands.
+    pub(super) fn on_inquired(&mut self, from: MemberId, holds_grant: bool) {
+        if let Some(inquiry) = &mut self.evidence.inquiry {
+            inquiry.answered.insert(from);
+            inquiry.led = inquiry.led.or(holds_grant.then_some(from));
+        }
+    }
+
+    /// All have answered, or are not waited for any longer.
+    pub(super) fn go_on_repairing(&mut self, now: Moment, effects: &mut Effects) {
+        let (Some(inquiry), Some(view)) = (&self.evidence.inquiry, self.view()) else { return };
+        let is_heard = |member: &MemberId| *member == self.me.member || inquiry.answered.contains(member);
+        if !view.members.iter().all(is_heard) && now < inquiry.until {
+            return;
+        }
+        let inquiry = self.evidence.inquiry.take().expect("tested above");
+        let ticket = inquiry.ticket;
+        match self.proved_now(now, &inquiry) {
+            Ok((next, base)) => self.write_anew(now, ticket, inquiry.is_confirmed, next, base, effects),
+            Err(reason) => effects.outgoing.answers.push((ticket, Err(reason))),
+        }
+    }
+
+    /// What the stores prove that have just answered, and the view that it replaces where that is older than the known one.
+    fn proved_now(
+        &self,
+        now: Moment,
+        inquiry: &Inquiry,
+    ) -> Result<(GroupView, Option<(GroupView, u64)>), String> {
+        if self.pending.as_ref().is_some_and(|pending| !pending.is_in_doubt) {
+            return Err("a change of the view is under way; try again in a moment".into());
+        }
+        if self.leading.is_some() || now < self.following.granted_until && self.following.leader.is_some() {
+            return Err("an active was heard meanwhile: look at the group again".into());
+        }
+        if let Some(member) = inquiry.led {
+            return Err(format!(
+                "member {member} leads, obeys an active, or has just begun: look at the group again"
+            ));
+        }
+        let base = self.evidence.older.clone().filter(|older| older.is_sure);
+        let base = base.map(|older| (older.view, older.version));
+        let Some((view, _)) = base.as_ref().or(self.view.as_ref()) else {
+            return Err("the view could not be read yet".into());
+        };
+        let mut known = self.evidence.known().clone();
+        known.retain(|member, _| inquiry.answered.contains(member));
+        known.insert(self.me.member, (self.me, self.own_known()));
+        let next = proved_view(view, &known, self.me, &inquiry.without)?;
+        let is_lost = |of: &&MemberId| !inquiry.without.contains(of) && !self.may_hold(known[of].1.committed);
+        if let Some(member) = known.keys().find(is_lost) {
+            return Err(format!(
+                "{} has committed on member {member}, and the longest log has another entry there. Find out which of the two \
+                 was restored from a copy, and leave that one out",
+                known[member].1.committed
+            ));
+        }
+        Ok((next, base))
+    }
+
+    fn write_anew(
+        &mut self,
+        now: Moment,
+        ticket: u64,
+        is_confirmed: bool,
+        next: GroupView,
+        base: Option<(GroupView, u64)>,
+        effects: &mut Effects,
+    ) {
         let text = describe(&next);
         if !is_confirmed {
             effects.outgoing.answers.push((ticket, Ok(format!("the view would be: {text}"))));
-            return Ok(());
+            return;
+        }
+        if self.role == Role::Claiming {
+            // The claim was made on a view that is not there any more.
+            self.role = Role::Following;
+            self.candidacy.is_standing = false;
+            self.forget_force("the view is written anew", effects);
         }
         self.pending = None;
         if let Some(base) = base {
@@ -54,7 +154,6 @@ impl Member {
         }
         self.evidence.older = None;
         self.ask_for(now, Cause::Repair { ticket }, next, Vec::new(), effects);
-        Ok(())
     }
 }
 
@@ -103,14 +202,15 @@ fn proved_view(
     let mut in_sync: Vec<_> =
         stores.iter().filter(|(_, known)| known.end == of_longest.end).map(|(store, _)| *store).collect();
     in_sync.sort();
-    let epoch = view.epoch.max(promised);
+    // An epoch that nobody has led: what had committed before and is not in this log is given up.
+    let epoch = Epoch(view.epoch.max(promised).0 + 1);
     Ok(GroupView {
         epoch,
         active: None,
         in_sync,
         exiles: Vec::new(),
         commit_hint: committed.id,
-        unclean_epoch: base::Epoch(epoch.0 + 1),
+        unclean_epoch: epoch,
         ..view.clone()
     })
 }

@@ -80,7 +80,7 @@ impl Member {
                 self.go_on_from(now, sender, from, effects);
             }
             Message::Contradiction { epoch: of, end, committed } if of == epoch => {
-                peer.restart_stream();
+                peer.in_flight.clear();
                 (peer.end, peer.committed) = (Some(end), committed);
                 self.nothing_in_common(now, sender, effects);
             }
@@ -197,15 +197,29 @@ impl Member {
             return self.lead_no_more(now, text, effects);
         }
         let is_given_up = peer.committed.id.epoch < unclean || peer.committed.id.sn == Sn(0);
-        peer.next = if is_given_up { Next::NeedsImage } else { Next::Contradicts };
-        if leading.epoch_start > Sn(0) {
-            // Where its log leads up to this epoch, it sees here that what it holds beyond was given up.
-            let first = leading.epoch_start.max(Sn(self.tail.base().id.sn.0 + 1));
-            let (previous, entries) = self.tail.read(first, 1);
-            let committed = self.committed;
-            effects.messages.push((member, Message::Append(Append { epoch, previous, entries, committed })));
+        let next = if is_given_up { Next::NeedsImage } else { Next::Contradicts };
+        let is_told = peer.next == next;
+        peer.next = next;
+        if is_told {
+            return; // The beacons say it again.
         }
+        self.show_contradiction(member, effects);
         effects.messages.push((member, Message::NeedsImage { epoch, unclean }));
+    }
+
+    /// Sends the member the entry that stands here in the place of the last that it knows to have committed, or this epoch's
+    /// first where that is before it: from this it sees that the two logs differ, and that it is not merely behind.
+    pub(super) fn show_contradiction(&self, member: MemberId, effects: &mut Effects) {
+        let Some(leading) = &self.leading else { return };
+        let Some(peer) = leading.peers.get(&member).filter(|_| leading.epoch_start > Sn(0)) else { return };
+        let base = self.tail.base().id.sn;
+        let first = leading.epoch_start.min(peer.committed.id.sn).max(Sn(base.0 + 1));
+        if peer.committed.id.sn < base || first > self.end().id.sn {
+            return; // It was shown already, by what was read for it from the disk.
+        }
+        let (epoch, committed) = (leading.epoch, self.committed);
+        let (previous, entries) = self.tail.read(first, 1);
+        effects.messages.push((member, Message::Append(Append { epoch, previous, entries, committed })));
     }
 
     /// The last epoch that was begun by an unclean election, once this log tells of it durably. It need not have committed: by

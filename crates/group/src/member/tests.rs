@@ -1,6 +1,7 @@
 mod cluster;
 mod evidence;
 mod groups;
+mod repair;
 
 use super::*;
 use crate::{ChangeFailed, EpochStart, IdSteps, Proposal};

@@ -162,6 +162,7 @@ impl Cluster {
             let asked = change.name();
             self.asked += 1;
             assert!(self.asked < 300, "member {id} asks the coordinator without end");
+            assert!(change.view.unclean_epoch <= change.view.epoch, "the coordinator takes no such view");
             let is_known = |life: &MemberLife| {
                 let boot = self.members.get(&life.store.member.0).map(|node| node.boot);
                 self.records.get(&life.store.member.0).copied().or(boot) == Some(life.boot)

@@ -62,6 +62,8 @@ fn a_view_of_an_earlier_epoch_is_repaired_by_order() {
     let epoch = cluster.view.epoch;
     let order = |is_confirmed| Order::Repair { without: Vec::new(), is_confirmed };
     cluster.step(2, Input::Operator { ticket: 1, order: order(false) });
+    cluster.settle();
+    assert!(matches!(&cluster.members[&2].answers[..], [(1, Ok(_))]), "{:?}", cluster.members[&2].answers);
     assert_eq!(cluster.view.epoch, epoch, "looking changes nothing");
     cluster.step(2, Input::Operator { ticket: 2, order: order(true) });
     cluster.pass(3_000);
