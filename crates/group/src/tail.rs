@@ -1,6 +1,6 @@
 //! The end of the log in memory: what is not known to have committed, and some of what has.
 
-use base::{Entry, LogPoint, Sn};
+use base::{Entry, EntryKind, LogPoint, Sn};
 use std::collections::VecDeque;
 
 /// Entries after `base`, without gaps. Everything up to `base` has committed and is on the disk.
@@ -94,6 +94,14 @@ impl Tail {
         self.entries.range(index(after)..index(up_to)).map(|(entry, _)| entry.clone()).collect()
     }
 
+    /// The last entry after `after`, which is within the tail, that is more than the beginning of an epoch; `after` itself where
+    /// there is none.
+    pub fn last_beside_starts(&self, after: Sn) -> LogPoint {
+        let entries = self.entries.iter().rev().take_while(|(entry, _)| entry.id.sn > after);
+        let mut others = entries.filter(|(entry, _)| entry.kind != EntryKind::EpochStart);
+        others.next().map_or_else(|| self.point_at(after).unwrap_or(self.base), |(_, point)| *point)
+    }
+
     /// Lets go of the oldest entries up to `sn`, as long as more than `bytes` are held.
     pub fn forget(&mut self, sn: Sn, bytes: usize) {
         while self.bytes > bytes && self.entries.front().is_some_and(|(entry, _)| entry.id.sn <= sn) {
@@ -107,7 +115,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{EntryKind, Epoch};
+    use base::Epoch;
     use bytes::Bytes;
 
     fn tail(count: u64) -> Tail {

@@ -240,10 +240,13 @@ impl Member {
         })
     }
 
-    /// The longest log among the complete ones that have answered, if it is longer than this one.
+    /// The longest log among the complete ones that have answered, if it is longer than this one. The mere beginnings of epochs
+    /// in which nothing has committed make no log longer: another may hold in their place what was acknowledged, if the
+    /// coordinator has named somebody who lacked it.
     fn longer_log(&self) -> Option<(MemberId, LogPoint)> {
         let leading = self.leading.as_ref()?;
         let mine = self.end().id;
+        let of_mine = self.tail.last_beside_starts(self.committed).id;
         leading
             .complete
             .iter()
@@ -253,7 +256,7 @@ impl Member {
                 let end = peer.end.filter(|_| is_same && peer.has_promised && !peer.is_gone)?;
                 Some((store.member, end))
             })
-            .filter(|(_, end)| end.id > mine)
+            .filter(|(_, end)| end.id > mine || end.id > of_mine && !self.tail.holds(*end))
             .max_by_key(|(_, end)| end.id)
     }
 
@@ -305,7 +308,18 @@ impl Member {
                 );
                 return self.lead_no_more(now, reason, effects);
             }
-            if kept < self.end().id.sn {
+            let mine = self.end();
+            let is_all = self.longer_log().is_none_or(|(from, end)| from == sender && end == at);
+            let has_more = fresh.iter().any(|entry| entry.kind != EntryKind::EpochStart) || !is_all;
+            let would_lose = self.tail.last_beside_starts(kept).id.sn > kept;
+            if !has_more && (would_lose || at.id < mine.id) {
+                // Nothing but beginnings of epochs, in the place of more than that, or of later ones.
+                let leading = self.leading_mut();
+                leading.complete.retain(|store| store.member != sender);
+                leading.stage = Stage::Fencing;
+                return;
+            }
+            if kept < mine.id.sn {
                 self.cut(kept, effects);
             }
         }

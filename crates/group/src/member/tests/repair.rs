@@ -96,7 +96,11 @@ fn an_epoch_begun_from_less_does_not_win_by_its_number() {
         cluster.kill(2);
         (cluster.view, cluster.version) = backup;
         cluster.restart(3);
+        for gone in [1, 2] {
+            cluster.step(3, Input::PeerGone(MemberId(gone)));
+        }
         cluster.pass(2_000);
+        assert!(matches!(cluster.role(3), Role::Reading { .. }));
         cluster.restart(2);
         cluster.pass(wait);
         cluster.restart(1);
