@@ -46,7 +46,18 @@ impl Member {
         Known { promised: self.promised, end: self.durable, committed: self.committed_point() }
     }
 
-    pub(super) fn heard_known(&mut self, from: MemberStore, known: Known, effects: &mut Effects) {
+    /// What comes late takes nothing back: neither a promise nor a commit can be undone, and a store does not return to an earlier
+    /// generation.
+    pub(super) fn heard_known(&mut self, from: MemberStore, mut known: Known, effects: &mut Effects) {
+        if let Some((store, before)) = self.evidence.known.get(&from.member) {
+            if store.generation > from.generation {
+                return;
+            }
+            if *store == from {
+                known.promised = known.promised.max(before.promised);
+                known.committed = std::cmp::max_by_key(known.committed, before.committed, |point| point.id);
+            }
+        }
         self.evidence.known.insert(from.member, (from, known));
         let seen = self.view().map_or(Epoch(0), |view| view.epoch);
         if known.promised > seen {

@@ -117,7 +117,11 @@ impl Member {
         known.retain(|member, _| inquiry.answered.contains(member));
         known.insert(self.me.member, (self.me, self.own_known()));
         let next = proved_view(view, &known, self.me, &inquiry.without)?;
-        let is_lost = |of: &&MemberId| !inquiry.without.contains(of) && !self.may_hold(known[of].1.committed);
+        let is_lost = |of: &&MemberId| {
+            let committed = known[of].1.committed;
+            let is_given_up = inquiry.without.contains(of) || committed.id.epoch < view.unclean_epoch;
+            !is_given_up && !self.may_hold(committed)
+        };
         if let Some(member) = known.keys().find(is_lost) {
             return Err(format!(
                 "{} has committed on member {member}, and the longest log has another entry there. Find out which of the two \

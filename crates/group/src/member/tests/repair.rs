@@ -243,3 +243,22 @@ fn what_has_committed_on_a_member_that_was_heard_is_not_left_out_silently() {
     assert_eq!(cluster.operations(active).len(), 21);
     assert!(cluster.members[&1].distrust.is_some(), "what it held was given up by order");
 }
+
+/// A greeting of before, from a connection that has ended, arrives after the newer one, and one of a store that was given up.
+#[test]
+fn late_news_takes_back_nothing_that_was_proved() {
+    let mut cluster = serving(3);
+    let committed = cluster.members[&3].member.end();
+    let later = crate::Known { promised: Epoch(9), end: committed, committed };
+    let renewed = MemberStore { generation: 1, ..store(3) };
+    let of_renewed = crate::Known { promised: Epoch(2), ..crate::Known::default() };
+    let hello = |from, known| Input::Message { from, boot: 1, message: crate::Message::Hello { known } };
+    let known = |cluster: &Cluster| cluster.members[&2].member.status(cluster.now).known[&MemberId(3)];
+    cluster.step(2, hello(store(3), later));
+    cluster.step(2, hello(store(3), crate::Known::default()));
+    let (_, proved) = known(&cluster);
+    assert_eq!((proved.promised, proved.committed), (Epoch(9), committed));
+    cluster.step(2, hello(renewed, of_renewed));
+    cluster.step(2, hello(store(3), later));
+    assert_eq!(known(&cluster), (renewed, of_renewed));
+}
