@@ -27,12 +27,10 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let blocks = core.blocks.clone();
     walks::read(core, call, reply, move |tree, _| {
         let map = blocks.lock();
-        let mut looked_at = 0;
-        for (block, inode) in map.files_of_lost_blocks(last) {
+        for (looked_at, (block, inode)) in map.files_of_lost_blocks(last).enumerate() {
             if looked_at == SLICE {
                 return Ok(Slice::More);
             }
-            looked_at += 1;
             last = block;
             let path = inode.and_then(|inode| tree.namespace.path_of(inode));
             if let Some(path) = path.filter(|file| namespace::path::is_within(file, &request.path)) {
