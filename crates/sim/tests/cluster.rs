@@ -70,6 +70,24 @@ fn an_answer_taken_for_another_is_found_out() {
     assert!(found.starts_with("eligible members are complete"), "{found}");
 }
 
+/// Each rule about older coordinators and restored stores, left out on purpose.
+#[test]
+fn what_a_copy_is_believed_for_is_found_out() {
+    for (name, rule) in [("backups", Broken::IgnoresEvidence), ("copies", Broken::NoHints)] {
+        let story = story(name).expect("it is in the list");
+        replayable(story, 1);
+        let found = (0..60).find_map(|seed| {
+            let run = std::panic::AssertUnwindSafe(|| {
+                run_with(story, seed, |shape| shape.settings.broken = Some(rule))
+                    .err()
+                    .map(|failure| failure.rule)
+            });
+            std::panic::catch_unwind(run).unwrap_or_else(|_| Some("the machine's own assertion".into()))
+        });
+        assert!(found.is_some(), "nobody noticed that {rule:?}");
+    }
+}
+
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.
 #[test]
 fn an_unclean_election_loses_what_was_accepted_and_nothing_else() {

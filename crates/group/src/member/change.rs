@@ -102,6 +102,7 @@ impl Member {
     fn confirmed(&mut self, now: Moment, version: u64, effects: &mut Effects) {
         let pending = self.pending.take().expect("a change was confirmed");
         self.retry_at = None;
+        self.evidence.older = None;
         self.view = Some((pending.change.view, version));
         match pending.cause {
             Cause::Claim => self.claim_confirmed(now, effects),
@@ -212,7 +213,10 @@ impl Member {
     /// has been changed since.
     fn is_older(&self, view: &GroupView, version: u64) -> bool {
         let Some((known, known_version)) = &self.view else { return false };
-        version < *known_version || version == *known_version && view.change_id != known.change_id
+        // A later epoch was claimed on such a state: whoever claimed it leads.
+        let is_behind =
+            version < *known_version || version == *known_version && view.change_id != known.change_id;
+        is_behind && view.epoch <= known.epoch
     }
 
     /// A group of one has nobody to be renewed by: whoever cannot claim says so and stops.

@@ -134,8 +134,61 @@ impl World {
                 world.servers[seat].image = None;
             }),
             Fault::LockAlarm => self.tell_lock_gone(usize::MAX),
+            Fault::BackUpCoordinator => {
+                self.keeper.backup = Some((self.keeper.view.clone(), self.keeper.version));
+            }
+            Fault::RestoreCoordinator => {
+                if let Some((view, version)) = self.keeper.backup.clone() {
+                    self.observer.coordinator_restored(&view);
+                    (self.keeper.view, self.keeper.version, self.keeper.is_older) = (view, version, true);
+                }
+            }
+            Fault::CopyStore(seat) => {
+                let server = &mut self.servers[seat % count];
+                let durable = server.host.disk.durable;
+                let mut disk = server.host.disk.clone();
+                disk.entries.truncate(durable);
+                server.copy = Some((server.host.store, disk, server.image.clone()));
+            }
+            Fault::RestoreStore(seat) => {
+                let seat = seat % count;
+                let Some((store, disk, image)) = self.servers[seat].copy.clone() else { return Ok(()) };
+                if store != self.servers[seat].host.store {
+                    return Ok(()); // The coordinator knows a later generation of the store: it would not be opened.
+                }
+                self.end(seat, 0);
+                self.observer.store_restored(store, disk.promised);
+                let server = &mut self.servers[seat];
+                (server.host.disk, server.image) = (disk, image);
+            }
+            Fault::Repair => self.repair(),
         }
         Ok(())
+    }
+
+    /// What an operator does who reads the table of the group: nothing is wrong, or the order goes to the active, or to the
+    /// member whose log goes furthest.
+    fn repair(&mut self) {
+        let now_ns = self.now_ns;
+        let is_wrong = self.servers.iter().filter(|server| server.host.is_up()).any(|server| {
+            let status = server.host.member().status(server.clock.moment(now_ns));
+            status.trouble.is_some_and(|text| text.contains("repair"))
+        });
+        let texts: Vec<String> = self
+            .servers
+            .iter()
+            .filter(|server| server.host.is_up())
+            .filter_map(|server| server.host.member().status(server.clock.moment(now_ns)).trouble)
+            .collect();
+        self.note(format!("what is wrong: {texts:?}"));
+        let running = (0..self.servers.len()).filter(|seat| self.servers[*seat].host.is_up());
+        let furthest = running.max_by_key(|seat| self.servers[*seat].host.disk.durable_end().id);
+        let active = self.whom(Whom::Active).filter(|seat| self.servers[*seat].is_serving());
+        if let Some(seat) = active.or(furthest).filter(|_| is_wrong) {
+            let life = self.servers[seat].life;
+            let what = Arrival::Order(Order::Repair { without: Vec::new(), is_confirmed: true });
+            self.soon(Happening::Arrival { seat, life, what });
+        }
     }
 
     fn on(&mut self, whom: Whom, act: impl FnOnce(&mut World, usize)) {

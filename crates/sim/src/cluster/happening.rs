@@ -149,6 +149,16 @@ pub enum Fault {
     Wipe(Whom),
     /// False: "the lock is gone".
     LockAlarm,
+    /// A backup of the coordinator is made.
+    BackUpCoordinator,
+    /// It is put back, with all members running or not.
+    RestoreCoordinator,
+    /// A copy of a member's disk is made while it runs.
+    CopyStore(usize),
+    /// The member is killed, and the copy is what it begins with again.
+    RestoreStore(usize),
+    /// An operator has the view written anew, if anything is wrong with it.
+    Repair,
     /// The active is told to go on with all members, or with all but one, and with another minimum.
     Reconfigure {
         without: Option<usize>,

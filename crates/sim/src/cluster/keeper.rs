@@ -14,6 +14,10 @@ pub struct Keeper {
     pub is_down: bool,
     /// Members whose sessions have ended.
     pub expired: BTreeSet<MemberId>,
+    /// A copy of the view and its version.
+    pub backup: Option<(GroupView, u64)>,
+    /// The copy was put back, and no epoch has begun since.
+    pub is_older: bool,
 }
 
 impl Keeper {
@@ -25,6 +29,8 @@ impl Keeper {
             unreachable: BTreeMap::new(),
             is_down: false,
             expired: BTreeSet::new(),
+            backup: None,
+            is_older: false,
         }
     }
 

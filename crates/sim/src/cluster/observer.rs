@@ -11,7 +11,7 @@ use crate::{
     host::{Happened, Host},
     truth::{Broken, Truth},
 };
-use base::{GroupView, LogPoint, Sn};
+use base::{Epoch, GroupView, LogPoint, MemberStore, Sn};
 use namespace::Reply;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +48,8 @@ pub struct Observer {
     pub longest_gap_ms: u64,
     /// Disks were wiped: copies may be fewer than the rules demand until members are renewed.
     pub disks_lost: bool,
+    /// Stores that were put back from a copy.
+    pub restored: BTreeSet<MemberStore>,
 }
 
 impl Observer {
@@ -139,9 +141,29 @@ impl Observer {
         Ok(left)
     }
 
-    pub fn check(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
+    /// Epochs behind this view may be claimed again.
+    pub fn coordinator_restored(&mut self, view: &GroupView) {
+        self.truth.leaders.retain(|epoch, _| *epoch <= view.epoch);
+        self.truth.appenders.retain(|epoch, _| *epoch <= view.epoch);
+        self.changes = Default::default();
+        self.disks_lost = true;
+    }
+
+    /// A store has forgotten what it had promised and acknowledged since the copy was made.
+    pub fn store_restored(&mut self, store: MemberStore, promised: Epoch) {
+        self.truth.promises.insert(store.member, promised);
+        self.restored.insert(store);
+        self.disks_lost = true;
+    }
+
+    pub fn check(&self, hosts: &[&Host], view: &GroupView, is_older: bool) -> Result<(), Broken> {
         check::logs_match::check(hosts)?;
-        check::eligible_is_complete::check(&self.truth, hosts, view)?;
+        // An older view, or a restored store, is what the members must not believe.
+        let is_believed = |host: &&&Host| !self.restored.contains(&host.store);
+        let believed: Vec<&Host> = hosts.iter().filter(is_believed).copied().collect();
+        if !is_older {
+            check::eligible_is_complete::check(&self.truth, &believed, view)?;
+        }
         if self.disks_lost {
             return Ok(());
         }

@@ -5,8 +5,11 @@ use super::{
     clock::Clock,
     request::{Answer, Outcome, Request},
 };
-use crate::{dice::Dice, host::Host};
-use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, Sn, Timestamp, TxId};
+use crate::{
+    dice::Dice,
+    host::{Host, LogDisk},
+};
+use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, MemberStore, Sn, Timestamp, TxId};
 use bytes::Bytes;
 use group::{EpochStart, Proposal, Role};
 use namespace::{Edit, Mark, Namespace, NewEpoch, Reach, Reply, RetryLookup};
@@ -66,6 +69,8 @@ pub struct Server {
     /// When the next tick is under way to it.
     pub tick_at: Option<u64>,
     pub image: Option<Image>,
+    /// A copy of the disk, made while the process ran.
+    pub copy: Option<(MemberStore, LogDisk, Option<Image>)>,
 }
 
 /// A state of the namespace, as bytes.
@@ -138,6 +143,7 @@ impl Server {
             kill_after_steps: None,
             tick_at: None,
             image: None,
+            copy: None,
         }
     }
 

@@ -196,6 +196,14 @@ impl World {
                 }
                 let before = self.keeper.view.clone();
                 let answer = self.keeper.change(&change);
+                if let Err(reason) = answer {
+                    let (version, expected) = (self.keeper.version, change.expected_version);
+                    let note = format!(
+                        "coordinator: member {} asks at version {expected} of {version}: {reason:?}",
+                        member(seat)
+                    );
+                    self.note(note);
+                }
                 if answer.is_ok() {
                     self.admit_loss(&before)?;
                     let view = &change.view;
@@ -556,7 +564,10 @@ impl World {
             if let Some(role) = outgoing.role {
                 self.note(format!("member {} is {role:?}", member(seat)));
                 match role {
-                    Role::Serving { .. } => self.lock = Some((seat, life)),
+                    Role::Serving { .. } => {
+                        self.keeper.is_older = false;
+                        self.lock = Some((seat, life));
+                    }
                     // No writer's turn is open in between.
                     Role::HandingOver { .. } => is_quiet = true,
                     Role::Stopped { reason } => restarts = Some((reason, false)),
@@ -574,6 +585,9 @@ impl World {
             }
             if outgoing.needs_image {
                 self.begin_download(seat);
+            }
+            for (_, answer) in &outgoing.answers {
+                self.note(format!("member {} answers an order: {answer:?}", member(seat)));
             }
             if let Some(beyond) = outgoing.image_wanted {
                 let server = &mut self.servers[seat];
@@ -691,7 +705,7 @@ impl World {
 
     fn check(&self) -> Result<(), Broken> {
         let hosts: Vec<&Host> = self.servers.iter().map(|server| &server.host).collect();
-        self.observer.check(&hosts, &self.keeper.view)?;
+        self.observer.check(&hosts, &self.keeper.view, self.keeper.is_older)?;
         self.check_leases()
     }
 

@@ -88,6 +88,16 @@ pub const STORIES: &[Story] = &[
         about: "too few are left, and one of them takes over: it answers what is certain",
         plot: few,
     },
+    Story {
+        name: "backups",
+        about: "the coordinator is put back to an older state, with the members running or not",
+        plot: backups,
+    },
+    Story {
+        name: "copies",
+        about: "a member's disk is put back to what it was some seconds ago",
+        plot: copies,
+    },
     Story { name: "lossy", about: "packets are lost, doubled, late and overtake each other", plot: lossy },
     Story { name: "everything", about: "all of this together", plot: everything },
 ];
@@ -442,6 +452,42 @@ fn coordinator(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
         plot.push((at + dice.below(5_000), Fault::Heal));
     }
     plot.extend(kills(dice, shape));
+    plot
+}
+
+/// An operator looks at the group now and then.
+fn backups(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = kills(dice, shape);
+    let mut at = 1_000;
+    while at < FAULTS_END_MS - 3_000 {
+        plot.push((at, Fault::BackUpCoordinator));
+        let restored = at + 500 + dice.below(3_000);
+        if dice.chance(50) {
+            plot.push((restored, Fault::PowerLoss));
+        }
+        plot.push((restored + 1, Fault::RestoreCoordinator));
+        at = restored + 2_000 + dice.below(3_000);
+    }
+    plot.extend((0..30).map(|number| (4_000 + 1_000 * number, Fault::Repair)));
+    plot
+}
+
+/// The copy is older than what the view learns of commits; the others' disks are sound.
+fn copies(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    let seat = dice.below(shape.members as u64) as usize;
+    let mut plot = Vec::new();
+    let mut at = 1_000 + dice.below(2_000);
+    while at < FAULTS_END_MS - 4_000 {
+        plot.push((at, Fault::CopyStore(seat)));
+        let restored = at + 2_500 + dice.below(2_000);
+        plot.push((restored, Fault::RestoreStore(seat)));
+        if dice.chance(70) {
+            plot.push((restored + dice.below(300), Fault::Kill(Whom::Active)));
+        }
+        plot.push((restored + dice.below(400), Fault::Start(seat)));
+        plot.push((restored + 1_500 + dice.below(500), Fault::StartAll));
+        at = restored + 2_000;
+    }
     plot
 }
 

@@ -118,6 +118,7 @@ fn an_epoch_that_no_group_reaches_is_refused() {
 fn a_count_of_entries_that_are_not_there_is_refused_before_room_is_made() {
     let mut bytes = BytesMut::new();
     bytes.put_u8(kind::FETCHED);
+    bytes.put_u64_le(1);
     put_point(LogPoint::default(), &mut bytes);
     bytes.put_u64_le(0);
     bytes.put_u32_le(u32::MAX);
