@@ -152,6 +152,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover admin group unclean-elect --member 3 --config meta.toml --off 1,2 --yes-lose-data",
         ],
     ),
+    (
+        "admin group repair",
+        &[
+            "clover admin group repair --config meta.toml          # says what would be written, and does nothing",
+            "clover admin group repair --config meta.toml --yes",
+        ],
+    ),
     ("admin blocks", &["clover admin blocks allow-deletions            # says what is held back, and asks"]),
     (
         "admin blocks allow-deletions",

@@ -5,6 +5,7 @@
 //! done to it is a scenario ([`crate::scenario::cluster`]); [`observer::Observer`] sees all and holds it against
 //! the rules of [`crate::check`] after every step.
 
+mod changes;
 pub mod client;
 pub mod clock;
 pub mod faults;

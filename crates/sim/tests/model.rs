@@ -52,6 +52,12 @@ fn is_found_at_random(rule: Broken) -> bool {
             | Broken::ClaimBeforeGrantsEnd
             | Broken::PromiseNotKept
             | Broken::LetsInOldLives
+            // Nothing is restored from a copy here: these are for the stories `backups` and `copies`, and for the machine's own.
+            | Broken::GivesUpOnAnyWord
+            | Broken::IgnoresEvidence
+            | Broken::LonelyFirstClaim
+            | Broken::NoHints
+            | Broken::ForgetsOldActive
     )
 }
 

@@ -30,11 +30,11 @@ impl Member {
         if self.pending.as_ref().is_some_and(|pending| !pending.is_in_doubt) {
             return Err("a change of the view is under way; try again in a moment".into());
         }
-        let (next, base) = match self.evidence.older.clone().filter(|older| older.is_sure) {
+        let (next, base) = match self.evidence.older.clone() {
             // Nothing newer was ever confirmed than what this member goes by: it stands again, at the version that is there now.
             Some(older) if self.leading.is_some() => {
                 let view = self.view().expect("whoever leads has a view").clone();
-                (view, Some((older.view, older.version)))
+                (view.clone(), Some((view, older.version)))
             }
             _ if self.leading.is_some() => {
                 return Err(
@@ -108,8 +108,7 @@ impl Member {
                 "member {member} leads, obeys an active, or has just begun: look at the group again"
             ));
         }
-        let base = self.evidence.older.clone().filter(|older| older.is_sure);
-        let base = base.map(|older| (older.view, older.version));
+        let base = self.evidence.older.clone().map(|older| (older.view, older.version));
         let Some((view, _)) = base.as_ref().or(self.view.as_ref()) else {
             return Err("the view could not be read yet".into());
         };
@@ -156,7 +155,6 @@ impl Member {
         if let Some(base) = base {
             self.view = Some(base);
         }
-        self.evidence.older = None;
         self.ask_for(now, Cause::Repair { ticket }, next, Vec::new(), effects);
     }
 }
@@ -199,8 +197,12 @@ fn proved_view(
     }
     let committed =
         stores.iter().map(|(_, known)| known.committed).max_by_key(|point| point.id).unwrap_or_default();
-    if committed.id > of_longest.end.id {
-        return Err(format!("{committed} has committed, and the longest log ends at {}", of_longest.end));
+    let hint = committed.id.max(view.commit_hint);
+    if hint > of_longest.end.id {
+        return Err(format!(
+            "{hint} has committed, and the longest log ends at {}: only an unclean election goes on without it",
+            of_longest.end
+        ));
     }
     let promised = stores.iter().map(|(_, known)| known.promised).max().unwrap_or_default();
     let mut in_sync: Vec<_> =
@@ -213,7 +215,7 @@ fn proved_view(
         active: None,
         in_sync,
         exiles: Vec::new(),
-        commit_hint: committed.id,
+        commit_hint: hint,
         unclean_epoch: epoch,
         ..view.clone()
     })
