@@ -116,7 +116,7 @@ impl MemberState {
     pub fn unknown_version(bytes: &[u8]) -> Option<u32> {
         let is_intact =
             bytes.len() >= 16 && bytes[..8] == MAGIC && u32_at(bytes, 8) == crc32c::crc32c(&bytes[12..]);
-        Some(u32_at(bytes, 12)).filter(|version| is_intact && !(1..=VERSION).contains(version))
+        is_intact.then(|| u32_at(bytes, 12)).filter(|version| !(1..=VERSION).contains(version))
     }
 
     /// The state and how many writes led to it, or what is wrong with the bytes.

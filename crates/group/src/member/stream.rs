@@ -128,7 +128,8 @@ impl Member {
         }
         // Entries of this very epoch that this member has not made: another led it, before the coordinator was set back.
         let is_in_memory = end.id.sn >= self.tail.base().id.sn;
-        if end.id.epoch >= leading.epoch && is_in_memory && !self.tail.holds(end) {
+        let minds = !self.settings.breaks(crate::broken::Broken::IgnoresEvidence);
+        if minds && end.id.epoch >= leading.epoch && is_in_memory && !self.tail.holds(end) {
             let reason = format!(
                 "member {member} holds {end}, of an epoch that another has led: the coordinator has lost history"
             );

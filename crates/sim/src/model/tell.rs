@@ -52,6 +52,10 @@ pub(super) fn message(message: &Message) -> String {
             let ids: Vec<String> = entries.iter().map(|entry| entry.id.to_string()).collect();
             format!("Fetched after {} [{}], committed {committed}", previous.id, ids.join(" "))
         }
+        Message::Hello { known } => format!(
+            "Hello: promised {}, ends at {}, committed {}",
+            known.promised, known.end.id, known.committed.id
+        ),
         other => format!("{other:?}"),
     }
 }
