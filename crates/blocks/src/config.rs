@@ -43,8 +43,8 @@ pub struct Config {
     pub max_servers: usize,
     /// Reports about blocks that the namespace has not told of yet, kept until it does.
     pub max_postponed: usize,
-    /// Of what a data server holds, the share that may be deleted in a day because the namespace does not know it; more than
-    /// that is held back until an operator allows it.
+    /// The share of a data server's replicas that may be deleted in a day because the namespace does not know their blocks.
+    /// Deletions beyond that share are held back until an operator allows them.
     pub unknown_share: f64,
     /// So many may be deleted whatever their share is.
     pub unknown_min: u64,

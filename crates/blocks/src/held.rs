@@ -63,7 +63,8 @@ impl Held {
         self.take_place(place);
     }
 
-    /// What is held on a storage, and held no more; what there was no room for is not among it.
+    /// Returns the replicas of this storage whose deletion was held back, and holds them back no longer. Replicas that were
+    /// only counted, for want of room, are not among them.
     pub fn take_place(&mut self, place: u32) -> Vec<(BlockId, GenerationStamp)> {
         self.beyond.remove(&place);
         let taken: Vec<_> = self.of_place(place).map(|((_, id), row)| (*id, row.stamp, row.length)).collect();

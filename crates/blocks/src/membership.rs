@@ -14,8 +14,8 @@ const MAX_STORAGES: usize = 256;
 
 impl BlockMap {
     /// A data server (re)starts, and speaks from the address of its registration. It is expected to report in full
-    /// next, and to carry `session` in all that it says. Whoever had its address before is forgotten; whoever had
-    /// its uuid is this server, moved, unless that one is still heard.
+    /// next, and to carry `session` in all that it says. Another server that had the
+    /// address before is forgotten. A server known by the same uuid is this one at a new address, unless the old one still speaks.
     pub fn register(
         &mut self,
         mut registration: Registration,

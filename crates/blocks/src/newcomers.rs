@@ -3,10 +3,10 @@
 //! Anybody can register as a data server and claim to hold every block. If such claims counted, real replicas
 //! would be superfluous, and deleted. So a server is a *newcomer* until one of two things was seen here:
 //! - it was in the pipeline with which a client has finished a block, and reported that replica as the client did;
-//! - a server that is none has received a copy of a block from it, and reported the copy.
+//! - a server that is not a newcomer has received a copy of a block from it, and has reported that copy.
 //!
-//! Where a newcomer may hold something, a *sample* is taken: it is ordered to send one block that it claims to a
-//! server that is none and lacks it. The copy is deleted once it has shown what it had to show. While a sample may
+//! Where a newcomer may hold something, a *sample* is taken: the newcomer is ordered to send one block that it claims to a
+//! server that is not a newcomer and lacks the block. The copy is deleted once it has shown what it had to show. While a sample may
 //! still come, nothing is decided about blocks that the newcomer claims. A replica is deleted as superfluous or
 //! damaged only where as many good ones as are wanted are on servers that are no newcomers, and newcomers' go first.
 //!

@@ -176,7 +176,8 @@ impl BlockMap {
         self.on_safe_mode_ended();
     }
 
-    /// Another server commands, or this one begins to: whoever commands judges by what it is told then.
+    /// Another metadata server commands from now on, or this one begins to. What is held back is judged anew by the reports
+    /// that the commanding server receives.
     pub(crate) fn forget_held(&mut self) {
         self.unknown.held.clear();
         self.servers.iter_mut().for_each(|server| server.share = Share::default());

@@ -52,7 +52,7 @@ fn after_a_restart_nobody_is_known_and_nothing_goes() {
 }
 
 #[test]
-fn a_server_is_known_by_what_a_client_has_written_through_it_whoever_reports_first() {
+fn a_server_is_known_by_what_a_client_wrote_through_it_in_any_order_of_reports() {
     let mut cluster = Cluster::with_newcomers(config(), 4);
     let targets = [cluster.place(1), cluster.place(2)];
     let open = block(1, 0);

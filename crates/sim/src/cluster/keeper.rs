@@ -54,7 +54,7 @@ impl Keeper {
         let is_unclean = change.view.in_sync.iter().any(|store| !self.view.is_eligible(*store))
             && change.view.epoch > self.view.epoch;
         assert!(
-            is_unclean || self.is_older || change.view.commit_hint >= self.view.commit_hint,
+            is_unclean || change.view.commit_hint >= self.view.commit_hint,
             "the hint of what has committed never falls"
         );
         assert!(change.view.epoch >= self.view.epoch, "epochs never fall");
