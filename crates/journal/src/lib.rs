@@ -63,4 +63,4 @@ pub use salvage::Run;
 pub use scrub::{Look, Rot, Sealed};
 pub use settings::{Identity, Settings};
 pub use staging::{Staged, StagedImage};
-pub use store::{Accepted, accept_fault, distrust, format, open};
+pub use store::{Accepted, accept_fault, distrust, format, open, outlive};

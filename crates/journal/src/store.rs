@@ -153,6 +153,20 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
     Ok(file.state.generation)
 }
 
+/// The store is a copy of an earlier time, and a later life of it is known, in `generation` at most: it gets a generation
+/// that nobody has seen. What that life had acknowledged may be missing here, so nobody counts on this store any more. It
+/// keeps all that it holds, which may be the last copy of something. Returns the new generation.
+pub fn outlive(env: &Env, directory: &Path, generation: u64, reason: &str) -> Result<u64, OpenError> {
+    tracing::warn!(store = %directory.display(), reason, "this store is not complete any more");
+    let (mut file, _) = load_state(env, directory)?;
+    // The file for it tells of one generation only.
+    file.state.known_commit =
+        file.state.known_commit.max(watermark::read(&*env.disk, directory, &file.state));
+    file.state.generation = file.state.generation.max(generation) + 1;
+    file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
+    Ok(file.state.generation)
+}
+
 pub(crate) fn load_state(
     env: &Env,
     directory: &Path,

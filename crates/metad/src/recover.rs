@@ -250,8 +250,9 @@ fn secret_of(env: &Env, config: &MetaConfig, cluster: &Cluster) -> Result<Option
     }
 }
 
-/// Opens the store. One whose disk has failed is taken back first, if another member leads. It is emptied if it must not be
-/// believed: the coordinator knows a later life of it, so it is a copy that was restored.
+/// Opens the store. One whose disk has failed is taken back first, if another member leads. One of which the coordinator knows a
+/// later life is a copy that was restored: it counts as complete no more, and keeps what it holds, for the stores of all members
+/// may have been restored together.
 fn open_store(
     env: &Env,
     directory: &Path,
@@ -279,16 +280,13 @@ fn open_store(
     if (known.store.generation, known.boot) <= (state.generation, state.boot) {
         return Ok(recovery);
     }
-    let mut generation = state.generation;
     let reason = format!(
         "the coordinator has seen start {} of generation {} of this store, which itself knows of start {} of \
          generation {} only: it is a copy that was restored",
         known.boot, known.store.generation, state.boot, state.generation
     );
     drop(recovery);
-    while generation <= known.store.generation {
-        generation = journal::distrust(env, directory, &reason)?;
-    }
+    journal::outlive(env, directory, known.store.generation, &reason)?;
     Ok(journal::open(env, directory, settings)?)
 }
 

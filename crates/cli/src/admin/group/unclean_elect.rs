@@ -38,11 +38,12 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
         // What is lost of its store nobody has: the order is about its place as well.
         complete.retain(|member| *member != args.member);
     }
-    // A complete member that says what it waits for may be let go on without that.
-    let waits = group
-        .members
-        .iter()
-        .any(|one| one.member == args.member && one.reason.as_ref().is_some_and(|reason| !reason.is_empty()));
+    // A complete member that says what it waits for may be let go on without that. A store that was restored from a copy is not
+    // the one that the view means.
+    let own = group.members.iter().find(|one| one.member == args.member);
+    let waits = own.is_some_and(|one| {
+        one.role() == RoleProto::Junior || one.reason.as_ref().is_some_and(|reason| !reason.is_empty())
+    });
     if complete.contains(&args.member) && waits {
         complete.retain(|member| *member != args.member);
     }
