@@ -330,6 +330,12 @@ impl BlockMap {
         }
     }
 
+    /// How many data servers were heard within this time.
+    pub fn heard_within(&self, limit_ms: u64, now: Moment) -> u32 {
+        let last = |index: &u32| self.servers.get(*index).face.last_heartbeat;
+        self.servers.live().iter().filter(|index| now.ms_since(last(index)) < limit_ms).count() as u32
+    }
+
     pub(crate) fn find_dead_servers(&mut self, now: Moment) {
         let limit = self.config.dead_after_ms();
         let silent = |index: &&u32| now.ms_since(self.servers.get(**index).face.last_heartbeat) > limit;

@@ -37,6 +37,9 @@ pub enum Input {
     /// Whether the state machine could serve clients at once, were this member active. Where it could not, others are
     /// preferred: a wish, on which nothing rests. Who says nothing is ready.
     Ready(bool),
+    /// So many data servers have reached this member lately. An active that none reaches gives way to a member in sync that
+    /// some do reach.
+    DataServers(u32),
     /// The process is on its way out: let another lead first, if there is one.
     StepDown,
     /// [`crate::Member::deadline`] has passed.

@@ -2,6 +2,7 @@
 
 mod candidate;
 mod change;
+mod deaf;
 mod evidence;
 mod follow;
 mod hand_over;
@@ -72,6 +73,8 @@ pub struct Member {
     /// The state machine has applied what was cut off and is built anew: it is given nothing more in this life.
     is_rebuilt: bool,
     is_ready: bool,
+    /// Data servers that have reached this member lately.
+    data_servers: u32,
     following: Following,
     candidacy: Candidacy,
     /// What others have proved of the group's history.
@@ -140,6 +143,7 @@ impl Member {
             is_suspect: restored.is_suspect,
             is_rebuilt: false,
             is_ready: true,
+            data_servers: 0,
             following: Following::new(now, &settings),
             candidacy: Candidacy::default(),
             evidence: Evidence::default(),
@@ -186,6 +190,7 @@ impl Member {
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
             Input::Ready(is_ready) => self.is_ready = is_ready,
+            Input::DataServers(count) => self.data_servers = count,
             Input::Quiet => self.on_quiet(),
             Input::StepDown => self.on_step_down(now),
             Input::Tick => {}
@@ -292,7 +297,7 @@ impl Member {
             is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
             is_writable: self.is_writable(),
             peers: peers.map(|(member, peer)| self.peer_status(now, *member, peer)).collect(),
-            trouble: self.trouble(),
+            trouble: self.trouble().or_else(|| self.is_deaf()),
             known: self.evidence.known().clone(),
             last_takeovers: self.takeovers.clone(),
         }

@@ -51,7 +51,8 @@ pub enum Message {
         lease_ms: u64,
     },
     /// The answer to a beacon. `is_granted`: the sender makes no claim for `lease_ms` from now on. `is_ready`: its
-    /// state machine could serve clients at once.
+    /// state machine could serve clients at once. `data_servers`: so many have reached it lately; 0 also where it does not
+    /// say so.
     Grant {
         epoch: Epoch,
         round: u64,
@@ -59,6 +60,7 @@ pub enum Message {
         is_ready: bool,
         end: LogPoint,
         committed: LogPoint,
+        data_servers: u32,
     },
     /// Asks for entries after `after`, to adopt a longer log in this epoch.
     Fetch {

@@ -16,6 +16,10 @@ pub(crate) struct Peer {
     pub is_suspect: bool,
     /// Its state machine could serve at once, as its last grant said.
     pub is_ready: bool,
+    /// How many data servers reach it, as its last grant said.
+    pub data_servers: u32,
+    /// Since when some reach it and none reaches the active.
+    pub hears_alone_since: Option<Moment>,
     pub end: Option<LogPoint>,
     pub committed: LogPoint,
     /// Durable there and verified against this log, in this epoch and that life.
@@ -59,6 +63,8 @@ impl Peer {
             has_promised: false,
             is_suspect: false,
             is_ready: false,
+            data_servers: 0,
+            hears_alone_since: None,
             end: None,
             committed: LogPoint::default(),
             matched: Sn(0),

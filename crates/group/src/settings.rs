@@ -32,6 +32,9 @@ pub struct Settings {
     /// How often the view learns what has committed while entries do. A store restored from a copy that is older than that
     /// cannot be elected.
     pub hint_ms: u64,
+    /// How long no data server must have reached the active, while some reach another member, before it hands over to that
+    /// one. Several of the data servers' heartbeat intervals: they do not reach all members in the same moment.
+    pub deaf_ms: u64,
     /// Committed entries kept in memory for members that are a little behind.
     pub window_bytes: usize,
     pub id_steps: IdSteps,
@@ -55,6 +58,7 @@ impl Default for Settings {
             claim_answer_ms: 300,
             reread_ms: 1_000,
             hint_ms: 1_000,
+            deaf_ms: 15_000,
             window_bytes: 32 << 20,
             id_steps: IdSteps::default(),
             #[cfg(feature = "broken")]

@@ -18,6 +18,10 @@ const TICK: Duration = Duration::from_millis(20);
 const LEASE_PERIOD_TICKS: u64 = 100;
 /// How often the active is asked for a takeover that is not known here.
 const CHRONICLE_PERIOD_TICKS: u64 = 50;
+/// How often the group is told how many data servers reach this member: within a tenth of a second.
+const DATA_SERVERS_PERIOD_TICKS: u64 = 5;
+/// A data server that has missed so many heartbeats does not reach this member.
+const HEARTBEATS_MISSED: u64 = 3;
 /// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
 const RECOVERIES_COUNT_MAX: usize = 1_000;
 
@@ -26,10 +30,14 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     let mut tick = 0u64;
     let mut resumed = InodeId(0);
     let mut said_ready = true;
+    let mut said_data_servers = 0;
     while !stop.load(Ordering::Acquire) {
         say_ready(core, &mut said_ready);
         std::thread::sleep(TICK);
         tick += 1;
+        if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
+            say_data_servers(core, &mut said_data_servers);
+        }
         core.chronicle.look(core);
         core.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
@@ -56,6 +64,16 @@ fn say_ready(core: &Core, said: &mut bool) {
     if is_ready != *said {
         core.replica.say_ready(is_ready);
         *said = is_ready;
+    }
+}
+
+/// Tells the group how many data servers reach this member. An active that none reaches is of no use.
+fn say_data_servers(core: &Core, said: &mut u32) {
+    let limit_ms = HEARTBEATS_MISSED * core.config.blocks.heartbeat_interval_ms;
+    let count = core.blocks.lock().heard_within(limit_ms, core.moment());
+    if count != *said {
+        core.replica.say_data_servers(count);
+        *said = count;
     }
 }
 

@@ -74,6 +74,10 @@ fn health(core: &Core) -> Health {
     if let Some(away_ms) = core.replica.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }
+    // What people had better look into, as `clover admin group` tells it.
+    if let Some(trouble) = status.trouble {
+        details.insert("trouble".to_owned(), trouble);
+    }
     if let Some(reason) = &failure {
         details.insert("reason".to_owned(), reason.clone());
     }

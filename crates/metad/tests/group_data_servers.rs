@@ -18,6 +18,7 @@ use proto::{
 };
 use rpc::CallError;
 use spoken::STORAGE;
+use std::time::{Duration, Instant};
 
 const SN_BITS: u32 = 40;
 const OTHER: &str = "DFSClient_other_1";
@@ -76,6 +77,43 @@ async fn a_file_being_written_outlives_the_active() {
     for member in [next, standby] {
         cluster.stop(member).await;
     }
+}
+
+/// The link between the data servers and the active is cut, and the other members are reached as before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_that_no_data_server_reaches_hands_over() {
+    let timing = group::Settings { deaf_ms: 1_500, ..group::Settings::default() };
+    let mut cluster = Cluster::start_with(2, timing).await;
+    cluster.heartbeat_interval_ms = 300;
+    for member in 1..=2 {
+        cluster.stop(member).await;
+    }
+    cluster.restart_together(&[1, 2]).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 2).await;
+    let standby = 3 - active;
+    let server = DataServer::register(&cluster, 2).await;
+    let heartbeats = async |members: &[u32], ms: u64| {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(ms) {
+            for member in members {
+                server.heartbeat(&cluster, *member).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    heartbeats(&[active, standby], 4_000).await;
+    assert!(cluster.server(active).replica().is_serving(), "both are reached");
+    // Nobody is reached: the data servers are gone, not the link.
+    heartbeats(&[], 4_000).await;
+    assert!(cluster.server(active).replica().is_serving(), "nobody is reached");
+
+    heartbeats(&[standby], 6_000).await;
+    assert!(cluster.server(standby).replica().is_serving(), "the one that is reached leads");
+    cluster.wait_in_sync(standby, 2).await;
+    let claim = server.heartbeat(&cluster, standby).await.ha_status;
+    assert_eq!(claim.state(), State::Active);
+    cluster.end().await;
 }
 
 /// As HDFS does where there are several NameNodes: clients wait for the reports and do not fail.

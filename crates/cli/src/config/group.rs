@@ -20,6 +20,10 @@ const MEMBER_MAX: u64 = 10_000;
 /// Members of one group: each takes part in every commit.
 const MEMBERS_MAX: usize = 16;
 
+/// After so many heartbeat intervals an active gives way that no data server reaches while some reach another member: more than
+/// lie between the last heartbeats that two members hear of data servers that end.
+const DEAF_HEARTBEATS: u64 = 5;
+
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     Key { name: "member", hadoop: None, kind: Integer { min: 1, max: MEMBER_MAX }, default: "1",
@@ -126,6 +130,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
     timing.rank_backoff_ms = settings.number("group_rank_backoff_ms");
     timing.stall_ms = settings.number("group_stall_ms");
     timing.hang_ms = settings.number("group_hang_ms");
+    timing.deaf_ms = DEAF_HEARTBEATS * settings.number("heartbeat_interval_ms");
     // Its sentence names the numbers without what all of these keys begin with.
     timing
         .check()

@@ -5,6 +5,9 @@ use crate::{Effects, Message, Role, broken::Broken};
 use base::{Epoch, MemberId, Moment};
 use std::collections::BTreeSet;
 
+/// What makes a member claim that was named by the active before.
+pub(super) const HAND_OVER: &str = "hand-over";
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Candidacy {
     pub no_claim_before: Moment,
@@ -218,7 +221,7 @@ impl Member {
         let active_is_gone = view.active.is_some_and(|active| self.candidacy.gone.contains(&active));
         self.candidacy.trigger = match () {
             () if is_forced => "operator",
-            () if self.candidacy.was_handed_over => "hand-over",
+            () if self.candidacy.was_handed_over => HAND_OVER,
             () if self.following.heard_at.is_none() => "start",
             () if active_is_gone => "process gone",
             () if self.candidacy.lock_is_gone => "lock gone",

@@ -225,8 +225,9 @@ impl Member {
             leader.has_told = true;
         }
         let (end, committed) = (self.end(), self.committed_point());
-        let is_ready = self.is_ready;
-        self.reply(from, Message::Grant { epoch, round, is_granted, is_ready, end, committed }, effects);
+        let (is_ready, data_servers) = (self.is_ready, self.data_servers);
+        let grant = Message::Grant { epoch, round, is_granted, is_ready, end, committed, data_servers };
+        self.reply(from, grant, effects);
         self.advance_commit(now, effects);
     }
 

@@ -45,10 +45,11 @@ impl Member {
             .filter_map(|store| {
                 let peer = leading.peers.get(&store.member)?;
                 let is_alive = peer.lease_end.is_some_and(|end| end > now) && !peer.is_gone;
-                is_alive.then_some((peer.is_ready, peer.matched_by(*store)?, store.member))
+                let hears = peer.data_servers > 0;
+                is_alive.then_some((peer.is_ready, hears, peer.matched_by(*store)?, store.member))
             })
             .max();
-        let Some((_, _, member)) = candidate else {
+        let Some((.., member)) = candidate else {
             return Err(match to {
                 Some(to) => format!("member {to} is not in sync and answering"),
                 None => "no other member is in sync and answering".into(),

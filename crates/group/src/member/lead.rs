@@ -58,6 +58,13 @@ pub(super) enum Stage {
     Serving,
 }
 
+impl Leading {
+    /// What made this member claim.
+    pub fn trigger(&self) -> &'static str {
+        self.takeover.trigger
+    }
+}
+
 /// Rounds whose time of sending is remembered: answers later than this are worth nothing.
 const ROUNDS_KEPT: usize = 64;
 
@@ -142,6 +149,7 @@ impl Member {
             let look_at = now.plus_ms(self.settings.idle_flush_ms);
             self.leading_mut().look_at = look_at;
             self.keep_in_sync_set(now, effects);
+            self.give_way_if_deaf(now);
         }
         self.go_on_handing_over(now, effects);
         self.look_for_a_stall(now, effects);

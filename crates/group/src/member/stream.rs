@@ -47,11 +47,14 @@ impl Member {
                 peer.is_suspect = is_suspect;
                 self.learned(now, sender, end, committed, effects);
             }
-            Message::Grant { epoch: of, round, is_granted, is_ready, end, committed } if of == epoch => {
+            Message::Grant { epoch: of, round, is_granted, is_ready, end, committed, data_servers }
+                if of == epoch =>
+            {
                 // Only a member that has promised this epoch answers its beacons.
                 peer.has_promised = true;
                 peer.answered(round);
                 peer.is_ready = is_ready;
+                peer.data_servers = data_servers;
                 let lease_ms = self.settings.lease_ms * Settings::LEASE_HELD_PERCENT / 100;
                 let sent = leading.rounds.iter().find(|(number, _)| *number == round).map(|(_, at)| *at);
                 if let Some(sent) = sent.filter(|_| is_granted) {

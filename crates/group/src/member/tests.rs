@@ -1,4 +1,5 @@
 mod cluster;
+mod deaf;
 mod evidence;
 mod groups;
 mod repair;

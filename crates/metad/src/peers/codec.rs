@@ -104,7 +104,7 @@ pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
             to.put_u64_le(committed.0);
             to.put_u64_le(*lease_ms);
         }
-        Message::Grant { epoch, round, is_granted, is_ready, end, committed } => {
+        Message::Grant { epoch, round, is_granted, is_ready, end, committed, data_servers } => {
             to.put_u8(kind::GRANT);
             to.put_u64_le(epoch.0);
             to.put_u64_le(*round);
@@ -112,6 +112,9 @@ pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
             to.put_u8(u8::from(*is_ready));
             put_point(*end, to);
             put_point(*committed, to);
+            if version >= Version::DATA_SERVERS {
+                to.put_u32_le(*data_servers);
+            }
         }
         Message::Contradiction { epoch, end, committed } => {
             to.put_u8(kind::CONTRADICTION);
@@ -206,7 +209,7 @@ fn put_payload(payload: &Bytes, to: &mut BytesMut) {
 /// known here.
 pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Message>, DecodeError> {
     debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
-    let mut reader = Reader { rest: bytes };
+    let mut reader = Reader { version, rest: bytes };
     let Some(message) = reader.message()? else { return Ok(None) };
     match reader.rest.len() {
         0 => Ok(Some(message)),
@@ -215,6 +218,7 @@ pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Message>, DecodeE
 }
 
 struct Reader {
+    version: Version,
     rest: Bytes,
 }
 
@@ -250,6 +254,10 @@ impl Reader {
                 is_ready: self.bool("readiness")?,
                 end: self.point()?,
                 committed: self.point()?,
+                data_servers: match self.version >= Version::DATA_SERVERS {
+                    true => self.u32("count of data servers")?,
+                    false => 0,
+                },
             },
             kind::CONTRADICTION => {
                 Message::Contradiction { epoch: self.epoch()?, end: self.point()?, committed: self.point()? }

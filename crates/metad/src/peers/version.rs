@@ -15,6 +15,8 @@ pub struct Version(pub u16);
 impl Version {
     /// The first that is agreed on. Those before it had to be the same on all members.
     pub const FIRST: Self = Self(3);
+    /// Grants say how many data servers reach their sender.
+    pub const DATA_SERVERS: Self = Self(4);
 }
 
 impl fmt::Display for Version {
@@ -33,7 +35,7 @@ pub struct Versions {
 impl Versions {
     /// What this release speaks. Raise `newest` when a message or a field is added, and keep `oldest` until no
     /// release is left from which an upgrade without an outage is promised.
-    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version(3) };
+    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::DATA_SERVERS };
 
     pub fn contains(self, version: Version) -> bool {
         (self.oldest..=self.newest).contains(&version)

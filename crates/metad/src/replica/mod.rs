@@ -238,6 +238,11 @@ impl Replica {
         self.shared.push(Event::Input(Input::Ready(is_ready)), Patience::None);
     }
 
+    /// How many data servers have reached this server lately.
+    pub fn say_data_servers(&self, count: u32) {
+        self.shared.push(Event::Input(Input::DataServers(count)), Patience::None);
+    }
+
     /// Lets another member lead, if there is one; for a server on its way out.
     pub fn step_down(&self) {
         self.shared.between(Input::StepDown);

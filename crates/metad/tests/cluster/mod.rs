@@ -45,6 +45,8 @@ pub struct Cluster {
     is_over: Arc<AtomicBool>,
     world_of: Box<dyn Fn(u32) -> (Env, LastResort) + Send + Sync>,
     timing: group::Settings,
+    /// What members that are started from here on take for the data servers' pace.
+    pub heartbeat_interval_ms: u64,
 }
 
 impl Cluster {
@@ -89,6 +91,7 @@ impl Cluster {
             is_over: Default::default(),
             world_of: Box::new(world_of),
             timing,
+            heartbeat_interval_ms: blocks::Config::default().heartbeat_interval_ms,
         };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
@@ -134,6 +137,7 @@ impl Cluster {
     /// Each member has a door of its own to the coordinator, as a process would.
     pub fn config(&self, member: u32) -> MetaConfig {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let config = lone::config(&self.name_directory(member));
         let listening = TcpListener::bind(any).unwrap().local_addr().unwrap();
         MetaConfig {
             group: GroupConfig {
@@ -150,7 +154,8 @@ impl Cluster {
                 timing: self.timing,
                 ..GroupConfig::default()
             },
-            ..lone::config(&self.name_directory(member))
+            blocks: blocks::Config { heartbeat_interval_ms: self.heartbeat_interval_ms, ..config.blocks },
+            ..config
         }
     }
 

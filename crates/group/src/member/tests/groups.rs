@@ -409,8 +409,15 @@ fn what_a_process_said_before_its_end_does_not_let_it_in_again() {
     cluster.kill(2);
     // It was on its way when the process ended.
     let committed = end;
-    let message =
-        crate::Message::Grant { epoch: Epoch(1), round: 1, is_granted: true, is_ready: true, end, committed };
+    let message = crate::Message::Grant {
+        epoch: Epoch(1),
+        round: 1,
+        is_granted: true,
+        is_ready: true,
+        end,
+        committed,
+        data_servers: 0,
+    };
     cluster.step(1, Input::Message { from: store(2), boot: 1, message });
     cluster.pass(200);
     assert_eq!(cluster.view.in_sync, [store(1), store(3)]);

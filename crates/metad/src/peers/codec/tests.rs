@@ -46,9 +46,9 @@ fn message() -> impl Strategy<Value = Message> {
         (epoch(), any::<u64>(), sn(), any::<u64>()).prop_map(|(epoch, round, committed, lease_ms)| {
             Message::Beacon { epoch, round, committed, lease_ms }
         }),
-        (epoch(), any::<u64>(), any::<(bool, bool)>(), point(), point()).prop_map(
-            |(epoch, round, (is_granted, is_ready), end, committed)| {
-                Message::Grant { epoch, round, is_granted, is_ready, end, committed }
+        (epoch(), any::<u64>(), any::<(bool, bool)>(), point(), point(), any::<u32>()).prop_map(
+            |(epoch, round, (is_granted, is_ready), end, committed, data_servers)| {
+                Message::Grant { epoch, round, is_granted, is_ready, end, committed, data_servers }
             }
         ),
         (epoch(), point(), point()).prop_map(|(epoch, end, committed)| Message::Contradiction {
@@ -85,12 +85,12 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn bytes_of(message: &Message) -> Bytes {
     let mut bytes = BytesMut::new();
-    encode(Version::FIRST, message, &mut bytes);
+    encode(Versions::OURS.newest, message, &mut bytes);
     bytes.freeze()
 }
 
 fn decoded(bytes: Bytes) -> Result<Option<Message>, DecodeError> {
-    decode(Version::FIRST, bytes)
+    decode(Versions::OURS.newest, bytes)
 }
 
 proptest! {
@@ -128,4 +128,21 @@ fn a_count_of_entries_that_are_not_there_is_refused_before_room_is_made() {
 #[test]
 fn a_kind_that_a_later_release_has_is_passed_over() {
     assert_eq!(decoded(Bytes::from_static(b"\xffof a later release")), Ok(None));
+}
+
+#[test]
+fn a_neighbour_of_the_release_before_neither_gets_nor_gives_the_count_of_data_servers() {
+    let grant = |data_servers| Message::Grant {
+        epoch: Epoch(7),
+        round: 3,
+        is_granted: true,
+        is_ready: true,
+        end: LogPoint::default(),
+        committed: LogPoint::default(),
+        data_servers,
+    };
+    let mut bytes = BytesMut::new();
+    encode(Version::FIRST, &grant(9), &mut bytes);
+    assert_eq!(bytes.len(), 1 + 8 + 8 + 1 + 1 + 24 + 24, "as the release before reads it");
+    assert_eq!(decode(Version::FIRST, bytes.freeze()), Ok(Some(grant(0))));
 }
