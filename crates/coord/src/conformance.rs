@@ -3,7 +3,7 @@
 //! `open` opens the coordinator on the same stored state each time, as after a restart of its process; `pair` opens
 //! two on that state, as two processes would have them. The groups 900 to 999 and the cluster must not exist before.
 
-use crate::{ChangeError, Coordinator, Event, MemberRecord, Version, Versioned, wait};
+use crate::{Basis, ChangeError, Coordinator, Event, MemberRecord, Version, Versioned, wait};
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife, MemberStore, Sn, TxId};
 use std::{
     sync::{Arc, mpsc},
@@ -68,30 +68,28 @@ pub fn read(coordinator: &dyn Coordinator, group: GroupId) -> Option<Versioned> 
     wait(|done| coordinator.read(group, done)).expect("the view can be read")
 }
 
-pub fn create(
-    coordinator: &dyn Coordinator,
-    group: GroupId,
-    view: &GroupView,
-) -> Result<Version, ChangeError> {
-    wait(|done| coordinator.create(group, view.clone(), done))
+pub fn create(coordinator: &dyn Coordinator, group: GroupId, view: &GroupView) -> Result<Basis, ChangeError> {
+    wait(|done| coordinator.create(group, view.clone(), done)).map(|version| basis(version, view))
 }
 
 pub fn change(
     coordinator: &dyn Coordinator,
     group: GroupId,
-    expected: Version,
+    expected: Basis,
     view: &GroupView,
-) -> Result<Version, ChangeError> {
+) -> Result<Basis, ChangeError> {
     wait(|done| coordinator.change(group, expected, view.clone(), &[], done))
+        .map(|version| basis(version, view))
 }
 
 pub fn change_requiring(
     coordinator: &dyn Coordinator,
     group: GroupId,
-    expected: Version,
+    expected: Basis,
     requires: &[MemberLife],
-) -> Result<Version, ChangeError> {
+) -> Result<Basis, ChangeError> {
     wait(|done| coordinator.change(group, expected, sample(), requires, done))
+        .map(|version| basis(version, &sample()))
 }
 
 pub fn write_member(
@@ -106,8 +104,12 @@ pub fn members(coordinator: &dyn Coordinator, group: GroupId) -> Vec<MemberRecor
     wait(|done| coordinator.read_members(group, done)).expect("the members can be read")
 }
 
-pub fn confirm(coordinator: &dyn Coordinator, group: GroupId, version: Version) -> Result<(), ChangeError> {
-    wait(|done| coordinator.confirm(group, version, MemberId(1), done))
+pub fn confirm(coordinator: &dyn Coordinator, group: GroupId, expected: Basis) -> Result<(), ChangeError> {
+    wait(|done| coordinator.confirm(group, expected, MemberId(1), done))
+}
+
+fn basis(version: Version, view: &GroupView) -> Basis {
+    Basis { version, change_id: view.change_id }
 }
 
 /// A member's record in the given life.
@@ -139,30 +141,39 @@ pub fn sample() -> GroupView {
 fn a_group_is_made_once(coordinator: &dyn Coordinator) {
     let group = GroupId(900);
     assert_eq!(read(coordinator, group), None, "a group that was never made is not there");
-    let version = create(coordinator, group, &sample()).expect("a new group can be made");
+    let Basis { version, .. } = create(coordinator, group, &sample()).expect("a new group can be made");
     assert_eq!(read(coordinator, group), Some(Versioned { version, view: sample() }));
     assert_eq!(create(coordinator, group, &sample()), Err(ChangeError::BadVersion));
 }
 
 fn a_change_needs_the_version_it_was_based_on(coordinator: &dyn Coordinator) {
     let group = GroupId(901);
-    assert_eq!(change(coordinator, group, Version(0), &sample()), Err(ChangeError::BadVersion));
+    assert_eq!(
+        change(coordinator, group, basis(Version(0), &sample()), &sample()),
+        Err(ChangeError::BadVersion)
+    );
     let first = create(coordinator, group, &sample()).unwrap();
     let mut next = sample();
-    next.epoch = Epoch(5);
+    (next.epoch, next.change_id) = (Epoch(5), 7);
     let second = change(coordinator, group, first, &next).expect("the version is the current one");
-    assert!(second > first, "versions rise");
+    assert!(second.version > first.version, "versions rise");
     assert_eq!(change(coordinator, group, first, &sample()), Err(ChangeError::BadVersion));
-    assert_eq!(read(coordinator, group), Some(Versioned { version: second, view: next.clone() }));
+    assert_eq!(read(coordinator, group), Some(Versioned { version: second.version, view: next.clone() }));
     // The same value again is a change as well: else a rival's change could go unnoticed.
-    assert!(change(coordinator, group, second, &next).unwrap() > second);
+    let third = change(coordinator, group, second, &next).unwrap();
+    assert!(third.version > second.version);
+    // The version of another view: the coordinator was put back from a backup, and has come so far again.
+    let other = basis(third.version, &sample());
+    assert_eq!(change(coordinator, group, other, &sample()), Err(ChangeError::BadVersion));
+    assert_eq!(confirm(coordinator, group, other), Err(ChangeError::BadVersion));
+    assert_eq!(confirm(coordinator, group, third), Ok(()));
 }
 
 fn groups_do_not_see_each_other(coordinator: &dyn Coordinator) {
     let first = create(coordinator, GroupId(902), &sample()).unwrap();
     create(coordinator, GroupId(903), &sample()).unwrap();
-    change(coordinator, GroupId(903), read(coordinator, GroupId(903)).unwrap().version, &sample()).unwrap();
-    assert_eq!(read(coordinator, GroupId(902)).unwrap().version, first);
+    change(coordinator, GroupId(903), read(coordinator, GroupId(903)).unwrap().basis(), &sample()).unwrap();
+    assert_eq!(read(coordinator, GroupId(902)).unwrap().basis(), first);
 }
 
 fn a_view_that_cannot_be_is_refused(coordinator: &dyn Coordinator) {
@@ -236,23 +247,23 @@ fn a_change_can_require_that_members_still_live(coordinator: &dyn Coordinator) {
     write_member(coordinator, group, &one).unwrap();
     write_member(coordinator, group, &two).unwrap();
     let second = change_requiring(coordinator, group, first, &[one.life, two.life]).unwrap();
-    assert!(second > first);
-    assert_eq!(read(coordinator, group), Some(Versioned { version: second, view: sample() }));
+    assert!(second.version > first.version);
+    assert_eq!(read(coordinator, group), Some(Versioned { version: second.version, view: sample() }));
     let outdated = change_requiring(coordinator, group, first, &[one.life]);
     assert_eq!(outdated, Err(ChangeError::BadVersion));
     write_member(coordinator, group, &record(2, 7, 2)).unwrap();
     let restarted = change_requiring(coordinator, group, second, &[one.life, two.life]);
     assert_eq!(restarted, Err(ChangeError::MemberChanged(MemberId(2))));
-    assert_eq!(read(coordinator, group).unwrap().version, second, "nothing of it was made");
+    assert_eq!(read(coordinator, group).unwrap().basis(), second, "nothing of it was made");
 }
 
 fn a_view_is_confirmed_while_it_stands(coordinator: &dyn Coordinator) {
     let group = GroupId(912);
-    assert_eq!(confirm(coordinator, group, Version(1)), Err(ChangeError::BadVersion));
+    assert_eq!(confirm(coordinator, group, basis(Version(1), &sample())), Err(ChangeError::BadVersion));
     let first = create(coordinator, group, &sample()).unwrap();
     assert_eq!(confirm(coordinator, group, first), Ok(()));
     assert_eq!(confirm(coordinator, group, first), Ok(()));
-    assert_eq!(read(coordinator, group).unwrap().version, first, "confirming changes nothing");
+    assert_eq!(read(coordinator, group).unwrap().basis(), first, "confirming changes nothing");
     let second = change(coordinator, group, first, &sample()).unwrap();
     assert_eq!(confirm(coordinator, group, first), Err(ChangeError::BadVersion));
     assert_eq!(confirm(coordinator, group, second), Ok(()));
@@ -302,15 +313,15 @@ fn a_lock_goes_with_its_holder([one, two]: Pair) {
 
 fn everything_survives_a_restart(open: &mut impl FnMut() -> Arc<dyn Coordinator>) {
     let group = GroupId(906);
-    let version = create(&*open(), group, &sample()).unwrap();
+    let first = create(&*open(), group, &sample()).unwrap();
     let coordinator = open();
-    assert_eq!(read(&*coordinator, group), Some(Versioned { version, view: sample() }));
-    let next = change(&*coordinator, group, version, &sample()).unwrap();
-    assert!(next > version, "versions rise over a restart");
+    assert_eq!(read(&*coordinator, group), Some(Versioned { version: first.version, view: sample() }));
+    let next = change(&*coordinator, group, first, &sample()).unwrap();
+    assert!(next.version > first.version, "versions rise over a restart");
     write_member(&*coordinator, group, &record(1, 2, 3)).unwrap();
     drop(coordinator);
     let coordinator = open();
-    assert_eq!(read(&*coordinator, group).unwrap().version, next);
+    assert_eq!(read(&*coordinator, group).unwrap().basis(), next);
     assert_eq!(members(&*coordinator, group), [record(1, 2, 3)]);
     assert!(wait(|done| coordinator.read_cluster(done)).unwrap().is_some());
 }

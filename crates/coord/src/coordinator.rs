@@ -8,10 +8,26 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
+/// A state of the view that a caller has seen. The version alone does not name it: a coordinator that was put back from a
+/// backup counts on from an older version, and comes to the same one again with another view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Basis {
+    pub version: Version,
+    /// The [`GroupView::change_id`] of the view that was seen.
+    pub change_id: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned {
     pub version: Version,
     pub view: GroupView,
+}
+
+impl Versioned {
+    /// What a change of this view is based on.
+    pub fn basis(&self) -> Basis {
+        Basis { version: self.version, change_id: self.view.change_id }
+    }
 }
 
 /// What a member says of itself. Only that member writes it, at each start.
@@ -56,7 +72,7 @@ pub struct ReadError {
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
-    /// Read again: the view is no longer at the version expected. The change was not made.
+    /// Read again: the view is no longer the one expected. The change was not made.
     #[error("the view has changed meanwhile")]
     BadVersion,
     /// Read again: this member lives another life than the change required. The change was not made.
@@ -108,12 +124,12 @@ pub trait Coordinator: Send + Sync {
     /// Makes a group's first view. `BadVersion` when there is one.
     fn create(&self, group: GroupId, view: GroupView, done: Done<Result<Version, ChangeError>>);
 
-    /// Replaces the view if it is still at `expected`, and if the record of each of these members still says
+    /// Replaces the view if it is still the one `expected`, and if the record of each of these members still says
     /// this life.
     fn change(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         view: GroupView,
         requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
@@ -126,15 +142,9 @@ pub trait Coordinator: Send + Sync {
     /// two processes take themselves for this member.
     fn write_member(&self, group: GroupId, record: MemberRecord, done: Done<Result<(), ChangeError>>);
 
-    /// Success proves that the view was still at `expected` at some moment after this call began. `BadVersion`
+    /// Success proves that the view was still the one `expected` at some moment after this call began. `BadVersion`
     /// when it was not.
-    fn confirm(
-        &self,
-        group: GroupId,
-        expected: Version,
-        member: MemberId,
-        done: Done<Result<(), ChangeError>>,
-    );
+    fn confirm(&self, group: GroupId, expected: Basis, member: MemberId, done: Done<Result<(), ChangeError>>);
 
     /// Keeps the group's lock for this member for as long as the process lives, or until it is released. A
     /// hint for others, and for people; nothing may rest on it. It is taken as soon as it is free.

@@ -1,7 +1,8 @@
 //! The coordinator of a single machine: a file.
 
 use crate::{
-    ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned, Watch,
+    Basis, ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned,
+    Watch,
     file::{self, Kept},
     text,
 };
@@ -128,13 +129,13 @@ impl Store {
     fn set_view(
         &self,
         group: GroupId,
-        expected: Option<Version>,
+        expected: Option<Basis>,
         view: GroupView,
         requires: &[MemberLife],
     ) -> Result<Version, ChangeError> {
         text::check(&view).map_err(|reason| ChangeError::Refused { reason })?;
         self.keep(|kept| {
-            if kept.views.get(&group).map(|held| held.version) != expected {
+            if kept.views.get(&group).map(Versioned::basis) != expected {
                 return Err(ChangeError::BadVersion);
             }
             for life in requires {
@@ -143,7 +144,7 @@ impl Store {
                     return Err(ChangeError::MemberChanged(life.store.member));
                 }
             }
-            let version = Version(expected.map_or(1, |version| version.0 + 1));
+            let version = Version(expected.map_or(1, |basis| basis.version.0 + 1));
             kept.views.insert(group, Versioned { version, view });
             Ok(version)
         })
@@ -152,7 +153,7 @@ impl Store {
     fn set_view_and_tell(
         &self,
         group: GroupId,
-        expected: Option<Version>,
+        expected: Option<Basis>,
         view: GroupView,
         requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
@@ -178,7 +179,7 @@ impl Coordinator for Embedded {
     fn change(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         view: GroupView,
         requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
@@ -210,13 +211,13 @@ impl Coordinator for Embedded {
     fn confirm(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         _member: MemberId,
         done: Done<Result<(), ChangeError>>,
     ) {
-        let version = self.store.read(|kept| kept.views.get(&group).map(|held| held.version));
-        done(match version {
-            Ok(version) if version == Some(expected) => Ok(()),
+        let basis = self.store.read(|kept| kept.views.get(&group).map(Versioned::basis));
+        done(match basis {
+            Ok(basis) if basis == Some(expected) => Ok(()),
             Ok(_) => Err(ChangeError::BadVersion),
             Err(ReadError { reason }) => Err(ChangeError::Unknown { reason }),
         });

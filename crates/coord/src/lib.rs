@@ -14,7 +14,7 @@ mod text;
 pub mod zookeeper;
 
 pub use coordinator::{
-    ChangeError, Coordinator, Done, Event, MemberRecord, ReadError, Version, Versioned, Watch, wait,
+    Basis, ChangeError, Coordinator, Done, Event, MemberRecord, ReadError, Version, Versioned, Watch, wait,
 };
 pub use embedded::Embedded;
 pub use file::OpenError;

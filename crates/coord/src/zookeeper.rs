@@ -12,7 +12,8 @@ mod session;
 mod watching;
 
 use crate::{
-    ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned, Watch,
+    Basis, ChangeError, Coordinator, Done, Event, MemberRecord, OpenError, ReadError, Version, Versioned,
+    Watch,
 };
 use answer::{Answer, Deliver};
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
@@ -241,7 +242,7 @@ impl Coordinator for ZooKeeper {
     fn change(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         view: GroupView,
         requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
@@ -263,7 +264,7 @@ impl Coordinator for ZooKeeper {
     fn confirm(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         member: MemberId,
         done: Done<Result<(), ChangeError>>,
     ) {

@@ -32,6 +32,9 @@ pub struct Effects {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ViewChange {
     pub expected_version: u64,
+    /// The change that made the view of that version. A coordinator that was put back from a backup comes to the same
+    /// version again with another view.
+    pub expected_id: u64,
     pub view: GroupView,
     /// These members' own records must still say this, in the same atomic change.
     pub requires: Vec<MemberLife>,

@@ -252,9 +252,9 @@ impl Member {
         self.promised
     }
 
-    /// The version of the view that this member goes by.
-    pub fn view_version(&self) -> Option<u64> {
-        self.view.as_ref().map(|(_, version)| *version)
+    /// The version of the view that this member goes by, and the change that made it.
+    pub fn view_basis(&self) -> Option<(u64, u64)> {
+        self.view.as_ref().map(|(view, version)| (*version, view.change_id))
     }
 
     pub fn view(&self) -> Option<&GroupView> {

@@ -4,7 +4,9 @@
 mod lone;
 
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
-use coord::{ChangeError, Coordinator, Done, Event, MemberRecord, ReadError, Version, Versioned, Watch};
+use coord::{
+    Basis, ChangeError, Coordinator, Done, Event, MemberRecord, ReadError, Version, Versioned, Watch,
+};
 use env::Env;
 use metad::{CoordinatorConfig, GroupConfig, MetaConfig, MetaServer};
 use prost::Message;
@@ -37,7 +39,7 @@ impl Coordinator for Moody {
     fn change(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         view: GroupView,
         requires: &[MemberLife],
         done: Done<Result<Version, ChangeError>>,
@@ -56,7 +58,7 @@ impl Coordinator for Moody {
     fn confirm(
         &self,
         group: GroupId,
-        expected: Version,
+        expected: Basis,
         member: MemberId,
         done: Done<Result<(), ChangeError>>,
     ) {

@@ -10,7 +10,7 @@ use base::{
     Timestamp, TxId,
 };
 use bytes::Bytes;
-use coord::{ChangeError, Coordinator, Embedded, Version};
+use coord::{Basis, ChangeError, Coordinator, Embedded, Version};
 use env::Env;
 use group::{ChangeFailed, Effects, EpochStart, Input, Member, Outgoing, Proposal, Restored, Role};
 use journal::{Checkpoint, Fault, Identity, Journal};
@@ -229,9 +229,9 @@ impl Server {
     fn carry_out(&mut self, mut effects: Effects, is_applied: bool, history: &mut History) {
         if let Some(change) = effects.take_change() {
             let asked = change.name();
-            let version = Version(change.expected_version);
+            let basis = Basis { version: Version(change.expected_version), change_id: change.expected_id };
             let answer = coord::wait(|done| {
-                self.coordinator.change(GROUP, version, change.view, &change.requires, done)
+                self.coordinator.change(GROUP, basis, change.view, &change.requires, done)
             });
             let answer = match answer {
                 Ok(version) => Ok(version.0),

@@ -1,12 +1,12 @@
-//! What is asked of ZooKeeper, request by request. A change takes one round trip; a read takes one as well,
-//! because the sync before it is not waited for.
+//! What is asked of ZooKeeper, request by request. A change takes two round trips, for the view that it is based on is looked at
+//! first; a read takes one, because the sync before it is not waited for.
 
 use super::{
     nodes,
     session::{self, Session},
 };
 use crate::{
-    ChangeError, MemberRecord, ReadError, Version, Versioned,
+    Basis, ChangeError, MemberRecord, ReadError, Version, Versioned,
     text::{self, VALUE_BYTES_MAX},
 };
 use base::{GroupId, GroupView, MemberId, MemberLife};
@@ -144,15 +144,16 @@ async fn make_parents(session: &Session, client: &Client, parents: &[String]) ->
 pub async fn change(
     session: &Session,
     group: GroupId,
-    expected: Version,
+    expected: Basis,
     view: &GroupView,
     requires: &[MemberLife],
 ) -> Result<Version, ChangeError> {
     let path = session.nodes.state(group);
     let data = nodes::encode_view(view).map_err(|what| refused(&path, what))?;
-    let expected = stat_version(expected).ok_or(ChangeError::BadVersion)?;
+    let client = session.link().await.client;
+    is_basis(&path, client.get_data(&path).await, expected)?;
+    let expected = stat_version(expected.version).ok_or(ChangeError::BadVersion)?;
     if requires.is_empty() {
-        let client = session.link().await.client;
         let stat =
             client.set_data(&path, &data, Some(expected)).await.map_err(|error| failed(&path, error))?;
         return Ok(version(&stat));
@@ -186,6 +187,17 @@ pub async fn change(
     }
     // It writes its record all the time.
     Err(ChangeError::MemberChanged(met.expect("every try but the last ends here")))
+}
+
+/// Whether the view that was read is the one expected. ZooKeeper compares versions only, and one that was put back from a
+/// backup comes to the same version again with another view. It is not put back between this read and the change that follows
+/// it on the same connection: that would end the connection, and with it the change.
+fn is_basis(path: &str, held: Result<(Vec<u8>, Stat), Error>, expected: Basis) -> Result<(), ChangeError> {
+    let (bytes, stat) = held.map_err(|error| failed(path, error))?;
+    // What cannot be understood is another view; the read that follows tells what is wrong with it.
+    let view = nodes::decode_view(&bytes).map_err(|_| ChangeError::BadVersion)?;
+    let held = Versioned { version: version(&stat), view };
+    if held.basis() == expected { Ok(()) } else { Err(ChangeError::BadVersion) }
 }
 
 pub async fn read_members(session: &Session, group: GroupId) -> Result<Vec<MemberRecord>, ReadError> {
@@ -257,20 +269,21 @@ pub async fn write_member(
 pub async fn confirm(
     session: &Session,
     group: GroupId,
-    expected: Version,
+    expected: Basis,
     member: MemberId,
 ) -> Result<(), ChangeError> {
     let (state, own) = (session.nodes.state(group), session.nodes.heartbeat(group, member));
-    let expected = stat_version(expected).ok_or(ChangeError::BadVersion)?;
+    let expected_version = stat_version(expected.version).ok_or(ChangeError::BadVersion)?;
     for _ in 0..2 {
         let client = session.link().await.client;
         let mut multi = client.new_multi_writer();
         multi
-            .add_check_version(&state, expected)
+            .add_check_version(&state, expected_version)
             .and_then(|()| multi.add_set_data(&own, b"", None))
             .map_err(|error| refused(&own, error))?;
-        match multi.commit().await.map_err(part) {
-            Ok(_) => return Ok(()),
+        let (held, confirmed) = tokio::join!(client.get_data(&state), multi.commit());
+        match confirmed.map_err(part) {
+            Ok(_) => return is_basis(&state, held, expected),
             Err((Some(1), Error::NoNode)) => {
                 make_parents(session, &client, std::slice::from_ref(&own)).await?;
             }

@@ -49,7 +49,7 @@ fn without_an_ensemble_every_answer_comes_and_is_unknown() {
     assert!(matches!(named, Err(ChangeError::Unknown { .. })), "{named:?}");
     // One that is under way when the coordinator goes is answered as well.
     let answer = crate::wait(|done| {
-        coordinator.confirm(group, Version(1), MemberId(1), done);
+        coordinator.confirm(group, Basis { version: Version(1), change_id: 0 }, MemberId(1), done);
         drop(coordinator);
     });
     assert!(matches!(answer, Err(ChangeError::Unknown { .. })), "{answer:?}");
@@ -102,9 +102,13 @@ fn a_server_that_speaks_nonsense_gets_every_question_answered_with_unknown() {
         assert!(crate::wait(|done| coordinator.read_members(group, done)).is_err());
         assert!(crate::wait(|done| coordinator.read_cluster(done)).is_err());
         let view = crate::conformance::sample();
-        let changed = crate::wait(|done| coordinator.change(group, Version(1), view, &[], done));
+        let changed = crate::wait(|done| {
+            coordinator.change(group, Basis { version: Version(1), change_id: 0 }, view, &[], done)
+        });
         assert!(matches!(changed, Err(ChangeError::Unknown { .. })), "{changed:?}");
-        let confirmed = crate::wait(|done| coordinator.confirm(group, Version(1), MemberId(1), done));
+        let confirmed = crate::wait(|done| {
+            coordinator.confirm(group, Basis { version: Version(1), change_id: 0 }, MemberId(1), done)
+        });
         assert!(matches!(confirmed, Err(ChangeError::Unknown { .. })), "{confirmed:?}");
     }
 }

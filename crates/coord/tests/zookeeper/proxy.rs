@@ -21,6 +21,8 @@ struct Shared {
     is_cut: AtomicBool,
     /// Answers do not pass, requests do.
     is_deaf: AtomicBool,
+    /// Becomes deaf with the next request that writes.
+    is_deaf_to_writes: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -32,6 +34,7 @@ impl Proxy {
             server: server.into(),
             is_cut: AtomicBool::new(false),
             is_deaf: AtomicBool::new(false),
+            is_deaf_to_writes: AtomicBool::new(false),
             open: Mutex::default(),
         });
         let accepting = Arc::downgrade(&shared);
@@ -57,7 +60,7 @@ impl Proxy {
     }
 
     pub fn mend(&self) {
-        for fault in [&self.shared.is_cut, &self.shared.is_deaf] {
+        for fault in [&self.shared.is_cut, &self.shared.is_deaf, &self.shared.is_deaf_to_writes] {
             fault.store(false, Ordering::SeqCst);
         }
     }
@@ -67,9 +70,9 @@ impl Proxy {
         self.shared.break_all();
     }
 
-    /// Answers are swallowed from now on.
-    pub fn deafen(&self) {
-        self.shared.is_deaf.store(true, Ordering::SeqCst);
+    /// Answers are swallowed from the next request on that writes.
+    pub fn deafen_to_writes(&self) {
+        self.shared.is_deaf_to_writes.store(true, Ordering::SeqCst);
     }
 }
 
@@ -77,6 +80,12 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.cut();
     }
+}
+
+/// Whether the first request of a packet is ZooKeeper's `setData` or `multi`: its length, its number, its kind.
+fn writes(packet: &[u8]) -> bool {
+    let kind = packet.get(8..12).map(|kind| i32::from_be_bytes(kind.try_into().expect("four bytes")));
+    matches!(kind, Some(5 | 14))
 }
 
 impl Shared {
@@ -93,6 +102,12 @@ impl Shared {
             thread::spawn(move || {
                 let mut buffer = [0; 16 << 10];
                 while let Ok(length @ 1..) = from.read(&mut buffer) {
+                    if !is_answer
+                        && shared.is_deaf_to_writes.load(Ordering::SeqCst)
+                        && writes(&buffer[..length])
+                    {
+                        shared.is_deaf.store(true, Ordering::SeqCst);
+                    }
                     let is_swallowed = is_answer && shared.is_deaf.load(Ordering::SeqCst);
                     if !is_swallowed && to.write_all(&buffer[..length]).is_err() {
                         break;

@@ -16,7 +16,7 @@ impl Member {
     ) {
         let (view, version) = self.view.as_ref().expect("a change is based on a view");
         assert!(self.pending.is_none(), "one change at a time");
-        let expected_version = *version;
+        let (expected_version, expected_id) = (*version, view.change_id);
         // What an unclean election loses has no more committed: whoever minded the old hint would never lead again.
         let is_unclean = cause == Cause::Claim && self.candidacy.forced.is_some();
         let known = if is_unclean { TxId::default() } else { view.commit_hint };
@@ -32,7 +32,7 @@ impl Member {
         next.change_id = u64::from(self.me.member.0) << 48
             | (self.boot & 0xFF_FFFF) << 24
             | (self.change_count & 0xFF_FFFF);
-        let change = ViewChange { expected_version, view: next, requires };
+        let change = ViewChange { expected_version, expected_id, view: next, requires };
         effects.change = Some(change.clone());
         self.pending = Some(Pending {
             change,
@@ -164,15 +164,16 @@ impl Member {
         self.evidence.older = None;
         let is_first = self.view.is_none();
         if let Some(pending) = &self.pending {
-            let expected = pending.change.expected_version;
+            let (expected, expected_id) = (pending.change.expected_version, pending.change.expected_id);
             if view.change_id == pending.change.view.change_id && version > expected {
                 return self.confirmed(now, version, effects);
             }
             let is_given_up = self.settings.breaks(Broken::UnknownTakenAsLost) && pending.was_unknown;
-            if version <= expected && !is_given_up {
+            if (version, view.change_id) == (expected, expected_id) && !is_given_up {
                 return; // The answer to the pending change will say more than this view can.
             }
-            // Another change was made on that version: ours never will be.
+            // Another change was made on that view: ours never will be, not even where the coordinator has gone back and
+            // comes to that version again.
             let pending = self.pending.take().expect("tested above");
             self.retry_at = None;
             self.lost(now, pending, effects);

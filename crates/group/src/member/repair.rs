@@ -34,7 +34,9 @@ impl Member {
             // Nothing newer was ever confirmed than what this member goes by: it stands again, at the version that is there now.
             Some(older) if self.leading.is_some() => {
                 let view = self.view().expect("whoever leads has a view").clone();
-                (view.clone(), Some((view, older.version)))
+                // The coordinator holds another view at that version, and is told which one is replaced.
+                let base = GroupView { change_id: older.view.change_id, ..view.clone() };
+                (view, Some((base, older.version)))
             }
             _ if self.leading.is_some() => {
                 return Err(

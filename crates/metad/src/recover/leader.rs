@@ -37,7 +37,7 @@ pub fn find(
     let versioned = coord::wait(|done| coordinator.read(GROUP, done))
         .map_err(|error| error.to_string())?
         .ok_or("the coordinator knows nothing of the group")?;
-    let (view, version) = (versioned.view, versioned.version);
+    let (basis, view) = (versioned.basis(), versioned.view);
     let active = view.active.filter(|active| *active != me);
     let member = active.ok_or("the coordinator names no other member as active")?;
     if view.epoch < promised {
@@ -62,7 +62,7 @@ pub fn find(
         return Err(format!("member {member} has epoch {} and does not lead (yet)", view.epoch));
     }
     // It may have answered as one that was deposed long ago.
-    coord::wait(|done| coordinator.confirm(GROUP, version, me, done))
+    coord::wait(|done| coordinator.confirm(GROUP, basis, me, done))
         .map_err(|error| format!("whether member {member} still leads is not known: {error}"))?;
     Ok(Leader {
         member,

@@ -5,7 +5,7 @@ use super::{
     shared::Shared,
 };
 use base::{GroupId, MemberId};
-use coord::{ChangeError, MemberRecord, Version};
+use coord::{Basis, ChangeError, MemberRecord, Version};
 use group::{ChangeFailed, Input, ViewChange};
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ impl Shared {
             };
             shared.push(Event::Input(Input::Changed { asked, answer }), Patience::None);
         });
-        let expected = Version(change.expected_version);
+        let expected = Basis { version: Version(change.expected_version), change_id: change.expected_id };
         self.coordinator.change(self.group, expected, change.view, &change.requires, done);
     }
 
@@ -144,14 +144,14 @@ impl Shared {
         if !self.is_serving.load(Ordering::Acquire) && !self.is_reading.load(Ordering::Acquire) {
             return done(Err("this member is not active".into()));
         }
-        let version = self.look(|member| member.view_version());
-        let Some(version) = version else {
+        let basis = self.look(|member| member.view_basis());
+        let Some((version, change_id)) = basis else {
             return done(Err("this member has not seen the view yet".into()));
         };
         let shared = self.clone();
         self.coordinator.confirm(
             self.group,
-            Version(version),
+            Basis { version: Version(version), change_id },
             self.me.member,
             Box::new(move |answer| {
                 if answer == Err(ChangeError::BadVersion) {

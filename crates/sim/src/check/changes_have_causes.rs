@@ -106,6 +106,7 @@ mod tests {
     fn what_was_refused_is_not_asked_for_at_once() {
         let change = |version, in_sync: &[u32]| ViewChange {
             expected_version: version,
+            expected_id: 0,
             view: view(in_sync),
             requires: Vec::new(),
         };

@@ -40,7 +40,8 @@ pub enum Happening {
         seat: usize,
         life: u64,
         key: CallKey,
-        version: u64,
+        /// The version of the view, and the change that made it.
+        basis: (u64, u64),
     },
     Start {
         seat: usize,

@@ -38,8 +38,13 @@ impl Keeper {
         !self.is_down && !self.unreachable.contains_key(&member)
     }
 
+    /// The version of the view, and the change that made it.
+    pub fn basis(&self) -> (u64, u64) {
+        (self.version, self.view.change_id)
+    }
+
     pub fn change(&mut self, change: &ViewChange) -> Result<u64, ChangeFailed> {
-        if self.version != change.expected_version {
+        if self.basis() != (change.expected_version, change.expected_id) {
             return Err(ChangeFailed::BadVersion);
         }
         if !change.requires.iter().all(|life| self.records.get(&life.store.member) == Some(life)) {
@@ -55,7 +60,9 @@ impl Keeper {
             && change.view.epoch > self.view.epoch;
         assert!(
             is_unclean || change.view.commit_hint >= self.view.commit_hint,
-            "the hint of what has committed never falls"
+            "the hint of what has committed never falls: {:?} after {:?}",
+            change.view,
+            self.view
         );
         assert!(change.view.epoch >= self.view.epoch, "epochs never fall");
         self.version += 1;

@@ -69,9 +69,9 @@ impl World {
         let server = &mut self.servers[seat];
         let answers = server.answers();
         let holds_lease = server.holds_lease(now_ns);
-        let (committed, version) = {
+        let (committed, basis) = {
             let member = server.host.member();
-            (member.committed(), member.view_version())
+            (member.committed(), member.view_basis())
         };
         let life = server.life;
         let mut replies = Vec::new();
@@ -104,9 +104,9 @@ impl World {
         for (key, reply) in replies {
             self.reply(key, reply);
         }
-        if let Some(version) = version {
+        if let Some(basis) = basis {
             for key in asks {
-                self.soon(Happening::Confirm { seat, life, key, version });
+                self.soon(Happening::Confirm { seat, life, key, basis });
             }
         }
         Ok(())

@@ -247,9 +247,9 @@ impl World {
                 }
                 Ok(())
             }
-            Happening::Confirm { seat, life, key, version } => {
+            Happening::Confirm { seat, life, key, basis } => {
                 if self.keeper.is_reachable(member(seat)) {
-                    let is_current = self.keeper.version == version;
+                    let is_current = self.keeper.basis() == basis;
                     let what = Arrival::Confirmed { key, is_current };
                     self.soon(Happening::Arrival { seat, life, what });
                 }
@@ -564,8 +564,9 @@ impl World {
             if let Some(role) = outgoing.role {
                 self.note(format!("member {} is {role:?}", member(seat)));
                 match role {
-                    Role::Serving { .. } => {
-                        self.keeper.is_older = false;
+                    Role::Serving { epoch } => {
+                        // One that was elected before the view was put back proves nothing about it.
+                        self.keeper.is_older &= epoch != self.keeper.view.epoch;
                         self.lock = Some((seat, life));
                     }
                     // No writer's turn is open in between.

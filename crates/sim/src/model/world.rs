@@ -540,7 +540,8 @@ impl World {
     fn decide(&mut self, request: u8) -> (Request, Result<u64, ChangeFailed>) {
         let mut keeper = (*self.keeper.value).clone();
         let asked = keeper.requests.remove(request as usize);
-        let is_current = keeper.version == asked.change.expected_version;
+        let basis = (keeper.version, keeper.view.change_id);
+        let is_current = basis == (asked.change.expected_version, asked.change.expected_id);
         let lives =
             asked.change.requires.iter().all(|life| keeper.records.get(&life.store.member) == Some(life));
         let answer = match (is_current, lives) {

@@ -170,7 +170,7 @@ impl Cluster {
             let mut is_current = false;
             let answer = if self.is_deaf {
                 Err(crate::ChangeFailed::Unknown)
-            } else if change.expected_version != self.version {
+            } else if (change.expected_version, change.expected_id) != (self.version, self.view.change_id) {
                 Err(crate::ChangeFailed::BadVersion)
             } else if self.refuses || !change.requires.iter().all(is_known) {
                 self.not_made += 1;
