@@ -88,6 +88,11 @@ class Member:
                 if not patience or b"nothing was made: ZooKeeper" not in refused.stderr:
                     raise
 
+    def accept_disk(self):
+        """By somebody who has looked at the disk. What the command says."""
+        command = [*self.inside, self.cluster.clover, "meta", "accept-disk", "--config", self.settings]
+        return call(command, timeout=60).decode()
+
     @property
     def inside(self):
         return self.cluster.network.inside(self.number)
@@ -238,15 +243,15 @@ class Cluster:
                 raise Failure(f"after {seconds} s the roles are {roles}, not {wanted}\n{self.tails()}")
             time.sleep(0.05)
 
-    def wait_settled(self, seconds=READY_S):
-        """One active, every other running member a standby, out of safe mode, all data servers there."""
+    def wait_settled(self, seconds=READY_S, data=None):
+        """One active, every other running member a standby, out of safe mode, so many data servers there, or all."""
         deadline = time.monotonic() + seconds
         while True:
             roles = self.roles()
             running = [role for role in roles.values() if role not in ("off", "frozen")]
             if sorted(set(running)) in (["active"], ["active", "standby"]) and running.count("active") == 1:
                 health = self.members[self.active()].health() or {} if self.active() else {}
-                if int(health.get("live_data_servers", 0)) >= len(self.data):
+                if int(health.get("live_data_servers", 0)) >= (len(self.data) if data is None else data):
                     return
             self.check_running()
             if time.monotonic() > deadline:
@@ -268,21 +273,21 @@ class Cluster:
     def tails(self):
         return "\n".join(f"--- {m.name}\n{m.process.tail(1500)}" for m in self.members.values() if m.process)
 
-    def admin(self, *words):
-        """`clover admin …`, asked of any member."""
+    def admin(self, *words, succeeds=True):
+        """`clover admin …`, asked of any member. What it says, on both channels where it is to fail."""
         directory = self.directory / "admin-conf"
         if not directory.exists():
             conf.write(self.clover, directory, [member.rpc for member in self.members.values()], "configured", {})
         proof = []
-        if words[0] == "group":
+        if words[0] in ("group", "blocks"):
             proof = ["--config", next(iter(self.members.values())).settings]
         command = [self.clover, "admin", "--conf", directory, *words, *proof]
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
         )
-        if done.returncode != 0:
-            raise Failure(f"clover admin {' '.join(words)}: {done.stdout}{done.stderr}")
-        return done.stdout
+        if (done.returncode == 0) != succeeds:
+            raise Failure(f"clover admin {' '.join(words)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout if succeeds else done.stdout + done.stderr
 
     def group(self):
         """What the group says of itself, as `clover admin group --json` tells it."""

@@ -4,6 +4,7 @@ import struct
 import time
 
 from harness.report import check
+from rig import stores
 
 ITEM = "25"
 IN_SLICE = False
@@ -37,7 +38,7 @@ def all_at_once(scene, turn):
     common = sorted(set.intersection(*(set(of) for of in found.values())))
     check(len(common) >= 60, f"only {len(common)} records are in all three journals")
     chosen = scene.chance.sample(common[:-1], 30)
-    generations = {number: generation(cluster, number) for number in cluster.members}
+    generations = {number: stores.generation(cluster.members[number]) for number in cluster.members}
     for index, sn in enumerate(chosen):
         number = 1 + index % 3
         path, at, length = found[number][sn]
@@ -56,7 +57,7 @@ def all_at_once(scene, turn):
     cluster.wait_settled()
     scene.note_end()
     for number, before in generations.items():
-        check(generation(cluster, number) == before, f"the store of m{number} was given up")
+        check(stores.generation(cluster.members[number]) == before, f"the store of m{number} was given up")
     scene.keep_takeovers()
 
 
@@ -74,15 +75,6 @@ def records(member):
                 sn, = struct.unpack_from("<Q", content, at + 24)
                 found[sn] = (path, at, length)
     return found
-
-
-def generation(cluster, number):
-    """By the member's own state, as docs/format/journal.md has it; the copy that was written more often counts."""
-    copies = []
-    for name in ("member.0", "member.1"):
-        content = (cluster.members[number].directory / "group-1" / name).read_bytes()
-        copies.append((struct.unpack_from("<Q", content, 16)[0], struct.unpack_from("<Q", content, 80)[0]))
-    return max(copies)[1]
 
 
 def flip(path, at):

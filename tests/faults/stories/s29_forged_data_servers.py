@@ -1,10 +1,9 @@
 """Made-up data servers claim every block, and speak in the names of the real ones: no real replica is deleted."""
 
-import re
-import subprocess
 import time
 
 from harness.report import Failure
+from rig import replicas
 from rig.stranger import Refused, Stranger
 
 ITEM = "29"
@@ -16,14 +15,13 @@ MADE_UP = 3
 HEARTBEAT_S = 0.5
 # Who has just begun to lead decides nothing for half a minute.
 LYING_S = 60
-META = re.compile(r"blk_(\d+)_(\d+)\.meta")
 
 
 def run(scene_of):
     with scene_of(members=3, data=DATA) as scene:
         cluster = scene.cluster
-        write_files(scene)
-        before = replicas(cluster)
+        files = replicas.write_files(scene, "/forged", FILES)
+        before = replicas.on_disk(cluster)
         blocks = sorted(set().union(*before.values()))
         if len(blocks) != FILES or any(len(held) != FILES for held in before.values()):
             raise Failure(f"{FILES} blocks should be on all data servers: {[len(held) for held in before.values()]}")
@@ -37,60 +35,17 @@ def run(scene_of):
         scene.say(f"{refused} of its words were refused")
         scene.wait_progress()
         keep_all(scene, before)
-        read_files(scene)
+        replicas.check_files(scene, files)
         return scene.verdict()
 
 
 def keep_all(scene, before):
     """Whether all replicas are where they were; what was ordered would have come with the next heartbeats."""
     time.sleep(10 * HEARTBEAT_S)
-    after = replicas(scene.cluster)
-    gone = sum(len(before[name] - after[name]) for name in before)
+    gone = replicas.gone(scene.cluster, before)
     scene.say(f"{gone} of {FILES * DATA} real replicas were deleted")
     if gone:
         raise Failure(f"{gone} of {FILES * DATA} real replicas were deleted")
-
-
-def write_files(scene):
-    source = scene.directory / "files"
-    source.mkdir()
-    for number in range(FILES):
-        (source / f"f{number}").write_bytes(bytes((number,)) * (1000 + number))
-    shell(scene, "-mkdir", "-p", "/forged")
-    shell(scene, "-put", *(source / f"f{number}" for number in range(FILES)), "/forged")
-    cluster = scene.cluster
-    deadline = time.monotonic() + 30
-    while any(len(held) < FILES for held in replicas(cluster).values()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-
-
-def read_files(scene):
-    for number in range(FILES):
-        if shell(scene, "-cat", f"/forged/f{number}") != bytes((number,)) * (1000 + number):
-            raise Failure(f"/forged/f{number} is not what was written")
-
-
-def shell(scene, *words):
-    command = [scene.options.clover, "fs", "--conf", scene.conf(), *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        raise Failure(f"clover fs {words[0]}: {done.stderr.decode(errors='replace')}")
-    return done.stdout
-
-
-def replicas(cluster):
-    """The finished replicas on each data server's disk, as (id, stamp, length)."""
-    found = {}
-    for name, directory in cluster.data_directories.items():
-        held = set()
-        for meta in directory.glob("current/BP-*/current/finalized/**/*.meta"):
-            number, stamp = META.fullmatch(meta.name).groups()
-            try:
-                held.add((int(number), int(stamp), meta.with_name(f"blk_{number}").stat().st_size))
-            except FileNotFoundError:
-                continue
-        found[name] = held
-    return found
 
 
 def strangers(scene, uuid, port):

@@ -1,0 +1,65 @@
+"""Files with blocks that a story stores and reads back, and the replicas that lie on the data servers' disks."""
+
+import re
+import subprocess
+import time
+
+from harness.report import Failure
+
+META = re.compile(r"blk_(\d+)_(\d+)\.meta")
+ORDER_S = 120
+
+
+def shell(scene, *words, sent=None):
+    """`clover fs`, with all members known to it. What it printed."""
+    command = [scene.options.clover, "fs", "--conf", scene.conf(), *words]
+    given = {"stdin": subprocess.DEVNULL} if sent is None else {"input": sent}
+    done = subprocess.run(list(map(str, command)), capture_output=True, timeout=ORDER_S, **given)
+    if done.returncode != 0:
+        raise Failure(f"clover fs {words[0]}: {done.stderr.decode(errors='replace')}")
+    return done.stdout
+
+
+def write_files(scene, directory, count, servers=None):
+    """So many files with different contents, each of one block on all data servers, or on these. What is in each, by its path."""
+    source = scene.directory / "files" / directory.strip("/")
+    source.mkdir(parents=True)
+    contents = {f"f{number}": bytes((number % 256,)) * (1000 + number) for number in range(count)}
+    for name, content in contents.items():
+        (source / name).write_bytes(content)
+    before = on_disk(scene.cluster)
+    shell(scene, "-mkdir", "-p", directory)
+    shell(scene, "-put", *(source / name for name in contents), directory)
+    deadline = time.monotonic() + 30
+    while any(len(on_disk(scene.cluster)[name] - before[name]) < count for name in servers or before):
+        if time.monotonic() > deadline:
+            raise Failure(f"the {count} blocks of {directory} are not on all data servers after 30 s")
+        time.sleep(0.1)
+    return {f"{directory}/{name}": content for name, content in contents.items()}
+
+
+def check_files(scene, contents):
+    for path, content in contents.items():
+        if shell(scene, "-cat", path) != content:
+            raise Failure(f"{path} is not what was written")
+
+
+def on_disk(cluster):
+    """The finished replicas on each data server's disk, as (id, stamp, length)."""
+    found = {}
+    for name, directory in cluster.data_directories.items():
+        held = set()
+        for meta in directory.glob("current/BP-*/current/finalized/**/*.meta"):
+            number, stamp = META.fullmatch(meta.name).groups()
+            try:
+                held.add((int(number), int(stamp), meta.with_name(f"blk_{number}").stat().st_size))
+            except FileNotFoundError:
+                continue
+        found[name] = held
+    return found
+
+
+def gone(cluster, before):
+    """How many of the replicas that were there are not any more."""
+    after = on_disk(cluster)
+    return sum(len(held - after[name]) for name, held in before.items())
