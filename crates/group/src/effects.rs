@@ -75,6 +75,10 @@ pub struct Outgoing {
     /// The store must not be trusted any more: its generation is to be raised and the member renewed from
     /// others.
     pub distrust: Option<String>,
+    /// A majority of the members has made another state of the same entries, and has all that has committed: what is in memory is to be
+    /// kept as evidence, then the store's generation raised and the member renewed from others. The sentence says where they
+    /// differ.
+    pub differs: Option<String>,
     /// The entries missing here are gone elsewhere: the newest image is to be fetched and installed.
     pub needs_image: bool,
     /// A member lacks what is gone from this log: an image of an entry behind this one is needed, and is to be made now where

@@ -28,8 +28,8 @@ pub use epoch_start::{EpochStart, IdSteps};
 pub use input::{
     ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose,
 };
-pub use member::{Member, Restored};
-pub use message::{Append, Known, Message};
+pub use member::{Agreement, Member, Restored};
+pub use message::{Append, Known, Message, StateDigest};
 pub use settings::Settings;
 pub use status::{PeerStatus, Status};
 pub use watch::{Sign, Stands, Watch};

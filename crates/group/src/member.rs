@@ -3,6 +3,7 @@
 mod candidate;
 mod change;
 mod deaf;
+mod digests;
 mod evidence;
 mod follow;
 mod hand_over;
@@ -12,11 +13,13 @@ mod repair;
 mod stream;
 
 use crate::{
-    Effects, Input, Order, Proof, Role, Settings, Status, Takeover, ViewChange, peer::Peer,
+    Effects, Input, Order, Proof, Role, Settings, StateDigest, Status, Takeover, ViewChange, peer::Peer,
     status::PeerStatus, tail::Tail,
 };
 use base::{Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use candidate::Candidacy;
+pub use digests::Agreement;
+use digests::Digests;
 use evidence::Evidence;
 use follow::Following;
 use lead::Leading;
@@ -33,6 +36,10 @@ pub struct Restored {
     pub boot: u64,
     /// The log's end was torn: an entry that this member has acknowledged may be missing.
     pub is_suspect: bool,
+    /// What the state machine had made of the log at the checkpoints that were applied anew, the oldest first.
+    pub digests: Vec<StateDigest>,
+    /// A store of this member was put aside because its state differed from that of the others, and is still there.
+    pub has_differed: bool,
 }
 
 /// One server's membership in one replica group.
@@ -79,6 +86,7 @@ pub struct Member {
     candidacy: Candidacy,
     /// What others have proved of the group's history.
     evidence: Evidence,
+    digests: Digests,
     /// Whoever leads.
     leading: Option<Box<Leading>>,
     /// When to send the pending change again, or to read the view again and then, perhaps, to claim.
@@ -147,6 +155,7 @@ impl Member {
             following: Following::new(now, &settings),
             candidacy: Candidacy::default(),
             evidence: Evidence::default(),
+            digests: Digests::new(restored.digests, restored.has_differed),
             leading: None,
             retry_at: None,
             takeovers: Vec::new(),
@@ -190,6 +199,7 @@ impl Member {
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
             Input::Ready(is_ready) => self.is_ready = is_ready,
+            Input::Digest(digest) => self.on_digest(digest, effects),
             Input::DataServers(count) => self.data_servers = count,
             Input::Quiet => self.on_quiet(),
             Input::StepDown => self.on_step_down(now),
@@ -297,7 +307,7 @@ impl Member {
             is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
             is_writable: self.is_writable(),
             peers: peers.map(|(member, peer)| self.peer_status(now, *member, peer)).collect(),
-            trouble: self.trouble().or_else(|| self.is_deaf()),
+            trouble: self.trouble().or_else(|| self.difference()).or_else(|| self.is_deaf()),
             known: self.evidence.known().clone(),
             last_takeovers: self.takeovers.clone(),
         }

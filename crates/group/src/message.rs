@@ -4,7 +4,7 @@
 //! made sure that the sender is who it says. Messages may be lost, doubled and delayed; none is relied upon.
 
 use crate::Proposal;
-use base::{Entry, Epoch, LogPoint, Sn};
+use base::{Entry, Epoch, LogPoint, Sn, TxId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
@@ -108,6 +108,10 @@ pub enum Message {
         epoch: Epoch,
         end: LogPoint,
     },
+    /// What the sender's state machine has made of the log, at its last checkpoints, the oldest first.
+    Digests {
+        digests: Vec<StateDigest>,
+    },
     /// A member asks the active to append something, a checkpoint for instance.
     Suggest {
         epoch: Epoch,
@@ -127,6 +131,20 @@ pub struct Known {
     pub committed: LogPoint,
 }
 
+/// A digest of a state machine right behind one entry of the log. It is the same on all members, for they apply the same entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StateDigest {
+    pub at: TxId,
+    /// How it was made: only digests of one form can be compared.
+    pub form: u32,
+    pub digest: u64,
+}
+
+impl StateDigest {
+    /// What a difference is told with begins so, also where it stands beside a store that was put aside for it.
+    pub const DIFFERENCE: &str = "the members have made different states of the same entries";
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
     pub epoch: Epoch,
@@ -139,4 +157,6 @@ pub struct Append {
 impl Message {
     /// The most bytes of payloads in one message.
     pub const ENTRIES_BYTES_MAX: usize = 4 << 20;
+    /// The most digests in one message.
+    pub const DIGESTS_MAX: usize = 8;
 }

@@ -9,6 +9,9 @@ use crate::{
 use base::{Durable, Entry, Epoch, LogPoint, Sn};
 use std::{io, sync::Arc};
 
+/// Behind the name of an image that must not be used.
+const IN_DOUBT: &str = ".in-doubt";
+
 /// Called once, in the order of the appends, on any thread, holding no lock of the journal. In production it
 /// is the thread that writes to the disk: whoever has more to do than to wake others does it elsewhere.
 pub type AppendDone = Box<dyn FnOnce(Result<Durable, Arc<Fault>>) + Send>;
@@ -189,6 +192,22 @@ impl Journal {
     /// segments and images behind the checkpoint before it go. Blocks.
     pub fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
         self.shared.checkpoint_committed(checkpoint)
+    }
+
+    /// An image that has not become usable shows a state that is in doubt: no start is to go by it. It stays beside the others, under a name
+    /// that only people read.
+    pub fn withdraw_image(&self, checkpoint: &Checkpoint) -> io::Result<()> {
+        if self.images().contains(checkpoint) {
+            return Ok(());
+        }
+        let images = self.shared.directory.join(crate::store::IMAGES);
+        let path = images.join(checkpoint.file_name());
+        let disk = &*self.shared.env.disk;
+        if !disk.exists(&path)? {
+            return Ok(());
+        }
+        disk.rename(&path, &images.join(format!("{}{IN_DOUBT}", checkpoint.file_name())))?;
+        disk.sync_directory(&images)
     }
 
     /// Bytes of log after the newest usable image: the measure of how long a start would take.

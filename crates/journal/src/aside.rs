@@ -117,6 +117,28 @@ pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
     Ok(all)
 }
 
+/// Why each of them was put aside, where that is noted, the oldest first.
+pub fn reasons(disk: &dyn Disk, store: &Path) -> io::Result<Vec<String>> {
+    let mut reasons = Vec::new();
+    for generation in generations(disk, store)? {
+        let path = store.join(format!("{SET_ASIDE}{generation}")).join(WHY);
+        if disk.exists(&path)? {
+            reasons.extend(read_why(disk, &path)?.1);
+        }
+    }
+    Ok(reasons)
+}
+
+/// When and why.
+fn read_why(disk: &dyn Disk, path: &Path) -> io::Result<(Option<u64>, Option<String>)> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let mut bytes = vec![0; file.length()?.min(WHY_BYTES_MAX) as usize];
+    let read = file.read_at(&mut bytes, 0)?;
+    let text = String::from_utf8_lossy(&bytes[..read]);
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+    Ok((value("at_ms=").and_then(|ms| ms.parse().ok()), value("reason=")))
+}
+
 fn look(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Aside> {
     let directory = store.join(format!("{SET_ASIDE}{generation}"));
     let mut found = Aside {
@@ -138,13 +160,7 @@ fn look(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Aside> {
         } else if name.ends_with(IMAGE) {
             found.images += 1;
         } else if name == WHY {
-            let file = disk.open(&path, OpenMode::Read)?;
-            let mut bytes = vec![0; file.length()?.min(WHY_BYTES_MAX) as usize];
-            let read = file.read_at(&mut bytes, 0)?;
-            let text = String::from_utf8_lossy(&bytes[..read]);
-            let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
-            found.at_ms = value("at_ms=").and_then(|ms| ms.parse().ok());
-            found.reason = value("reason=");
+            (found.at_ms, found.reason) = read_why(disk, &path)?;
         }
     }
     segments.sort();

@@ -8,7 +8,7 @@ use crate::{
 };
 use base::{Entry, EntryKind, Sn, TxId};
 use env::pulse;
-use group::{EpochStart, Role};
+use group::{EpochStart, Role, StateDigest};
 use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals};
 use std::{error::Error as StdError, sync::Arc};
 
@@ -37,6 +37,11 @@ pub fn entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange
     Ok(Vec::new())
 }
 
+/// What the namespace digests to, right behind the last entry applied. It is kept up with every edit, so this looks at no inode.
+pub fn digest_of(namespace: &Namespace) -> StateDigest {
+    StateDigest { at: namespace.applied(), form: Namespace::DIGEST_FORM, digest: namespace.digest() }
+}
+
 /// What the first entry of an epoch says to the tree.
 fn epoch_of(start: &EpochStart) -> NewEpoch {
     NewEpoch {
@@ -62,6 +67,7 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
     while entries.peek().is_some() {
         let began = core.moment();
         pulse::step();
+        let mut digest = None;
         let mut tree = core.tree_mut();
         for next in entries.by_ref() {
             let changes = match entry(&mut tree.namespace, next) {
@@ -70,6 +76,9 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
                 Err(error) => panic!("committed entry {} cannot be applied: {error}", next.id),
             };
             tell_committed(&core.blocks, &changes, began);
+            if next.kind == EntryKind::Checkpoint {
+                digest = Some(digest_of(&tree.namespace));
+            }
             if core.moment().ns - began.ns > TURN_NS_MAX {
                 break;
             }
@@ -77,6 +86,10 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
         // Stamps given out without a block, and what an epoch has raised.
         let (id, stamp) = tree.namespace.last_allocated();
         core.blocks.lock().set_last_allocated(id, stamp);
+        drop(tree);
+        if let Some(digest) = digest {
+            core.replica.say_digest(digest);
+        }
     }
     for entry in &followed.apply {
         if entry.kind == EntryKind::Checkpoint {

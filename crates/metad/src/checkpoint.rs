@@ -8,9 +8,9 @@
 //! On the active the writer's thread takes the snapshot between two turns, where the tree and the end of the log
 //! agree; on a standby any moment will do, since all that it has applied has committed.
 
-use crate::{core::Core, turn::Turn};
+use crate::{core::Core, renew, turn::Turn};
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
-use group::{Proposal, Status};
+use group::{Agreement, Proposal, Status};
 use journal::Checkpoint;
 use namespace::Snapshot;
 use parking_lot::{Condvar, Mutex};
@@ -75,6 +75,11 @@ pub fn run(core: &Arc<Core>) {
         {
             tracing::warn!(error = chain(&error), "the next segment could not be prepared");
         }
+        if let Some(reason) = core.replica.differs() {
+            keep_evidence(core);
+            core.replica.give_up(reason);
+            return;
+        }
         maker.look_at_room(core);
         maker.look(core, !requests.is_empty());
         if requests.is_empty() {
@@ -121,6 +126,11 @@ impl Maker {
     }
 
     fn look(&mut self, core: &Arc<Core>, is_asked: bool) {
+        // An image would carry what is wrong into the next start, which would be sound without it.
+        let is_in_doubt = matches!(core.replica.agreement(), Agreement::Differs(_));
+        if is_in_doubt && let Some(suggested) = self.suggested.take() {
+            withdraw(core, &suggested.checkpoint);
+        }
         let newest = newest_image(core);
         if newest != self.newest {
             (self.newest, self.since) = (newest, core.moment());
@@ -135,6 +145,7 @@ impl Maker {
             _ => return,
         };
         if is_asked
+            || is_in_doubt
             || core.moment() < self.not_before
             || self.suggested.is_some()
             || !self.is_due(core, patience)
@@ -259,8 +270,46 @@ fn write_as_active(core: &Arc<Core>) -> Result<LogPoint, String> {
 
     let payload = checkpoint.encode();
     wait_for(|done| core.write(Box::new(move |turn: &mut Turn<'_>| turn.append_checkpoint(payload, done))))?;
+    if let Err(reason) = renew::wait_for_agreement(core, true, &|| core.commit.failure().is_some()) {
+        withdraw(core, &checkpoint);
+        return Err(reason);
+    }
     journal.checkpoint_committed(&checkpoint).map_err(|error| chain(&error))?;
     Ok(at)
+}
+
+/// The image shows a state that other members have not.
+fn withdraw(core: &Core, checkpoint: &Checkpoint) {
+    match core.replica.journal().withdraw_image(checkpoint) {
+        Ok(()) => {
+            tracing::error!(at = %checkpoint.at, "the last image is not used: other members have made another state")
+        }
+        Err(error) => {
+            tracing::error!(at = %checkpoint.at, %error, "an image that is in doubt could not be renamed")
+        }
+    }
+}
+
+/// Before a store is put aside because of what is in memory, an image of that goes into it: whoever looks for the cause needs it. It is
+/// no more than that, so where it cannot be written the store is put aside without it.
+fn keep_evidence(core: &Arc<Core>) {
+    let (snapshot, applied) = {
+        let tree = core.tree();
+        (tree.namespace.snapshot(), tree.namespace.applied())
+    };
+    let journal = core.replica.journal();
+    let written =
+        journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error)).and_then(|(at, _)| {
+            let write =
+                |writer: &mut journal::ImageWriter| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes));
+            journal.write_image(at, write).map_err(|error| chain(&error))
+        });
+    match written {
+        Ok(image) => {
+            tracing::warn!(at = %image.at, "what is in memory was kept as an image, to be looked at")
+        }
+        Err(reason) => tracing::error!(reason, "what is in memory could not be kept as an image"),
+    }
 }
 
 /// The tree at a place of the log that has committed.

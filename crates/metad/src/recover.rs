@@ -20,10 +20,10 @@ use crate::{
     watch::Threads,
 };
 use ::blocks::{BlockMap, BlockState};
-use base::{GroupView, MemberLife, MemberStore};
+use base::{EntryKind, GroupView, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
-use group::Restored;
+use group::{Restored, StateDigest};
 use journal::{MemberState, Recovery};
 use namespace::Namespace;
 use parking_lot::Mutex;
@@ -133,7 +133,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
     let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
     let mut is_repaired = false;
-    let (namespace, journal, recovered) = loop {
+    let (namespace, journal, recovered, digests) = loop {
         let damage = match read_back(recovery, seed, &config, &cluster) {
             Err(damage @ journal::RecoverError::Damaged { .. }) => damage,
             read => break read?,
@@ -156,6 +156,8 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
     let me = MemberStore { member, generation: journal.state().generation };
     let boot = journal.state().boot;
     let blocks = load_blocks(&env, &config, &namespace);
+    let has_differed = has_differed(&env, &layout.store)
+        .map_err(|source| journal::OpenError::Io { file: layout.store.clone(), source })?;
     let unsettled = Arc::new(Unsettled::new(blocks.clone()));
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
@@ -170,6 +172,8 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
             tail: recovered.tail,
             boot,
             is_suspect: recovered.is_suspect,
+            digests,
+            has_differed,
         },
         journal,
         coordinator,
@@ -198,7 +202,7 @@ fn read_back(
     seed: u64,
     config: &MetaConfig,
     cluster: &Cluster,
-) -> Result<(Namespace, journal::Journal, journal::Recovered), journal::RecoverError> {
+) -> Result<(Namespace, journal::Journal, journal::Recovered, Vec<StateDigest>), journal::RecoverError> {
     let image = recovery.load_image(|reader| {
         let size = reader.file_bytes();
         image_reading::read(seed, reader, size)
@@ -215,11 +219,24 @@ fn read_back(
             Namespace::new(seed, &access.superuser, &access.supergroup, created)
         }
     };
-    let (journal, recovered) = recovery.replay(|entry| apply::entry(&mut namespace, &entry).map(drop))?;
+    let mut digests = Vec::new();
+    let (journal, recovered) = recovery.replay(|entry| {
+        apply::entry(&mut namespace, &entry)?;
+        if entry.kind == EntryKind::Checkpoint {
+            digests.push(apply::digest_of(&namespace));
+        }
+        Ok(())
+    })?;
     for finding in &recovered.findings {
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }
-    Ok((namespace, journal, recovered))
+    Ok((namespace, journal, recovered, digests))
+}
+
+/// Whether a store that was put aside because its state differed is still kept.
+fn has_differed(env: &Env, store: &Path) -> io::Result<bool> {
+    let reasons = journal::aside::reasons(&*env.disk, store)?;
+    Ok(reasons.iter().any(|reason| reason.starts_with(StateDigest::DIFFERENCE)))
 }
 
 /// Asks again for a while: a coordinator may be starting as well.

@@ -17,6 +17,7 @@ use crate::{
     },
 };
 use base::Sn;
+use group::Agreement;
 use journal::{Checkpoint, StagedImage};
 use std::{
     sync::{
@@ -29,6 +30,9 @@ use tokio::runtime::Handle;
 
 /// How late something to fetch may be noticed.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// How long the others may take to tell what they have made of the log.
+const AGREE_MS: u64 = 3_000;
+const AGREE_PERIOD: Duration = Duration::from_millis(20);
 /// After a fetch that has failed.
 const RETRY_MS: u64 = 5_000;
 
@@ -70,6 +74,31 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     }
 }
 
+/// Whoever has made the image of a checkpoint tells what its state was there, a moment after that has committed. An image of a
+/// state that others have not is not taken: the next start would go by it. Members of an earlier release tell nothing, and are not
+/// waited for.
+///
+/// Of this member's own image it is enough that a majority has made the same.
+pub fn wait_for_agreement(core: &Core, is_own: bool, is_stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    let began = core.moment();
+    loop {
+        // First, for what this member has made itself is on its way to be compared.
+        std::thread::sleep(AGREE_PERIOD);
+        match core.replica.agreement() {
+            Agreement::Agrees => return Ok(()),
+            Agreement::Prevails(_) if is_own => return Ok(()),
+            Agreement::Prevails(reason) | Agreement::Differs(reason) => {
+                return Err(format!("no image is taken: {reason}"));
+            }
+            Agreement::Waits if core.moment().ms_since(began) >= AGREE_MS => return Ok(()),
+            Agreement::Waits => {}
+        }
+        if is_stopped() {
+            return Err("the server is stopping".into());
+        }
+    }
+}
+
 struct Fetching<'a> {
     core: &'a Arc<Core>,
     runtime: &'a Handle,
@@ -82,6 +111,7 @@ impl Fetching<'_> {
     /// Makes a committed checkpoint usable here.
     fn adopt(&self, checkpoint: &Checkpoint) -> Result<(), String> {
         let journal = self.core.replica.journal();
+        wait_for_agreement(self.core, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
         if journal.images().last().is_some_and(|image| image.at.id.sn >= checkpoint.at.id.sn) {
             return Ok(());
         }

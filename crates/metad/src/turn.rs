@@ -1,6 +1,7 @@
 //! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
 
 use crate::{
+    apply,
     core::{Core, Finished, Tree},
     settle::tell_ahead,
 };
@@ -162,7 +163,13 @@ impl<'a> Turn<'a> {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
         self.tree.namespace.skip_to(at);
         self.entries.push((EntryKind::Checkpoint, payload));
-        self.after_commit(move |committed| done(committed.map_err(str::to_owned)));
+        let (core, digest) = (self.core.clone(), apply::digest_of(&self.tree.namespace));
+        self.after_commit(move |committed| {
+            if committed.is_ok() {
+                core.replica.say_digest(digest);
+            }
+            done(committed.map_err(str::to_owned));
+        });
     }
 
     /// `look` sees the tree as this turn leaves it, and the end of the log that leads up to exactly that.

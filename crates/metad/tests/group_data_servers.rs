@@ -84,7 +84,10 @@ async fn a_file_being_written_outlives_the_active() {
 async fn an_active_that_no_data_server_reaches_hands_over() {
     let timing = group::Settings { deaf_ms: 1_500, ..group::Settings::default() };
     let mut cluster = Cluster::start_with(2, timing).await;
-    cluster.heartbeat_interval_ms = 300;
+    cluster.adjust = Box::new(|_, config| metad::MetaConfig {
+        blocks: blocks::Config { heartbeat_interval_ms: 300, ..config.blocks },
+        ..config
+    });
     for member in 1..=2 {
         cluster.stop(member).await;
     }

@@ -261,6 +261,10 @@ impl Namespace {
         self.retry.lookup(&self.tree.retry, origin.client_id, origin.call_id, fingerprint)
     }
 
+    /// How [`Namespace::digest`] is made. To be raised when a release digests, or applies, anything otherwise than the one before:
+    /// its members are compared with others of the same form only.
+    pub const DIGEST_FORM: u32 = 1;
+
     /// Equal on all members that applied the same edits.
     pub fn digest(&self) -> u64 {
         self.tree.digest()

@@ -157,6 +157,7 @@ impl Host {
             tail,
             boot: self.boot,
             is_suspect: self.disk.is_suspect,
+            ..Restored::default()
         };
         self.member = Some(Member::new(settings, self.store, restored, now, seed));
     }

@@ -78,6 +78,7 @@ impl Member {
                 self.on_pre_voted(sender, epoch, holds_grant);
                 self.on_inquired(sender, holds_grant);
             }
+            Message::Digests { digests } => self.on_digests(from, boot, digests, effects),
             Message::Hello { known } => self.heard_known(from, known, effects),
             Message::HandOver { epoch, end } => self.on_hand_over(now, sender, boot, epoch, end),
             Message::Fetch { epoch, after, bytes_max } => {
@@ -400,6 +401,7 @@ impl Member {
 
     pub(super) fn on_peer_gone(&mut self, member: MemberId) {
         self.candidacy.gone.insert(member);
+        self.digests_are_gone(member);
         if let Some(leading) = &mut self.leading
             && let Some(peer) = leading.peers.get_mut(&member)
         {

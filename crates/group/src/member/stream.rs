@@ -258,8 +258,10 @@ impl Member {
 
     pub(super) fn on_peer_connected(&mut self, member: MemberId, effects: &mut Effects) {
         self.candidacy.gone.remove(&member);
+        self.digests_are_back(member);
         let known = self.own_known();
         effects.messages.push((member, Message::Hello { known }));
+        self.tell_digests(member, effects);
         let Some(leading) = &mut self.leading else { return };
         let (epoch, is_speaking) = (leading.epoch, leading.stage != super::lead::Stage::WaitingForGrants);
         let round = leading.round;

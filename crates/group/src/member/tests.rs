@@ -1,5 +1,6 @@
 mod cluster;
 mod deaf;
+mod digests;
 mod evidence;
 mod groups;
 mod repair;

@@ -7,6 +7,7 @@
 //! known     promised epoch u64, end point, committed point
 //! entry     epoch u64, sn u64, kind u8, previous chain u64, payload
 //! payload   length u32, bytes
+//! digests   count u8 of at most 8, then each: epoch u64, sn u64, form u32, digest u64
 //! bool      u8, 0 or 1
 //! ```
 //!
@@ -18,7 +19,7 @@
 use super::version::{Version, Versions};
 use base::{Chain, Entry, EntryKind, Epoch, LogPoint, Sn, TxId};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use group::{Append, Known, Message, Proposal};
+use group::{Append, Known, Message, Proposal, StateDigest};
 use thiserror::Error;
 
 /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
@@ -58,6 +59,7 @@ mod kind {
     pub const SUGGEST: u8 = 16;
     pub const HELLO: u8 = 17;
     pub const CONTRADICTION: u8 = 18;
+    pub const DIGESTS: u8 = 19;
 }
 
 /// Appends the message's bytes, as that version has them, to `to`.
@@ -121,6 +123,16 @@ pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
             to.put_u64_le(epoch.0);
             put_point(*end, to);
             put_point(*committed, to);
+        }
+        Message::Digests { digests } => {
+            to.put_u8(kind::DIGESTS);
+            to.put_u8(digests.len() as u8);
+            for StateDigest { at, form, digest } in digests {
+                to.put_u64_le(at.epoch.0);
+                to.put_u64_le(at.sn.0);
+                to.put_u32_le(*form);
+                to.put_u64_le(*digest);
+            }
         }
         Message::Hello { known } => {
             to.put_u8(kind::HELLO);
@@ -262,6 +274,7 @@ impl Reader {
             kind::CONTRADICTION => {
                 Message::Contradiction { epoch: self.epoch()?, end: self.point()?, committed: self.point()? }
             }
+            kind::DIGESTS => Message::Digests { digests: self.digests()? },
             kind::HELLO => Message::Hello { known: self.known()? },
             kind::FETCH => {
                 Message::Fetch { epoch: self.epoch()?, after: self.point()?, bytes_max: self.u32("limit")? }
@@ -336,6 +349,19 @@ impl Reader {
 
     fn known(&mut self) -> Result<Known, DecodeError> {
         Ok(Known { promised: self.epoch()?, end: self.point()?, committed: self.point()? })
+    }
+
+    fn digests(&mut self) -> Result<Vec<StateDigest>, DecodeError> {
+        let count = usize::from(self.u8("count of digests")?);
+        if count > Message::DIGESTS_MAX {
+            return Err(DecodeError::Unknown { what: "the count of digests", number: count as u64 });
+        }
+        let mut digests = Vec::with_capacity(count);
+        for _ in 0..count {
+            let at = TxId { epoch: self.epoch()?, sn: self.sn()? };
+            digests.push(StateDigest { at, form: self.u32("form")?, digest: self.u64("digest")? });
+        }
+        Ok(digests)
     }
 
     fn entry_kind(&mut self) -> Result<EntryKind, DecodeError> {

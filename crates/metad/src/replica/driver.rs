@@ -142,6 +142,16 @@ impl Shared {
             self.disk.push(Task::Distrust(reason));
             after.has_disk_work = true;
         }
+        if let Some(reason) = outgoing.differs {
+            // The member has stopped for this; the thread that makes images keeps what is in memory, and ends the server.
+            self.is_ending.store(true, Ordering::Release);
+            self.is_serving.store(false, Ordering::Release);
+            self.is_reading.store(false, Ordering::Release);
+            tracing::error!(group = %self.group, reason, "this member's state is another than that of a majority");
+            // Clients go elsewhere at once.
+            after.lost = Some(reason.clone());
+            *self.differs.lock() = Some(reason);
+        }
         if let Some(reason) = outgoing.rebuild {
             self.will_end(after, Ended::Restart(reason));
         }

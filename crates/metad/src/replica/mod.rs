@@ -28,7 +28,7 @@ use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
 use env::{Env, pulse};
-use group::{Input, Order, Proposal, Restored, Role, Status};
+use group::{Agreement, Input, Member, Order, Proposal, Restored, Role, StateDigest, Status};
 use inbox::{Event, Patience};
 use journal::Journal;
 use parking_lot::Mutex;
@@ -241,6 +241,28 @@ impl Replica {
     /// How many data servers have reached this server lately.
     pub fn say_data_servers(&self, count: u32) {
         self.shared.push(Event::Input(Input::DataServers(count)), Patience::None);
+    }
+
+    /// What the namespace has come to at a checkpoint that has committed.
+    pub fn say_digest(&self, digest: StateDigest) {
+        self.shared.push(Event::Input(Input::Digest(digest)), Patience::None);
+    }
+
+    /// Whether all members have made the same of the log.
+    pub fn agreement(&self) -> Agreement {
+        self.shared.look(Member::agreement)
+    }
+
+    /// A majority of the members has made something else of the log than this one, which has stopped: where they differ. Its store is
+    /// to be given up with [`Replica::give_up`] once the evidence is kept.
+    pub fn differs(&self) -> Option<String> {
+        self.shared.differs.lock().clone()
+    }
+
+    /// Puts the store aside, and ends this server to be started again without it. Blocks.
+    pub fn give_up(&self, reason: String) {
+        self.shared.disk.push(disk::Task::Distrust(reason));
+        self.shared.work_on_disk();
     }
 
     /// Lets another member lead, if there is one; for a server on its way out.

@@ -60,6 +60,8 @@ pub struct Shared {
     pub needs_image: watch::Sender<bool>,
     /// A member lacks what is gone from the log here: an image of this entry or a later one is needed. 0: nobody needs one.
     pub image_wanted: AtomicU64,
+    /// This member's state is another than that of a majority.
+    pub differs: Mutex<Option<String>>,
     pub tickets: Mutex<BTreeMap<u64, OrderDone>>,
     pub ticket_count: AtomicU64,
     pub view_reads: AtomicU64,
@@ -119,6 +121,7 @@ impl Shared {
             ended: watch::Sender::new(None),
             needs_image: watch::Sender::new(false),
             image_wanted: AtomicU64::new(0),
+            differs: Mutex::new(None),
             tickets: Mutex::new(BTreeMap::new()),
             ticket_count: AtomicU64::new(1),
             view_reads: AtomicU64::new(0),

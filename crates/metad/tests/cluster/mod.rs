@@ -45,8 +45,8 @@ pub struct Cluster {
     is_over: Arc<AtomicBool>,
     world_of: Box<dyn Fn(u32) -> (Env, LastResort) + Send + Sync>,
     timing: group::Settings,
-    /// What members that are started from here on take for the data servers' pace.
-    pub heartbeat_interval_ms: u64,
+    /// What the story wants otherwise of members that are started from here on.
+    pub adjust: Box<dyn Fn(u32, MetaConfig) -> MetaConfig + Send + Sync>,
 }
 
 impl Cluster {
@@ -91,7 +91,7 @@ impl Cluster {
             is_over: Default::default(),
             world_of: Box::new(world_of),
             timing,
-            heartbeat_interval_ms: blocks::Config::default().heartbeat_interval_ms,
+            adjust: Box::new(|_, config| config),
         };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
@@ -139,7 +139,7 @@ impl Cluster {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let config = lone::config(&self.name_directory(member));
         let listening = TcpListener::bind(any).unwrap().local_addr().unwrap();
-        MetaConfig {
+        let config = MetaConfig {
             group: GroupConfig {
                 member: base::MemberId(member),
                 members: (1..=self.count).map(base::MemberId).collect(),
@@ -154,9 +154,9 @@ impl Cluster {
                 timing: self.timing,
                 ..GroupConfig::default()
             },
-            blocks: blocks::Config { heartbeat_interval_ms: self.heartbeat_interval_ms, ..config.blocks },
             ..config
-        }
+        };
+        (self.adjust)(member, config)
     }
 
     pub async fn restart(&mut self, member: u32) {

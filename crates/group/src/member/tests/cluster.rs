@@ -44,6 +44,7 @@ pub struct Node {
     pub answers: Vec<(u64, Result<String, String>)>,
     pub rebuild: bool,
     pub distrust: Option<String>,
+    pub differs: Option<String>,
     pub needs_image: bool,
 }
 
@@ -91,8 +92,14 @@ impl Cluster {
     }
 
     fn boot(&mut self, id: u32, log: Vec<Entry>, promised: Epoch, boot: u64) {
-        let restored =
-            Restored { promised, base: LogPoint::default(), tail: log.clone(), boot, is_suspect: false };
+        let restored = Restored {
+            promised,
+            base: LogPoint::default(),
+            tail: log.clone(),
+            boot,
+            is_suspect: false,
+            ..Restored::default()
+        };
         let member = Member::new(self.settings, store(id), restored, self.now, u64::from(id));
         let node = Node {
             member,
@@ -105,6 +112,7 @@ impl Cluster {
             answers: Vec::new(),
             rebuild: false,
             distrust: None,
+            differs: None,
             needs_image: false,
         };
         self.members.insert(id, node);
@@ -216,6 +224,7 @@ impl Cluster {
         node.answers.extend(outgoing.answers);
         node.rebuild |= outgoing.rebuild.is_some();
         node.distrust = outgoing.distrust.or(node.distrust.take());
+        node.differs = outgoing.differs.or(node.differs.take());
         node.needs_image |= outgoing.needs_image;
         let reads = outgoing.read_log;
         let reread = outgoing.read_view;

@@ -135,7 +135,14 @@ fn a_torn_tail_is_made_good_from_the_old_active() {
     cluster.restart(active);
     cluster.restart(other);
     let promised = cluster.members[&other].promised;
-    let restored = Restored { promised, base: LogPoint::default(), tail: log, boot: 9, is_suspect: true };
+    let restored = Restored {
+        promised,
+        base: LogPoint::default(),
+        tail: log,
+        boot: 9,
+        is_suspect: true,
+        ..Restored::default()
+    };
     let now = cluster.now;
     let node = cluster.node(other);
     (node.boot, node.member) = (9, Member::new(Settings::default(), store(other), restored, now, 1));

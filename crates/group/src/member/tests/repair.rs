@@ -200,7 +200,14 @@ fn the_only_survivor_with_a_torn_tail_can_be_ordered_to_lead() {
     cluster.kill(1);
     let promised = cluster.members[&2].promised;
     let log = cluster.members[&2].log.clone();
-    let restored = Restored { promised, base: LogPoint::default(), tail: log, boot: 9, is_suspect: true };
+    let restored = Restored {
+        promised,
+        base: LogPoint::default(),
+        tail: log,
+        boot: 9,
+        is_suspect: true,
+        ..Restored::default()
+    };
     let now = cluster.now;
     let node = cluster.node(2);
     (node.boot, node.member) = (9, Member::new(Settings::default(), store(2), restored, now, 1));

@@ -57,6 +57,10 @@ fn message() -> impl Strategy<Value = Message> {
             committed
         }),
         known().prop_map(|known| Message::Hello { known }),
+        vec((point(), any::<u32>(), any::<u64>()), 0..=Message::DIGESTS_MAX).prop_map(|digests| {
+            let of = |(point, form, digest): (LogPoint, u32, u64)| StateDigest { at: point.id, form, digest };
+            Message::Digests { digests: digests.into_iter().map(of).collect() }
+        }),
         (epoch(), point(), any::<u32>()).prop_map(|(epoch, after, bytes_max)| Message::Fetch {
             epoch,
             after,
@@ -145,4 +149,11 @@ fn a_neighbour_of_the_release_before_neither_gets_nor_gives_the_count_of_data_se
     encode(Version::FIRST, &grant(9), &mut bytes);
     assert_eq!(bytes.len(), 1 + 8 + 8 + 1 + 1 + 24 + 24, "as the release before reads it");
     assert_eq!(decode(Version::FIRST, bytes.freeze()), Ok(Some(grant(0))));
+}
+
+#[test]
+fn more_digests_than_anybody_sends_are_refused() {
+    let mut bytes = BytesMut::from(&[kind::DIGESTS, 9][..]);
+    bytes.put_bytes(0, 9 * 28);
+    assert!(matches!(decoded(bytes.freeze()), Err(DecodeError::Unknown { number: 9, .. })));
 }
