@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -54,8 +54,13 @@ interop-slice: setup-test
 	tests/interop/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice
 
 # Stories of faults on real processes, told to a stock client: all of them, or those that FAULTS names.
-faults-meta: build setup-test
-	tests/faults/run --clover $(BUILD)/release/clover --hadoop $(HADOOP) $(FAULTS)
+faults-meta: build planted setup-test
+	tests/faults/run --clover $(BUILD)/release/clover --planted $(BUILD)/planted/debug/clover --hadoop $(HADOOP) $(FAULTS)
+
+# A program that panics when it is asked to, for the story about that. In a directory of its own, so that nobody takes it
+# for one that may be used.
+planted:
+	$(CARGO) build --locked --package clover --features planted-panics --target-dir $(BUILD)/planted
 
 # A kill, a frozen active and a graceful hand-over, as CI runs them.
 faults-meta-slice: setup-test

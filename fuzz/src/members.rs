@@ -5,11 +5,12 @@ use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn
 use bytes::{Bytes, BytesMut};
 use group::{Append, Known, Message, Proposal};
 use metad::{
-    foreign::{decode_takeovers, encode_takeovers},
+    foreign::{FatalRequests, decode_takeovers, encode_takeovers},
     peers::{
         Identity, Secret, codec, frame,
         handshake::{self, Session},
-        version::{Version, Versions},
+        letter::Letter,
+        version::Versions,
     },
 };
 use proto::clover::admin::TakeoverProto;
@@ -18,12 +19,38 @@ use std::{
     os::unix::net::UnixStream,
 };
 
-pub fn targets() -> [Target; 3] {
+pub fn targets() -> [Target; 4] {
     [
+        Target { name: "fatal_requests", samples: fatal_requests, check: check_fatal_requests },
         Target { name: "takeovers", samples: takeovers, check: check_takeovers },
         Target { name: "member_message", samples: messages, check: check_message },
         Target { name: "member_handshake", samples: handshakes, check: check_handshake },
     ]
+}
+
+fn fatal_requests() -> Vec<Vec<u8>> {
+    let line = |number: u64, user: &str| {
+        let sha256 = "0123456789abcdef".repeat(4);
+        let client = "07".repeat(16);
+        format!(
+            "panic number={number} at_ms=1763829600000 member=2 protocol=p.ClientProtocol method=mkdirs bytes=57 \
+             sha256={sha256} user={user} client={client} call=-3\n"
+        )
+    };
+    let head = "clover fatal requests 1\ncleared up_to=2\n";
+    let all: String = (1..=70).map(|number| line(number, "alice")).collect();
+    [head.to_owned(), format!("{head}{}", line(3, "bob")), format!("{head}{all}")]
+        .map(String::into_bytes)
+        .to_vec()
+}
+
+/// What was read is written in a way that reads the same, and has a bound.
+fn check_fatal_requests(bytes: &[u8]) -> bool {
+    let Some((notes, _)) = FatalRequests::decode(bytes) else { return false };
+    let text = notes.encode();
+    assert!(text.len() <= 64 << 10, "{} bytes", text.len());
+    assert_eq!(FatalRequests::decode(text.as_bytes()), Some((notes, 0)));
+    true
 }
 
 fn takeovers() -> Vec<Vec<u8>> {
@@ -72,23 +99,25 @@ fn messages() -> Vec<Vec<u8>> {
         Message::Contradiction { epoch, end, committed: end },
         Message::Hello { known: Known { promised: epoch, end, committed: end } },
     ]
+    .map(Letter::Group)
     .iter()
+    .chain([&Letter::FatalRequests(Bytes::from_static(b"a line"))])
     .map(encoded)
     .collect()
 }
 
-fn encoded(message: &Message) -> Vec<u8> {
+fn encoded(letter: &Letter) -> Vec<u8> {
     let mut bytes = BytesMut::new();
-    codec::encode(Version::FIRST, message, &mut bytes);
+    codec::encode(Versions::OURS.newest, letter, &mut bytes);
     bytes.to_vec()
 }
 
 /// What was read is written the same.
 fn check_message(bytes: &[u8]) -> bool {
-    let Ok(Some(message)) = codec::decode(Version::FIRST, Bytes::copy_from_slice(bytes)) else {
+    let Ok(Some(letter)) = codec::decode(Versions::OURS.newest, Bytes::copy_from_slice(bytes)) else {
         return false;
     };
-    assert_eq!(encoded(&message), bytes);
+    assert_eq!(encoded(&letter), bytes);
     true
 }
 

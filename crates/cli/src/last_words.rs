@@ -37,9 +37,15 @@ pub fn end_on_panic() {
     let show = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         announce();
+        // First of all, for the next server that is asked the same: what is said here may take long.
+        let request = metad::note_request_in_hand();
         show(panic);
         let name = thread::current().name().unwrap_or("without a name").to_owned();
-        end(EXIT_PANIC, format!("thread {name} has panicked, and so this process ends. Start it again"));
+        let request = request.map(|request| format!(". {request}")).unwrap_or_default();
+        end(
+            EXIT_PANIC,
+            format!("thread {name} has panicked, and so this process ends. Start it again{request}"),
+        );
     }));
 }
 

@@ -22,6 +22,8 @@ const CHRONICLE_PERIOD_TICKS: u64 = 50;
 const DATA_SERVERS_PERIOD_TICKS: u64 = 5;
 /// A data server that has missed so many heartbeats does not reach this member.
 const HEARTBEATS_MISSED: u64 = 3;
+/// How often the notes of requests that have ended a server are looked at.
+const FATAL_PERIOD_TICKS: u64 = 25;
 /// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
 const RECOVERIES_COUNT_MAX: usize = 1_000;
 
@@ -40,6 +42,9 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         }
         core.chronicle.look(core);
         core.chronicle.save(&core.env, &core.config.name_directory);
+        if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
+            core.replica.fatal().look();
+        }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
             core.chronicle.ask_around(core);
         }

@@ -11,6 +11,7 @@ use crate::{
     commit::CommitWatch,
     config::MetaConfig,
     datanodes::Admission,
+    fatal::InHand,
     forward::{self, Forwarder},
     groups::GroupMapping,
     peers::Secret,
@@ -28,6 +29,7 @@ use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteG
 use env::{Env, pulse};
 use namespace::{Context, Namespace, Renewals, Visits};
 use parking_lot::Mutex;
+use rpc::Call;
 use std::{
     collections::VecDeque,
     sync::{Arc, OnceLock},
@@ -219,20 +221,32 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a write. It runs on the writer's thread, in the order of arrival; once the server has stopped, or
-    /// when it does not serve by then, it is dropped, and the replies it holds say so.
+    /// Queues a write of the service's own. It runs on the writer's thread, in the order of arrival; once the server has
+    /// stopped, or when it does not serve by then, it is dropped, and the replies it holds say so.
     pub fn write(&self, write: Write) {
-        self.attempt(Box::new(move |turn| {
-            if let Some(turn) = turn {
-                write(turn);
-            }
-        }));
+        self.push(
+            None,
+            Box::new(move |turn| {
+                if let Some(turn) = turn {
+                    write(turn);
+                }
+            }),
+        );
     }
 
-    /// The same for one that wants to know: it gets no turn when this member does not serve by then, and
-    /// nothing has happened.
-    pub fn attempt(&self, attempt: Attempt) {
-        if let Err(Work::Attempt(attempt)) = self.queue.push(Work::Attempt(attempt)) {
+    /// The same for a request. It wants to know: it gets no turn when this member does not serve by then, and nothing has
+    /// happened.
+    pub fn attempt(&self, request: InHand, attempt: Attempt) {
+        self.push(Some(request), attempt);
+    }
+
+    /// For whoever works on this call, on any thread.
+    pub fn in_hand(&self, call: &Call) -> InHand {
+        self.replica.fatal().in_hand(call)
+    }
+
+    fn push(&self, in_hand: Option<InHand>, attempt: Attempt) {
+        if let Err(Work::Attempt(_, attempt)) = self.queue.push(Work::Attempt(in_hand, attempt)) {
             attempt(None);
         }
     }
@@ -254,12 +268,15 @@ impl Core {
     fn run_batch(self: &Arc<Self>, batch: &mut VecDeque<Work>) {
         while let Some(work) = batch.front() {
             match work {
-                Work::Attempt(_) if self.replica.is_serving() => {
+                Work::Attempt(..) if self.replica.is_serving() => {
                     self.replica.wait_for_room();
                     self.run_turn(batch);
                 }
                 _ => match batch.pop_front().expect("looked at above") {
-                    Work::Attempt(attempt) => attempt(None),
+                    Work::Attempt(in_hand, attempt) => {
+                        let _holding = in_hand.map(InHand::hold);
+                        attempt(None);
+                    }
                     Work::Follow(followed) => apply::follow(self, followed),
                     Work::Between(run) => run(),
                 },
@@ -275,9 +292,14 @@ impl Core {
             let mut tree = self.tree_mut();
             tree.uncommitted.forget_committed(self.commit.committed());
             let mut turn = Turn::begin(self, &mut tree, began);
-            while let Some(Work::Attempt(_)) = batch.front() {
-                let Some(Work::Attempt(attempt)) = batch.pop_front() else { unreachable!("looked at above") };
-                attempt(Some(&mut turn));
+            while let Some(Work::Attempt(..)) = batch.front() {
+                let Some(Work::Attempt(in_hand, attempt)) = batch.pop_front() else {
+                    unreachable!("looked at above")
+                };
+                {
+                    let _holding = in_hand.map(InHand::hold);
+                    attempt(Some(&mut turn));
+                }
                 pulse::step();
                 if self.moment().ns - began.ns > TURN_NS_MAX {
                     break;
@@ -296,7 +318,7 @@ impl Core {
         if finished.orphans_left {
             // Behind those who came meanwhile: a large delete does not stop anyone.
             self.queue.take_more(batch);
-            batch.push_back(Work::Attempt(Box::new(|_| {})));
+            batch.push_back(Work::Attempt(None, Box::new(|_| {})));
         }
     }
 

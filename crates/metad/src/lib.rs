@@ -17,6 +17,7 @@ mod commit;
 pub mod config;
 mod core;
 pub mod datanodes;
+mod fatal;
 pub mod format;
 mod forward;
 pub mod groups;
@@ -45,6 +46,7 @@ mod watch;
 pub use crate::core::Cluster;
 pub use admin_protocol::prove as prove_order;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
+pub use fatal::note_request_in_hand;
 pub use format::{ClusterError, FormatError, format, join, read_cluster};
 pub use groups::GroupsConfig;
 pub use recover::RecoverError;
@@ -58,6 +60,7 @@ pub use watch::LastResort;
 pub mod foreign {
     pub use crate::{
         chronicle::file::{decode as decode_takeovers, encode as encode_takeovers},
+        fatal::notes::Notes as FatalRequests,
         forward::envelope::{Opened, Seal, close, open},
     };
 }

@@ -67,6 +67,10 @@ fn health(core: &Core) -> Health {
         ("committed_sn".to_owned(), core.commit.committed().to_string()),
         ("live_data_servers".to_owned(), live.to_string()),
     ]);
+    let (fatal, _) = core.replica.fatal().numbers();
+    if fatal > 0 {
+        details.insert("fatal_requests".to_owned(), fatal.to_string());
+    }
     if let Some(active) = status.active {
         details.insert("active".to_owned(), active.to_string());
     }
@@ -206,6 +210,7 @@ impl Numbers {
         core.chronicle.look(core);
         let status = core.replica.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
+        let (fatal, fatal_refused) = core.replica.fatal().numbers();
         let (takeovers, count) = (core.chronicle.takeovers(), core.chronicle.takeover_count());
         gauges(
             encoder,
@@ -231,6 +236,11 @@ impl Numbers {
                     core.replica.watched().stands_ms(),
                 ),
                 ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
+                (
+                    "clover_fatal_requests",
+                    "Requests that are refused because they have ended a server",
+                    fatal,
+                ),
             ],
         )?;
         counters(
@@ -240,6 +250,11 @@ impl Numbers {
                     "clover_committed_edits",
                     "Entries of the log that have committed",
                     core.commit.committed().0,
+                ),
+                (
+                    "clover_fatal_requests_refused",
+                    "Times that a request was refused here because it has ended a server",
+                    fatal_refused,
                 ),
                 ("clover_takeovers", "Takeovers by this member since its start", count),
                 (

@@ -38,7 +38,9 @@ impl Service for Protocols {
 
     fn call(&self, call: Call, reply: Replier) {
         match call.protocol {
-            protocol::DATANODE | protocol::DATANODE_LIFELINE => self.datanodes.call(call, reply),
+            protocol::DATANODE | protocol::DATANODE_LIFELINE => {
+                hold(&self.core, call, reply, |call, reply| self.datanodes.call(call, reply));
+            }
             protocol::FORWARD => forward::call(&self.core, call, reply),
             protocol::POOL => {
                 let shelf: Arc<dyn pool::serve::Shelf> = self.core.clone();
@@ -51,6 +53,19 @@ impl Service for Protocols {
 
 /// Answers a call that came from a client, by itself or in a member's envelope.
 pub fn answer(core: &Arc<Core>, call: Call, reply: Replier) {
+    hold(core, call, reply, |call, reply| serve(core, call, reply));
+}
+
+/// Refuses a call that has ended a server, and has any other one in hand, should it end this one.
+fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replier)) {
+    if let Some(refusal) = core.replica.fatal().refusal(&call) {
+        return reply.error(refusal);
+    }
+    let _holding = core.in_hand(&call).hold();
+    serve(call, reply);
+}
+
+fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),
         protocol::NAMENODE => namenode_protocol::call(core, call, reply),

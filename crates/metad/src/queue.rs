@@ -1,6 +1,6 @@
 //! What waits for the writer: the one thread that changes the namespace.
 
-use crate::{replica::Followed, turn::Turn};
+use crate::{fatal::InHand, replica::Followed, turn::Turn};
 use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 pub type Attempt = Box<dyn FnOnce(Option<&mut Turn<'_>>) + Send>;
 
 pub enum Work {
-    /// Someone wants to change the namespace.
-    Attempt(Attempt),
+    /// Someone wants to change the namespace: by a request, or the service itself.
+    Attempt(Option<InHand>, Attempt),
     /// The group has: entries to apply, and what became of this member.
     Follow(Followed),
     /// Runs between two turns, where tree and log agree.
@@ -40,7 +40,7 @@ impl Queue {
         if state.is_closed {
             return Err(work);
         }
-        state.attempts += usize::from(matches!(work, Work::Attempt(_)));
+        state.attempts += usize::from(matches!(work, Work::Attempt(..)));
         state.waiting.push_back(work);
         let is_first = state.waiting.len() == 1;
         drop(state);

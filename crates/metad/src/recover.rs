@@ -10,6 +10,7 @@ use crate::{
     commit::CommitWatch,
     config::{CoordinatorConfig, MetaConfig},
     core::{Cluster, Core},
+    fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
     peers::Secret,
@@ -180,6 +181,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         commit: commit.clone(),
         unsettled: unsettled.clone(),
         queue: Arc::new(Queue::default()),
+        fatal: Fatal::open(&env, &config.name_directory, me.member),
         threads: Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone())),
     });
     tracing::info!(

@@ -24,6 +24,8 @@ class Options:
     """What the whole run was started with."""
 
     clover: Path
+    # The same, but that it panics when it is asked to; None where there is none.
+    planted: Path | None
     java: load.Java
     zookeeper_jars: Path
     network: object

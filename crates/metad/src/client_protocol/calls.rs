@@ -61,9 +61,12 @@ pub fn read<A: Answer>(
         Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
             let (core, call) = (core.clone(), call.clone());
-            core.clone().commit.when(sn, move |committed| match committed {
-                Ok(()) => leading::answer(&core, || call, reply, move |reply| send(reply, answer)),
-                Err(reason) => repeat(&core, call, reply, reason),
+            core.clone().commit.when(sn, move |committed| {
+                let _holding = core.in_hand(&call).hold();
+                match committed {
+                    Ok(()) => leading::answer(&core, || call, reply, move |reply| send(reply, answer)),
+                    Err(reason) => repeat(&core, call, reply, reason),
+                }
             });
         }
     }
@@ -211,13 +214,18 @@ pub fn turn<A: Answer>(
         return refuse(core, call, reply, &error);
     }
     let core = core.clone();
-    core.clone().attempt(Box::new(move |turn| {
-        let Some(turn) = turn else { return hand_over(&core, call, reply) };
-        let before = turn.applied();
-        let answer = operate(turn, &call);
-        let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
-        after_commit(turn, call, reply, rests_on, answer);
-    }));
+    core.clone().attempt(
+        core.in_hand(&call),
+        Box::new(move |turn| {
+            let Some(turn) = turn else { return hand_over(&core, call, reply) };
+            #[cfg(feature = "planted-panics")]
+            crate::fatal::planted::strike(&call);
+            let before = turn.applied();
+            let answer = operate(turn, &call);
+            let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
+            after_commit(turn, call, reply, rests_on, answer);
+        }),
+    );
 }
 
 /// What makes an answer true.
@@ -238,12 +246,15 @@ pub fn after_commit<A: Answer>(
     answer: FsResult<A>,
 ) {
     let core = turn.core().clone();
-    turn.after_commit(move |committed| match (committed, rests_on) {
-        (Ok(()), RestsOn::OwnEdit) => send(reply, answer),
-        (Ok(()), RestsOn::Reading) => {
-            leading::answer(&core, || call, reply, move |reply| send(reply, answer));
+    turn.after_commit(move |committed| {
+        let _holding = core.in_hand(&call).hold();
+        match (committed, rests_on) {
+            (Ok(()), RestsOn::OwnEdit) => send(reply, answer),
+            (Ok(()), RestsOn::Reading) => {
+                leading::answer(&core, || call, reply, move |reply| send(reply, answer));
+            }
+            (Err(reason), _) => repeat(&core, call, reply, reason),
         }
-        (Err(reason), _) => repeat(&core, call, reply, reason),
     });
 }
 

@@ -83,10 +83,14 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
         return calls::refuse(core, waiter.call, waiter.reply, &error);
     }
     let core = core.clone();
-    core.clone().attempt(Box::new(move |turn| match turn {
-        Some(turn) => run(turn, waiter),
-        None => calls::hand_over(&core, waiter.call, waiter.reply),
-    }));
+    // It may be another's report that has woken it.
+    core.clone().attempt(
+        core.in_hand(&waiter.call),
+        Box::new(move |turn| match turn {
+            Some(turn) => run(turn, waiter),
+            None => calls::hand_over(&core, waiter.call, waiter.reply),
+        }),
+    );
 }
 
 fn run(turn: &mut Turn<'_>, waiter: Waiter) {

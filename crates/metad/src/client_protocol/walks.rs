@@ -119,6 +119,7 @@ pub fn read<A: Answer>(
     let mut walk = move |core: &Arc<Core>| {
         let Some(wanted) = reply.take_if(|reply| !reply.is_abandoned()) else { return false };
         core.walks.slices.fetch_add(1, Ordering::Relaxed);
+        let _holding = core.in_hand(&call).hold();
         let slice = {
             let tree = core.tree();
             look(&tree, &core.context(&call.caller, Some(call.origin)))

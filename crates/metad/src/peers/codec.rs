@@ -1,7 +1,7 @@
-//! A message between members as bytes.
+//! A letter between members as bytes.
 //!
 //! ```text
-//! message   kind u8, then the fields in their order
+//! letter    kind u8, then the fields in their order
 //! point     epoch u64, sn u64, chain u64
 //! entries   count u32, entry*
 //! known     promised epoch u64, end point, committed point
@@ -16,7 +16,10 @@
 //! stands behind the others, and is written and read where the version is N or later. A message of a kind that is
 //! not known is passed over, for no message is relied upon.
 
-use super::version::{Version, Versions};
+use super::{
+    letter::Letter,
+    version::{Version, Versions},
+};
 use base::{Chain, Entry, EntryKind, Epoch, LogPoint, Sn, TxId};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use group::{Append, Known, Message, Proposal, StateDigest};
@@ -60,11 +63,23 @@ mod kind {
     pub const HELLO: u8 = 17;
     pub const CONTRADICTION: u8 = 18;
     pub const DIGESTS: u8 = 19;
+    pub const FATAL_REQUESTS: u8 = 20;
 }
 
-/// Appends the message's bytes, as that version has them, to `to`.
-pub fn encode(version: Version, message: &Message, to: &mut BytesMut) {
+/// Appends the letter's bytes, as that version has them, to `to`. The version must have it: see [`Letter::since`].
+pub fn encode(version: Version, letter: &Letter, to: &mut BytesMut) {
     debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
+    debug_assert!(version >= letter.since(), "version {version} has no such letter");
+    match letter {
+        Letter::Group(message) => put_message(version, message, to),
+        Letter::FatalRequests(text) => {
+            to.put_u8(kind::FATAL_REQUESTS);
+            put_payload(text, to);
+        }
+    }
+}
+
+fn put_message(version: Version, message: &Message, to: &mut BytesMut) {
     match message {
         Message::Append(Append { epoch, previous, entries, committed }) => {
             to.put_u8(kind::APPEND);
@@ -217,14 +232,21 @@ fn put_payload(payload: &Bytes, to: &mut BytesMut) {
     to.put_slice(payload);
 }
 
-/// Reads one message of that version, which must be all of `bytes`. Payloads share its memory. `None`: its kind is not
+/// Reads one letter of that version, which must be all of `bytes`. Payloads share its memory. `None`: its kind is not
 /// known here.
-pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Message>, DecodeError> {
+pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Letter>, DecodeError> {
     debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
+    let first = bytes.first().copied();
     let mut reader = Reader { version, rest: bytes };
-    let Some(message) = reader.message()? else { return Ok(None) };
+    let letter = match first {
+        Some(kind::FATAL_REQUESTS) if version >= Version::FATAL_REQUESTS => reader.fatal_requests()?,
+        _ => match reader.message()? {
+            Some(message) => Letter::Group(message),
+            None => return Ok(None),
+        },
+    };
     match reader.rest.len() {
-        0 => Ok(Some(message)),
+        0 => Ok(Some(letter)),
         count => Err(DecodeError::Long { count }),
     }
 }
@@ -304,6 +326,11 @@ impl Reader {
             }
             _ => return Ok(None),
         }))
+    }
+
+    fn fatal_requests(&mut self) -> Result<Letter, DecodeError> {
+        self.u8("kind")?;
+        Ok(Letter::FatalRequests(self.payload()?))
     }
 
     fn need(&self, count: usize, what: &'static str) -> Result<(), DecodeError> {

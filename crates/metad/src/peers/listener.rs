@@ -3,6 +3,7 @@
 use super::{
     PeerEvent, Shared, codec, frame,
     handshake::{self, Session},
+    letter::Letter,
     sender::set_options,
     strangers::{Entry, Place, Strangers},
     version::Versions,
@@ -169,7 +170,7 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
     let _watched = shared.pulses.begin(format!("peer-read of member {member}"));
     let mut stream = io::BufReader::with_capacity(256 << 10, Breathing::new(stream));
     while !shared.is_stopping() {
-        let message = match opener.read(&mut stream, frame::BODY_BYTES_MAX) {
+        let letter = match opener.read(&mut stream, frame::BODY_BYTES_MAX) {
             Ok(body) => {
                 shared.counters.received_bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
                 codec::decode(version, body).map_err(|error| error.to_string())
@@ -179,10 +180,11 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
             }
             Err(error) => Err(error.to_string()),
         };
-        match message {
-            Ok(Some(message)) => {
+        match letter {
+            Ok(Some(Letter::Group(message))) => {
                 (shared.hear)(PeerEvent::Said { from: other.store, boot: other.boot, message });
             }
+            Ok(Some(Letter::FatalRequests(text))) => (shared.hear)(PeerEvent::Told { text }),
             Ok(None) => {
                 shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
             }

@@ -6,7 +6,7 @@
 //!
 //! - [`handshake`]: both sides prove that they know the cluster's secret, say who they are, and agree on a
 //!   [`version`]. [`frame`]: its bytes on a stream, with a length and a checksum.
-//! - [`codec`]: a message as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
+//! - [`letter`]: what is sent; [`codec`]: the same as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
 //! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us; [`strangers`] are
 //!   those of them who have proved nothing yet.
 //!
@@ -18,6 +18,7 @@
 pub mod codec;
 pub mod frame;
 pub mod handshake;
+pub mod letter;
 mod listener;
 mod queue;
 pub mod sealed;
@@ -28,8 +29,10 @@ pub mod version;
 pub use handshake::{Identity, Secret};
 
 use base::{MemberId, MemberStore, Moment};
+use bytes::Bytes;
 use env::{Env, pulse::Pulses};
 use group::Message;
+use letter::Letter;
 use parking_lot::Mutex;
 use sender::Sender;
 use std::{
@@ -41,6 +44,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 /// Something that another member did.
@@ -54,6 +58,10 @@ pub enum PeerEvent {
         from: MemberStore,
         boot: u64,
         message: Message,
+    },
+    /// It knows of requests that have ended a server.
+    Told {
+        text: Bytes,
     },
 }
 
@@ -170,13 +178,23 @@ impl Peers {
         }
     }
 
-    /// Queues a message. It is dropped when the member is not connected, or takes nothing for too long.
-    pub fn send(&self, to: MemberId, message: Message) {
+    /// Queues a letter. It is dropped when the member is not connected, or takes nothing for too long.
+    pub fn send(&self, to: MemberId, letter: impl Into<Letter>) {
         if let Some(sender) = self.shared.senders.lock().get(&to) {
-            let was_given_up = sender.send(message);
+            let was_given_up = sender.send(letter.into());
             if was_given_up {
                 self.shared.counters.stuck.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(%to, "too much waits for the other member; its connection is made anew");
+            }
+        }
+    }
+
+    /// Queues a letter for all others that are connected. For a process that is about to end, with whatever its threads
+    /// hold: what cannot be done within `patience` is left out.
+    pub fn send_to_all(&self, patience: Duration, letter: &Letter) {
+        if let Some(senders) = self.shared.senders.try_lock_for(patience) {
+            for sender in senders.values() {
+                sender.send_within(patience, letter.clone());
             }
         }
     }

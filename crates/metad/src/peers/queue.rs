@@ -1,8 +1,9 @@
 //! What waits to be sent to one member.
 
+use super::letter::Letter;
 use env::pulse;
 use group::Message;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{collections::VecDeque, time::Duration};
 
 /// Twice the window of entries that an active has under way to a member.
@@ -13,7 +14,7 @@ const COUNT_MAX: usize = 50_000;
 const MESSAGE_BYTES: usize = 96;
 const ENTRY_BYTES: usize = 64;
 
-/// Messages to one member, in two lanes: beacons and their like overtake entries, so that megabytes of log do not
+/// Letters to one member, in two lanes: beacons and their like overtake entries, so that megabytes of log do not
 /// delay a lease. What finds the queue closed is dropped; what finds it full closes it, and the connection is
 /// made anew.
 #[derive(Default)]
@@ -24,8 +25,8 @@ pub struct Queue {
 
 #[derive(Default)]
 struct State {
-    urgent: VecDeque<Message>,
-    rest: VecDeque<Message>,
+    urgent: VecDeque<Letter>,
+    rest: VecDeque<Letter>,
     bytes: usize,
     is_open: bool,
     is_stopped: bool,
@@ -62,12 +63,23 @@ impl Queue {
 
     /// False when the queue was full: it is closed now.
     #[must_use]
-    pub fn push(&self, message: Message) -> bool {
-        let mut state = self.state.lock();
+    pub fn push(&self, letter: Letter) -> bool {
+        let state = self.state.lock();
+        self.push_to(state, letter)
+    }
+
+    /// The same for a thread that must not wait for long, whoever holds the lock: then the letter is dropped.
+    pub fn push_within(&self, patience: Duration, letter: Letter) {
+        if let Some(state) = self.state.try_lock_for(patience) {
+            let _ = self.push_to(state, letter);
+        }
+    }
+
+    fn push_to(&self, mut state: MutexGuard<'_, State>, letter: Letter) -> bool {
         if !state.is_open {
             return true;
         }
-        let bytes = bytes_of(&message);
+        let bytes = bytes_of(&letter);
         let count = state.urgent.len() + state.rest.len();
         if count > 0 && (state.bytes + bytes > BYTES_MAX || count >= COUNT_MAX) {
             drop(state);
@@ -75,10 +87,10 @@ impl Queue {
             return false;
         }
         state.bytes += bytes;
-        if is_urgent(&message) {
-            state.urgent.push_back(message);
+        if is_urgent(&letter) {
+            state.urgent.push_back(letter);
         } else {
-            state.rest.push_back(message);
+            state.rest.push_back(letter);
         }
         if count == 0 {
             self.wake.notify_one();
@@ -86,8 +98,8 @@ impl Queue {
         true
     }
 
-    /// Waits for messages and takes up to about `bytes_max` of them, urgent ones first.
-    pub fn take(&self, bytes_max: usize, to: &mut Vec<Message>) -> Result<(), Closed> {
+    /// Waits for letters and takes up to about `bytes_max` of them, urgent ones first.
+    pub fn take(&self, bytes_max: usize, to: &mut Vec<Letter>) -> Result<(), Closed> {
         let mut state = self.state.lock();
         while state.is_open && state.urgent.is_empty() && state.rest.is_empty() {
             self.wake.wait_for(&mut state, pulse::IDLE);
@@ -98,9 +110,9 @@ impl Queue {
         }
         let mut taken = 0;
         while taken < bytes_max {
-            let Some(message) = state.urgent.pop_front().or_else(|| state.rest.pop_front()) else { break };
-            taken += bytes_of(&message);
-            to.push(message);
+            let Some(letter) = state.urgent.pop_front().or_else(|| state.rest.pop_front()) else { break };
+            taken += bytes_of(&letter);
+            to.push(letter);
         }
         state.bytes -= taken;
         Ok(())
@@ -119,7 +131,9 @@ impl Queue {
     }
 }
 
-fn is_urgent(message: &Message) -> bool {
+fn is_urgent(letter: &Letter) -> bool {
+    // A process that tells of a fatal request ends in a moment.
+    let Letter::Group(message) = letter else { return true };
     matches!(
         message,
         Message::Beacon { .. }
@@ -130,12 +144,13 @@ fn is_urgent(message: &Message) -> bool {
     )
 }
 
-fn bytes_of(message: &Message) -> usize {
-    let payloads = match message {
-        Message::Append(append) => bytes_of_entries(&append.entries),
-        Message::Fetched { entries, .. } => bytes_of_entries(entries),
-        Message::Suggest { proposal, .. } => proposal.payload.len(),
-        _ => 0,
+fn bytes_of(letter: &Letter) -> usize {
+    let payloads = match letter {
+        Letter::FatalRequests(text) => text.len(),
+        Letter::Group(Message::Append(append)) => bytes_of_entries(&append.entries),
+        Letter::Group(Message::Fetched { entries, .. }) => bytes_of_entries(entries),
+        Letter::Group(Message::Suggest { proposal, .. }) => proposal.payload.len(),
+        Letter::Group(_) => 0,
     };
     MESSAGE_BYTES + payloads
 }
@@ -150,18 +165,18 @@ mod tests {
     use base::{Entry, EntryKind, Epoch, LogPoint, Sn};
     use group::Append;
 
-    fn append(bytes: usize) -> Message {
+    fn append(bytes: usize) -> Letter {
         let payload = vec![0; bytes].into();
         let entry = Entry::after(LogPoint::default(), Epoch(1), EntryKind::Operation, payload);
         let (previous, committed) = (LogPoint::default(), Sn(0));
-        Message::Append(Append { epoch: Epoch(1), previous, entries: vec![entry], committed })
+        Message::Append(Append { epoch: Epoch(1), previous, entries: vec![entry], committed }).into()
     }
 
-    fn beacon() -> Message {
-        Message::Beacon { epoch: Epoch(1), round: 1, committed: Sn(0), lease_ms: 400 }
+    fn beacon() -> Letter {
+        Message::Beacon { epoch: Epoch(1), round: 1, committed: Sn(0), lease_ms: 400 }.into()
     }
 
-    fn take(queue: &Queue) -> Vec<Message> {
+    fn take(queue: &Queue) -> Vec<Letter> {
         let mut taken = Vec::new();
         queue.take(1 << 20, &mut taken).unwrap();
         taken

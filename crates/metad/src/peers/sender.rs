@@ -3,6 +3,7 @@
 use super::{
     PeerEvent, Shared, codec, frame,
     handshake::{self, Session},
+    letter::Letter,
     listener::Deadline,
     queue::Queue,
     version::Versions,
@@ -68,12 +69,17 @@ impl Sender {
     }
 
     /// True if the connection had to be given up.
-    pub fn send(&self, message: group::Message) -> bool {
-        let is_full = !self.link.queue.push(message);
+    pub fn send(&self, letter: Letter) -> bool {
+        let is_full = !self.link.queue.push(letter);
         if is_full {
             self.link.cut();
         }
         is_full
+    }
+
+    /// For a thread that must not wait for long: where the queue is locked for longer, nothing is sent.
+    pub fn send_within(&self, patience: Duration, letter: Letter) {
+        self.link.queue.push_within(patience, letter);
     }
 
     /// The connection is made anew, if there is one.
@@ -225,12 +231,12 @@ fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream, sess
 /// `None`: the queue was closed by another thread.
 fn send_all(link: &Link, stream: &mut TcpStream, session: Session) -> Option<io::Error> {
     let Session { version, mut sealer, .. } = session;
-    let (mut messages, mut bytes) = (Vec::new(), BytesMut::new());
-    while link.queue.take(BATCH_BYTES, &mut messages).is_ok() {
+    let (mut letters, mut bytes) = (Vec::new(), BytesMut::new());
+    while link.queue.take(BATCH_BYTES, &mut letters).is_ok() {
         bytes.clear();
-        for message in messages.drain(..) {
+        for letter in letters.drain(..).filter(|letter| version >= letter.since()) {
             let start = sealer.begin(&mut bytes);
-            codec::encode(version, &message, &mut bytes);
+            codec::encode(version, &letter, &mut bytes);
             sealer.seal(&mut bytes, start);
         }
         let written = {

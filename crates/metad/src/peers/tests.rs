@@ -301,7 +301,7 @@ fn a_frame_that_somebody_adds_without_the_key_ends_the_connection() {
     let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
     connect(&mut stream, &identity(2), Versions::OURS);
     let mut body = BytesMut::new();
-    codec::encode(Version::FIRST, &new_epoch(1 << 20), &mut body);
+    codec::encode(Version::FIRST, &new_epoch(1 << 20).into(), &mut body);
     let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
     bytes.extend_from_slice(&[0; 16]);
     bytes.extend_from_slice(&body);
@@ -318,7 +318,7 @@ fn a_member_of_a_later_release_is_understood_and_its_new_messages_are_passed_ove
     let mut session = connect(&mut stream, &identity(2), later);
     assert_eq!(session.version, Versions::OURS.newest, "the newest that both speak");
     let mut known = BytesMut::new();
-    codec::encode(session.version, &new_epoch(5), &mut known);
+    codec::encode(session.version, &new_epoch(5).into(), &mut known);
     for body in [&b"\xffof a later release"[..], &known] {
         let frame = sealed(&mut session, body);
         stream.write_all(&frame).unwrap();

@@ -17,6 +17,8 @@ impl Version {
     pub const FIRST: Self = Self(3);
     /// Grants say how many data servers reach their sender.
     pub const DATA_SERVERS: Self = Self(4);
+    /// Members tell each other of requests that have ended a server.
+    pub const FATAL_REQUESTS: Self = Self(5);
 }
 
 impl fmt::Display for Version {
@@ -35,7 +37,7 @@ pub struct Versions {
 impl Versions {
     /// What this release speaks. Raise `newest` when a message or a field is added, and keep `oldest` until no
     /// release is left from which an upgrade without an outage is promised.
-    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::DATA_SERVERS };
+    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::FATAL_REQUESTS };
 
     pub fn contains(self, version: Version) -> bool {
         (self.oldest..=self.newest).contains(&version)

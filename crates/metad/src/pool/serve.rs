@@ -228,7 +228,7 @@ fn read_log(shelf: &dyn Shelf, request: &p::ReadLogRequestProto) -> Result<p::Re
     let version = Versions::OURS.newest.min(Version(newest)).max(Versions::OURS.oldest);
     codec::encode(
         version,
-        &Message::Fetched { epoch: base::Epoch(0), previous, entries, committed: Sn(0) },
+        &Message::Fetched { epoch: base::Epoch(0), previous, entries, committed: Sn(0) }.into(),
         &mut fetched,
     );
     let crc = crc32c::crc32c(&fetched);

@@ -5,6 +5,7 @@ use crate::{
     core::Core,
     peers::{
         Secret, codec,
+        letter::Letter,
         version::{Version, Versions},
     },
 };
@@ -209,7 +210,9 @@ impl Source {
         let version =
             version.ok_or("entries in a version of the members' protocol that is not known here")?;
         match codec::decode(version, fetched) {
-            Ok(Some(Message::Fetched { previous, entries, .. })) => Ok(Some((previous, entries))),
+            Ok(Some(Letter::Group(Message::Fetched { previous, entries, .. }))) => {
+                Ok(Some((previous, entries)))
+            }
             Ok(_) => Err("something else than entries".into()),
             Err(error) => Err(error.to_string()),
         }

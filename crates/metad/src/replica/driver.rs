@@ -110,11 +110,14 @@ impl Shared {
             self.reader.push(asked);
         }
         for proposal in outgoing.suggested {
-            let _ = self.queue.push(Work::Attempt(Box::new(move |turn| {
-                if let Some(turn) = turn {
-                    turn.append_suggested(proposal);
-                }
-            })));
+            let _ = self.queue.push(Work::Attempt(
+                None,
+                Box::new(move |turn| {
+                    if let Some(turn) = turn {
+                        turn.append_suggested(proposal);
+                    }
+                }),
+            ));
         }
         if outgoing.tail_is_sound {
             self.disk.push(Task::TailIsSound);

@@ -18,7 +18,8 @@ mod world;
 
 use crate::{
     commit::CommitWatch,
-    peers::{PeerCounters, PeerEvent, Peers},
+    fatal::{self, Fatal},
+    peers::{PeerCounters, PeerEvent, Peers, letter::Letter},
     queue::{Queue, Work},
     run::Ended,
     settle::Unsettled,
@@ -86,6 +87,7 @@ pub struct Parts {
     pub unsettled: Arc<Unsettled>,
     pub queue: Arc<Queue>,
     pub threads: Arc<Threads>,
+    pub fatal: Arc<Fatal>,
 }
 
 /// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
@@ -107,7 +109,11 @@ impl Replica {
         Arc::new(move |event| {
             let Some(shared) = shared.upgrade() else { return };
             let input = match event {
-                PeerEvent::Connected(member) => Input::PeerConnected(member),
+                PeerEvent::Connected(member) => {
+                    shared.tell_fatal_requests(member);
+                    Input::PeerConnected(member)
+                }
+                PeerEvent::Told { text } => return shared.fatal.learn(&text),
                 PeerEvent::Gone(member) => Input::PeerGone(member),
                 PeerEvent::Said { from, boot, message } => Input::Message { from, boot, message },
             };
@@ -120,6 +126,13 @@ impl Replica {
         if let Some(peers) = peers {
             let _ = self.shared.peers.set(peers);
         }
+        let telling = Arc::downgrade(&self.shared);
+        self.shared.fatal.tell_with(move |text| {
+            let shared = telling.upgrade();
+            if let Some(peers) = shared.as_ref().and_then(|shared| shared.peers.get()) {
+                peers.send_to_all(fatal::LOCK_PATIENCE, &Letter::FatalRequests(text));
+            }
+        });
         self.shared.on_members(records);
         let thread = |name: &str, work: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")
@@ -310,6 +323,11 @@ impl Replica {
 
     pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
         self.shared.peers.get().map(Peers::local_addr)
+    }
+
+    /// Requests that have ended a server.
+    pub fn fatal(&self) -> &Arc<Fatal> {
+        &self.shared.fatal
     }
 
     /// The threads that this member's word rests on.

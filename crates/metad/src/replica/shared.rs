@@ -3,7 +3,15 @@
 use super::{
     OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
 };
-use crate::{commit::CommitWatch, peers::Peers, queue::Queue, run::Ended, settle::Unsettled, watch::Threads};
+use crate::{
+    commit::CommitWatch,
+    fatal::Fatal,
+    peers::{Peers, letter::Letter},
+    queue::Queue,
+    run::Ended,
+    settle::Unsettled,
+    watch::Threads,
+};
 use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
@@ -36,6 +44,7 @@ pub struct Shared {
     pub unsettled: Arc<Unsettled>,
     pub queue: Arc<Queue>,
     pub watched: Arc<Threads>,
+    pub fatal: Arc<Fatal>,
     /// Not there in a group of one.
     pub peers: OnceLock<Peers>,
     /// What the members say of themselves, as last read.
@@ -87,6 +96,7 @@ impl Shared {
             unsettled,
             queue,
             threads,
+            fatal,
         } = parts;
         let promised = restored.promised;
         let now = env.clock.moment();
@@ -107,6 +117,7 @@ impl Shared {
             unsettled,
             queue,
             watched: threads,
+            fatal,
             peers: OnceLock::new(),
             records: Mutex::new(BTreeMap::new()),
             standing: watch::Sender::new(Standing { role: Role::Following, epoch: promised, active: None }),
@@ -140,6 +151,13 @@ impl Shared {
         }
         if let Some(peers) = self.peers.get() {
             peers.send(to, message);
+        }
+    }
+
+    /// A member that was away may not know.
+    pub fn tell_fatal_requests(&self, to: MemberId) {
+        if let Some((peers, text)) = self.peers.get().zip(self.fatal.text()) {
+            peers.send(to, Letter::FatalRequests(text));
         }
     }
 

@@ -87,25 +87,32 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-fn bytes_of(message: &Message) -> Bytes {
+fn letter() -> impl Strategy<Value = Letter> {
+    prop_oneof![
+        20 => message().prop_map(Letter::Group),
+        1 => vec(any::<u8>(), 0..40).prop_map(|text| Letter::FatalRequests(text.into())),
+    ]
+}
+
+fn bytes_of(letter: &Letter) -> Bytes {
     let mut bytes = BytesMut::new();
-    encode(Versions::OURS.newest, message, &mut bytes);
+    encode(Versions::OURS.newest, letter, &mut bytes);
     bytes.freeze()
 }
 
-fn decoded(bytes: Bytes) -> Result<Option<Message>, DecodeError> {
+fn decoded(bytes: Bytes) -> Result<Option<Letter>, DecodeError> {
     decode(Versions::OURS.newest, bytes)
 }
 
 proptest! {
     #[test]
-    fn a_message_comes_back(message in message()) {
-        prop_assert_eq!(decoded(bytes_of(&message)), Ok(Some(message)));
+    fn a_letter_comes_back(letter in letter()) {
+        prop_assert_eq!(decoded(bytes_of(&letter)), Ok(Some(letter)));
     }
 
     #[test]
-    fn a_message_cut_off_or_with_more_behind_it_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
-        let bytes = bytes_of(&message);
+    fn a_letter_cut_off_or_with_more_behind_it_is_refused(letter in letter(), cut in any::<prop::sample::Index>()) {
+        let bytes = bytes_of(&letter);
         prop_assert!(decoded(bytes.slice(..cut.index(bytes.len()))).is_err());
         let longer = [&bytes[..], b"x"].concat();
         prop_assert_eq!(decoded(longer.into()), Err(DecodeError::Long { count: 1 }));
@@ -114,7 +121,7 @@ proptest! {
 
 #[test]
 fn an_epoch_that_no_group_reaches_is_refused() {
-    let bytes = bytes_of(&Message::NewEpoch { epoch: Epoch(1 << 63) });
+    let bytes = bytes_of(&Message::NewEpoch { epoch: Epoch(1 << 63) }.into());
     assert_eq!(decoded(bytes), Err(DecodeError::Epoch(1 << 63)));
 }
 
@@ -146,9 +153,16 @@ fn a_neighbour_of_the_release_before_neither_gets_nor_gives_the_count_of_data_se
         data_servers,
     };
     let mut bytes = BytesMut::new();
-    encode(Version::FIRST, &grant(9), &mut bytes);
+    encode(Version::FIRST, &grant(9).into(), &mut bytes);
     assert_eq!(bytes.len(), 1 + 8 + 8 + 1 + 1 + 24 + 24, "as the release before reads it");
-    assert_eq!(decode(Version::FIRST, bytes.freeze()), Ok(Some(grant(0))));
+    assert_eq!(decode(Version::FIRST, bytes.freeze()), Ok(Some(grant(0).into())));
+}
+
+#[test]
+fn a_letter_is_passed_over_by_a_version_that_does_not_have_it() {
+    let letter = Letter::FatalRequests(Bytes::from_static(b"a line"));
+    assert_eq!(letter.since(), Version::FATAL_REQUESTS);
+    assert_eq!(decode(Version::FIRST, bytes_of(&letter)), Ok(None));
 }
 
 #[test]

@@ -1,0 +1,30 @@
+//! What goes over a connection between members.
+
+use super::version::Version;
+use bytes::Bytes;
+use group::Message;
+
+/// A word of one member to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Letter {
+    /// From one machine of the group to the other.
+    Group(Message),
+    /// Requests that have ended a server, as `fatal::notes` writes them down. Of concern to those only who answer calls.
+    FatalRequests(Bytes),
+}
+
+impl Letter {
+    /// The first version of the protocol that has it. To a member of an earlier one it is not sent.
+    pub fn since(&self) -> Version {
+        match self {
+            Self::Group(_) => Version::FIRST,
+            Self::FatalRequests(_) => Version::FATAL_REQUESTS,
+        }
+    }
+}
+
+impl From<Message> for Letter {
+    fn from(message: Message) -> Self {
+        Self::Group(message)
+    }
+}
