@@ -210,6 +210,17 @@ impl Journal {
         disk.sync_directory(&images)
     }
 
+    /// Segments with entries from here on stay although no checkpoint needs them, until this is said again with a later
+    /// entry; with `Sn(u64::MAX)`, as at first, none stays longer. What is not needed any more goes. May block.
+    pub fn keep_from(&self, from: Sn) -> Result<(), StateError> {
+        self.shared.keep_from(from)
+    }
+
+    /// The first entries of the segments, oldest first.
+    pub fn segment_starts(&self) -> Vec<Sn> {
+        self.shared.index.lock().places().iter().map(|place| place.start).collect()
+    }
+
     /// Bytes of log after the newest usable image: the measure of how long a start would take.
     pub fn bytes_since_checkpoint(&self) -> u64 {
         let log_bytes = self.shared.inner.lock().log_bytes;

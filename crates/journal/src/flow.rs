@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     /// Held across its sync; nobody else waits for it.
     promise: Mutex<PromiseFile>,
     pub(crate) keeping: Mutex<Keeping>,
+    /// Held by whoever removes what no checkpoint needs any more.
+    pub(crate) purge: Mutex<()>,
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,
     watermark: Mutex<Watermark>,
@@ -236,6 +238,7 @@ impl Shared {
             file: Mutex::new(opened.file),
             promise: Mutex::new(opened.promise),
             keeping: Mutex::new(Keeping::default()),
+            purge: Mutex::new(()),
             index: Mutex::new(opened.index),
             spare: Mutex::new(()),
             env: opened.env,

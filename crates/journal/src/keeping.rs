@@ -13,10 +13,17 @@ use std::{
 };
 
 /// How much log there was when images were begun.
-#[derive(Default)]
 pub(crate) struct Keeping {
     begun: Vec<(LogPoint, u64)>,
     at_checkpoint: u64,
+    /// Entries from here on stay although no checkpoint needs them.
+    keep_from: Sn,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self { begun: Vec::new(), at_checkpoint: 0, keep_from: Sn(u64::MAX) }
+    }
 }
 
 impl Keeping {
@@ -109,8 +116,25 @@ impl Shared {
         }
     }
 
-    /// Removes segments and images that lie wholly behind the second-last committed checkpoint.
+    pub(crate) fn keep_from(&self, from: Sn) -> Result<(), StateError> {
+        self.keeping.lock().keep_from = from;
+        let oldest = {
+            let checkpoints = &self.file.lock().state.checkpoints;
+            (checkpoints.len() > 1).then(|| checkpoints[0].at.id.sn)
+        };
+        let second = self.index.lock().places().get(1).map(|place| place.start);
+        match (oldest, second) {
+            (Some(oldest), Some(second)) if second <= from && second.0 <= oldest.0 + 1 => self.purge(oldest),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes segments and images that lie wholly behind the second-last committed checkpoint, but no segment whose
+    /// entries are wanted longer.
     fn purge(&self, oldest: Sn) -> Result<(), StateError> {
+        // Whoever comes second finds nothing left to remove.
+        let _one_at_a_time = self.purge.lock();
+        let keep_from = self.keeping.lock().keep_from;
         let disk = &*self.env.disk;
         let log = self.log_directory();
         let io = |file: PathBuf| move |source| StateError::Io { file, source };
@@ -123,7 +147,7 @@ impl Shared {
         segments.sort();
         for pair in segments.windows(2) {
             let next_start = pair[1].0;
-            if next_start.0 <= oldest.0 + 1 {
+            if next_start.0 <= oldest.0 + 1 && next_start <= keep_from {
                 let path = log.join(&pair[0].1);
                 self.index.lock().forget(pair[0].0);
                 disk.remove_file(&path).map_err(io(path.clone()))?;

@@ -140,6 +140,49 @@ fn what_an_image_has_replaced_is_gone_and_is_said_to_be() {
 }
 
 #[test]
+fn what_is_wanted_longer_than_an_image_needs_it_stays_until_it_is_let_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    format(&env, directory.path());
+    let (journal, ..) = open(&env, directory.path());
+    journal.keep_from(Sn(50)).unwrap();
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        append(&journal, 1, 30, &mut all);
+        journal.note_commit(journal.end().id.sn);
+        let checkpoint = journal.write_image(journal.end(), |writer| writer.write(b"all")).unwrap();
+        journal.checkpoint_committed(&checkpoint).unwrap();
+    }
+    let held = journal.segment_starts();
+    assert!(
+        held[0] <= Sn(50) && held[1] > Sn(50),
+        "the first segment is the one that has entry 50: {held:?}"
+    );
+    let (_, entries) = journal.read(Sn(49), Sn(u64::MAX), 100 << 20).unwrap();
+    assert!(entries == all[49..], "everything from there on is read");
+    drop(journal);
+
+    // A start reads from the image on, and has the older ones all the same.
+    let (journal, replayed, _) = open(&env, directory.path());
+    assert!(replayed.is_empty());
+    assert!(journal.segment_starts()[0] <= Sn(50));
+    let (_, entries) = journal.read(Sn(49), Sn(u64::MAX), 100 << 20).unwrap();
+    assert!(entries == all[49..]);
+
+    journal.keep_from(Sn(100)).unwrap();
+    let later = journal.segment_starts();
+    assert!(later[0] <= Sn(100) && later[1] > Sn(100) && later[0] > held[0], "{later:?}");
+    journal.keep_from(Sn(u64::MAX)).unwrap();
+    let oldest = journal.images()[0].at.id.sn;
+    let needed = journal.segment_starts();
+    assert!(
+        needed[0].0 <= oldest.0 + 1 && needed[1].0 > oldest.0 + 1,
+        "only what the images need: {needed:?}"
+    );
+    assert!(matches!(journal.read(Sn(99), Sn(100), 0), Err(ReadLogError::Gone { .. })));
+}
+
+#[test]
 fn a_log_is_cut_after_any_of_its_entries_and_goes_on_from_there() {
     let env = Env::production();
     let count = {
