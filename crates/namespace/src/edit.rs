@@ -3,6 +3,7 @@
 //! The bytes are described in `docs/format/edits.md`. What an operation's edit holds stands in the
 //! operation's own file.
 
+mod answer;
 pub(crate) mod codec;
 pub(crate) mod heirs;
 

@@ -233,6 +233,11 @@ impl Namespace {
             Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
             Body::AllowDeletions(_) => ops::allow_deletions::apply(self, &mut applied.block_changes),
         };
+        debug_assert!(
+            edit.answer().is_none_or(|answer| answer == applied.reply),
+            "{edit:?} said {:?}",
+            applied.reply
+        );
         self.preserving.clear();
         self.keeping.clear();
         let counters = &mut self.tree.counters;
@@ -264,6 +269,16 @@ impl Namespace {
     /// How [`Namespace::digest`] is made. To be raised when a release digests, or applies, anything otherwise than the one before:
     /// its members are compared with others of the same form only.
     pub const DIGEST_FORM: u32 = 1;
+
+    /// Whether calls come so fast that the retry cache does not hold those of the last ten minutes, at this pace.
+    pub fn outruns_retry_cache(&self) -> bool {
+        self.tree.retry.is_outrun(self.tree.counters.time)
+    }
+
+    /// For how long a call is remembered by the retry cache, at least; ten minutes where it has room for more.
+    pub fn retry_window_ms(&self) -> u64 {
+        self.tree.retry.window_ms(self.tree.counters.time)
+    }
 
     /// Equal on all members that applied the same edits.
     pub fn digest(&self) -> u64 {

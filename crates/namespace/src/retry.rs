@@ -16,9 +16,12 @@ use hashbrown::HashTable;
 use std::{collections::VecDeque, sync::Arc};
 
 /// `dfs.namenode.retrycache.expirytime.millis` of HDFS.
-pub(crate) const WINDOW_MS: u64 = 600_000;
+pub const WINDOW_MS: u64 = 600_000;
 /// About 60 MiB at most. Chosen by eye.
 pub(crate) const ENTRIES_MAX: u64 = 1 << 20;
+
+/// From so many calls the pace is taken.
+const PACE_CALLS: u64 = 1 << 18;
 
 /// How far one edit takes journal time ahead. A cluster of fewer than a thousand edits a second keeps its
 /// answers for longer than the window, by count.
@@ -31,6 +34,10 @@ pub(crate) fn journal_time(before: Timestamp, edit: Timestamp) -> Timestamp {
     }
     Timestamp::from_ms(edit.ms.clamp(before.ms, before.ms.saturating_add(STEP_MS)))
 }
+
+/// With so many calls the index gets the room for all it may ever hold. To grow later would stop the writer for as long
+/// as a million calls take to be hashed anew.
+const ROOM_AT: usize = 1 << 15;
 
 const PER_PAGE: usize = (64 * 1024 - 16) / size_of::<Record>();
 
@@ -163,6 +170,22 @@ impl Ring {
         (self.first..self.end).map(|number| self.get(number))
     }
 
+    /// Whether the latest calls came so fast that as many as are held came within less than the window.
+    pub fn is_outrun(&self, now: Timestamp) -> bool {
+        self.len() > PACE_CALLS && {
+            let took_ms = now.ms.saturating_sub(self.get(self.end - 1 - PACE_CALLS).time_ms);
+            took_ms.saturating_mul(ENTRIES_MAX / PACE_CALLS) < WINDOW_MS
+        }
+    }
+
+    /// How old the oldest record is, or the whole window where none has been dropped for want of room.
+    pub fn window_ms(&self, now: Timestamp) -> u64 {
+        if self.len() < ENTRIES_MAX {
+            return WINDOW_MS;
+        }
+        now.ms.saturating_sub(self.get(self.first).time_ms).min(WINDOW_MS)
+    }
+
     fn push(&mut self, record: Record) -> u64 {
         let at = (self.end - self.base) as usize;
         if at / PER_PAGE == self.pages.len() {
@@ -190,7 +213,7 @@ pub(crate) struct RetryIndex {
     numbers: HashTable<u32>,
 }
 
-fn hash_call(hash: &SeededHash, client: &[u8; 16], call: i32) -> u64 {
+pub(crate) fn hash_call(hash: &SeededHash, client: &[u8; 16], call: i32) -> u64 {
     let mut key = [0; 20];
     key[..16].copy_from_slice(client);
     key[16..].copy_from_slice(&call.to_le_bytes());
@@ -242,10 +265,14 @@ impl RetryIndex {
         let number = ring.push(record);
         let ring = &*ring;
         let (hasher, table) = (&self.hash, &mut self.numbers);
-        table.insert_unique(hash, number as u32, |low| {
+        let hash_again = |low: &u32| {
             let record = ring.get(Self::number(ring, *low));
             hash_call(hasher, &record.client, record.call)
-        });
+        };
+        if table.len() == ROOM_AT {
+            table.reserve(ENTRIES_MAX as usize + 1 - ROOM_AT, hash_again);
+        }
+        table.insert_unique(hash, number as u32, hash_again);
     }
 
     /// Forgets what is too old at `time`, or too much.
