@@ -1,6 +1,6 @@
 //! What all parts of a running metadata server share, and the two ways to reach the namespace.
 //!
-//! Lock order: the namespace, then renewals, then what waits to be told to the block map, then that. The member's lock is taken under none of
+//! Lock order: the namespace, then the index of older calls, then renewals, then what waits to be told to the block map, then that. The member's lock is taken under none of
 //! them and holds none. Nothing here is held across I/O.
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     fatal::InHand,
     forward::{self, Forwarder},
     groups::GroupMapping,
+    older_answers::OlderAnswers,
     peers::Secret,
     queue::{Attempt, Queue, Work},
     replica::Replica,
@@ -82,6 +83,8 @@ pub struct Core {
     /// Answers to calls that changed nothing, for late copies of them.
     pub refusals: Mutex<crate::client_protocol::Refusals>,
     queue: Arc<Queue>,
+    /// Answers to calls that the retry cache has forgotten.
+    pub older_answers: OlderAnswers,
     /// Reads that look at a great deal, in slices.
     pub walks: crate::client_protocol::Walks,
     /// Asks the checkpoint thread to write an image now.
@@ -140,6 +143,7 @@ impl Core {
             cluster,
             secret,
             visits: namespace.visits().clone(),
+            older_answers: OlderAnswers::new(&namespace),
             tree: ShardedLock::new(Tree {
                 namespace,
                 uncommitted: Uncommitted::default(),

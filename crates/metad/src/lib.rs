@@ -25,6 +25,7 @@ mod ha_protocol;
 mod image_reading;
 mod metrics;
 mod namenode_protocol;
+mod older_answers;
 pub mod peers;
 mod pool;
 mod protocols;

@@ -100,9 +100,10 @@ impl std::fmt::Debug for Numbers {
 
 impl Collector for Numbers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let (counts, memory) = {
+        let older = &self.core.older_answers;
+        let (counts, memory, retry_window_ms) = {
             let tree = self.core.tree();
-            (tree.namespace.counts(), tree.namespace.memory())
+            (tree.namespace.counts(), tree.namespace.memory(), older.window_ms(&tree.namespace))
         };
         let (stats, safe_mode, block_map_bytes) = {
             let blocks = self.core.blocks.lock();
@@ -115,7 +116,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 24] = [
+        let gauges: [Line; 26] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -126,7 +127,21 @@ impl Collector for Numbers {
                 counts.retry_entries,
             ),
             ("clover_namespace_bytes", "Memory of the namespace", namespace_bytes as u64),
-            ("clover_retry_cache_bytes", "Memory of the retry cache", memory.retry_cache as u64),
+            (
+                "clover_retry_cache_bytes",
+                "Memory of the retry cache, with the index of older calls",
+                (memory.retry_cache + older.bytes()) as u64,
+            ),
+            (
+                "clover_retry_cache_window_seconds",
+                "For how long a call is remembered; 600 is what is wanted",
+                retry_window_ms / 1_000,
+            ),
+            (
+                "clover_retry_cache_indexed_entries",
+                "Entries of the journal among which older calls are found; 0 while the retry cache suffices",
+                older.span(),
+            ),
             ("clover_block_map_bytes", "Memory of the block map", block_map_bytes as u64),
             ("clover_safe_mode", "1 while nothing may be changed", safe_mode.into()),
             ("clover_data_servers_live", "Data servers that answer", stats.live_servers),
@@ -162,6 +177,17 @@ impl Collector for Numbers {
             ("clover_transfers_pending", "Copies under way between data servers", stats.pending_transfers),
         ];
         self::gauges(&mut encoder, &gauges)?;
+        counters(
+            &mut encoder,
+            &[
+                (
+                    "clover_retry_cache_journal_reads",
+                    "Calls that were looked for in the journal, since they may be repeated ones",
+                    older.looked_up(),
+                ),
+                ("clover_retry_cache_journal_answers", "Of them, those that were", older.answered()),
+            ],
+        )?;
         self.encode_group(&mut encoder)?;
         self.encode_calls(&mut encoder)?;
         self.encode_load(&mut encoder)

@@ -4,7 +4,7 @@ use crate::{
     background, checkpoint,
     config::MetaConfig,
     core::Core,
-    datanodes, format,
+    datanodes, format, older_answers,
     peers::{Identity, Peers},
     protocols::Protocols,
     recover::{self, RecoverError, Recovered},
@@ -70,7 +70,7 @@ impl StartError {
 
 /// A running metadata server.
 pub struct MetaServer {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     datanodes: Arc<datanodes::DatanodeSide>,
     rpc: rpc::Server,
     web: Option<web::Web>,
@@ -106,6 +106,11 @@ impl MetaServer {
             .expect("reading a file does not panic")
             .map_err(StartError::DataServersFile)?;
 
+        let prepared = core.clone();
+        tokio::task::spawn_blocking(move || older_answers::indexer::prepare(&prepared))
+            .await
+            .expect("a journal that keeps what it has does not panic");
+
         let stop = Arc::new(AtomicBool::new(false));
         let watcher = spawn("meta-watch", {
             let core = core.clone();
@@ -132,6 +137,14 @@ impl MetaServer {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
                 move || scrub::run(&core, &stop, &runtime)
+            }),
+            spawn("meta-older-answers", {
+                let core = core.clone();
+                move || older_answers::run_lookups(&core)
+            }),
+            spawn("meta-call-index", {
+                let (core, stop) = (core.clone(), stop.clone());
+                move || older_answers::indexer::run(&core, &stop)
             }),
             spawn("meta-walks", {
                 let core = core.clone();
@@ -346,6 +359,7 @@ impl MetaServer {
         self.core.replica.stop();
         self.core.checkpoint.close();
         self.core.walks.close();
+        self.core.older_answers.close();
         self.core.close();
         let (core, threads, writer) = (self.core, self.threads, self.writer);
         let ended = tokio::task::spawn_blocking(move || {

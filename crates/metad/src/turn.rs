@@ -3,13 +3,16 @@
 use crate::{
     apply,
     core::{Core, Finished, Tree},
+    older_answers::Older,
     settle::tell_ahead,
 };
 use ::blocks::Location;
-use base::{Block, CallOrigin, Caller, EntryKind, Epoch, FsError, LogPoint, Moment, Sn, Timestamp, TxId};
+use base::{
+    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, LogPoint, Moment, Sn, Timestamp, TxId,
+};
 use bytes::Bytes;
 use group::Proposal;
-use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals};
+use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, RetryLookup};
 use std::sync::Arc;
 
 /// What becomes of a reply once its sn has committed, or never will.
@@ -39,6 +42,8 @@ pub struct Turn<'a> {
     /// What the block map is told when it has committed.
     unsettled: Vec<(Sn, BlockChange)>,
     orphans_left: bool,
+    /// What is known of the call that is being carried out, should the retry cache not know it.
+    older: Older,
 }
 
 impl<'a> Turn<'a> {
@@ -56,6 +61,26 @@ impl<'a> Turn<'a> {
             footprint: Vec::new(),
             unsettled: Vec::new(),
             orphans_left: false,
+            older: Older::Nothing,
+        }
+    }
+
+    /// Carries a call out of which this is known.
+    pub fn knowing<T>(&mut self, older: Older, carry_out: impl FnOnce(&mut Self) -> T) -> T {
+        self.older = older;
+        let result = carry_out(self);
+        self.older = Older::Nothing;
+        result
+    }
+
+    /// What the retry cache, or else the journal, has of a call.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    pub fn retry_lookup(&self, origin: &CallOrigin, fingerprint: u64) -> FsResult<RetryLookup> {
+        match self.tree.namespace.retry_lookup(origin, fingerprint) {
+            RetryLookup::Miss => self.older.lookup(origin),
+            known => Ok(known),
         }
     }
 

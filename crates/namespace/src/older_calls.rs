@@ -25,6 +25,7 @@ const TAG_BITS: u32 = 32 - NUMBER_BITS;
 
 /// The most entries that are looked back on: ten minutes at 20,000 edits a second, and half a minute.
 pub const SPAN_MAX: u64 = 3 << 22;
+const _: () = assert!(SPAN_MAX >= 20_000 * retry::WINDOW_MS / 1_000);
 /// Within so many entries each bucket is cleared once. Together with [`SPAN_MAX`] it is less than all numbers.
 const SWEEP: u64 = 1 << 21;
 const _: () = assert!(SPAN_MAX + SWEEP + 2 * RANGE <= (NUMBERS as u64) << RANGE_BITS);

@@ -5,6 +5,7 @@ use super::{answers::Answer, leading};
 use crate::{
     core::{Core, Tree},
     forward::Fate,
+    older_answers,
     turn::{Turn, commit_failed},
 };
 use ::blocks::BlockMap;
@@ -213,19 +214,21 @@ pub fn turn<A: Answer>(
     if let Err(error) = admit(core) {
         return refuse(core, call, reply, &error);
     }
-    let core = core.clone();
-    core.clone().attempt(
-        core.in_hand(&call),
-        Box::new(move |turn| {
-            let Some(turn) = turn else { return hand_over(&core, call, reply) };
-            #[cfg(feature = "planted-panics")]
-            crate::fatal::planted::strike(&call);
-            let before = turn.applied();
-            let answer = operate(turn, &call);
-            let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
-            after_commit(turn, call, reply, rests_on, answer);
-        }),
-    );
+    older_answers::find(core, call, reply, move |core, call, reply, older| {
+        let core = core.clone();
+        core.clone().attempt(
+            core.in_hand(&call),
+            Box::new(move |turn| {
+                let Some(turn) = turn else { return hand_over(&core, call, reply) };
+                #[cfg(feature = "planted-panics")]
+                crate::fatal::planted::strike(&call);
+                let before = turn.applied();
+                let answer = turn.knowing(older, |turn| operate(turn, &call));
+                let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
+                after_commit(turn, call, reply, rests_on, answer);
+            }),
+        );
+    });
 }
 
 /// What makes an answer true.
@@ -258,9 +261,9 @@ pub fn after_commit<A: Answer>(
     });
 }
 
-/// What the retry cache has for this call: `Some` if it was carried out before.
+/// What is remembered of this call: `Some` if it was carried out before.
 pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
-    turn.namespace().retry_lookup(&call.origin, fingerprint(call)).into_result(&call.origin)
+    turn.retry_lookup(&call.origin, fingerprint(call))?.into_result(&call.origin)
 }
 
 pub fn fingerprint(call: &Call) -> u64 {

@@ -5,7 +5,11 @@
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
 use super::calls::{self, RestsOn, decode};
-use crate::{core::Core, turn::Turn};
+use crate::{
+    core::Core,
+    older_answers::{self, Older},
+    turn::Turn,
+};
 use base::{Block, BlockId, FsResult, InodeId, Moment};
 use namespace::ops;
 use parking_lot::Mutex;
@@ -27,6 +31,7 @@ struct Waiter {
     request: p::CompleteRequestProto,
     reply: Replier,
     deadline: Moment,
+    older: Older,
 }
 
 impl Parked {
@@ -75,7 +80,12 @@ impl Parked {
 pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CompleteRequestProto>(&call, reply) else { return };
     let deadline = core.moment().plus_ms(core.config.complete_wait_ms);
-    queue(core, Waiter { call, request, reply, deadline });
+    if let Err(error) = calls::admit(core) {
+        return calls::refuse(core, call, reply, &error);
+    }
+    older_answers::find(core, call, reply, move |core, call, reply, older| {
+        queue(core, Waiter { call, request, reply, deadline, older });
+    });
 }
 
 fn queue(core: &Arc<Core>, waiter: Waiter) {
@@ -95,7 +105,7 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
 
 fn run(turn: &mut Turn<'_>, waiter: Waiter) {
     let before = turn.applied();
-    let answer = match close(turn, &waiter) {
+    let answer = match turn.knowing(waiter.older, |turn| close(turn, &waiter)) {
         Ok(Closing::Waiting(block)) => return wait(turn, block, waiter),
         Ok(Closing::Done) => Ok(p::CompleteResponseProto { result: true }),
         Err(error) => Err(error),

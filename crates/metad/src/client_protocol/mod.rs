@@ -34,7 +34,7 @@ mod truncate;
 mod walks;
 mod xattrs;
 
-pub use calls::{decode, hand_over, refuse_in_safe_mode, turn};
+pub use calls::{decode, fingerprint, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
 pub use leading::Leading;
 pub use refusals::Refusals;

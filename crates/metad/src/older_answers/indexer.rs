@@ -1,0 +1,225 @@
+//! Keeps the index of older calls: begins it when calls come so fast that the retry cache does not hold those of ten
+//! minutes, goes on with what commits, and has the journal keep what it points to.
+
+use crate::core::Core;
+use base::{EntryKind, Moment, Sn, Timestamp};
+use journal::{Journal, ReadLogError};
+use namespace::{
+    Edit, OlderCalls, RETRY_WINDOW_MS,
+    older_calls::{BUCKETS, SPAN_MAX},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// How far the index may lag behind what has committed. The retry cache holds the calls of 50 s and more.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// How often what is old is let go of, in the index and in the journal.
+const TIDY_PERIOD_MS: u64 = 10_000;
+/// After a failure.
+const RETRY_PERIOD_MS: u64 = 10_000;
+/// After so many failures the index is given up, and the journal keeps nothing for it.
+const FAILURES_MAX: u32 = 6;
+/// Read from the journal at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// Noted at once, while nobody can look a call up.
+const NOTED_AT_ONCE: usize = 256;
+/// A pause between two pieces, so that a whole journal is not gone through at the cost of those who call.
+const PAUSE: Duration = Duration::from_millis(1);
+/// With fewer segments free on the disk than this, the journal keeps nothing for the sake of answers.
+const FREE_SEGMENTS_MIN: u64 = 16;
+
+/// Before any thread may let go of a segment: those that are here are needed if there is to be an index.
+pub fn prepare(core: &Core) {
+    let journal = core.replica.journal();
+    if core.older_answers.is_filling.load(Ordering::Acquire)
+        && let Err(error) = journal.keep_from(Sn(0))
+    {
+        tracing::error!(%error, "the journal does not keep what older calls were answered");
+    }
+}
+
+/// Runs on a thread of its own until `stop`.
+pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
+    let now = core.moment();
+    let mut indexer = Indexer { core, stop, not_before: now, tidied: now, failures: 0 };
+    while !stop.load(Ordering::Acquire) {
+        if core.moment() >= indexer.not_before && core.replica.ended().borrow().is_none() {
+            match indexer.look() {
+                Ok(()) => indexer.failures = 0,
+                Err(reason) => indexer.on_failure(&reason),
+            }
+        }
+        std::thread::sleep(LOOK_PERIOD);
+    }
+}
+
+struct Indexer<'a> {
+    core: &'a Arc<Core>,
+    stop: &'a AtomicBool,
+    not_before: Moment,
+    tidied: Moment,
+    /// One after the other.
+    failures: u32,
+}
+
+impl Indexer<'_> {
+    fn look(&mut self) -> Result<(), String> {
+        let older = &self.core.older_answers;
+        let is_outrun = self.core.tree().namespace.outruns_retry_cache();
+        if !older.has_index.load(Ordering::Acquire) {
+            if !is_outrun {
+                // If there was something to keep at the start, there is not any more.
+                if older.is_filling.swap(false, Ordering::AcqRel) {
+                    self.drop_index()?;
+                }
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        self.go_on()?;
+        if self.core.moment().ms_since(self.tidied) >= TIDY_PERIOD_MS {
+            self.tidied = self.core.moment();
+            self.tidy(is_outrun)?;
+        }
+        Ok(())
+    }
+
+    fn on_failure(&mut self, reason: &str) {
+        tracing::error!(reason, "calls that the retry cache has forgotten are not found for now");
+        self.not_before = self.core.moment().plus_ms(RETRY_PERIOD_MS);
+        // The window says so. Nobody is kept waiting for what may never come.
+        self.core.older_answers.is_filling.store(false, Ordering::Release);
+        self.failures += 1;
+        if self.failures >= FAILURES_MAX
+            && let Err(reason) = self.drop_index()
+        {
+            tracing::error!(reason, "the journal does not let go of what it keeps for older calls");
+        }
+    }
+
+    fn journal(&self) -> &Journal {
+        self.core.replica.journal()
+    }
+
+    /// The index begins with the segment that has the calls of ten minutes ago, or with the first one.
+    fn begin(&self) -> Result<(), String> {
+        let committed = self.core.commit.committed();
+        let (starts, oldest) = (self.journal().segment_starts(), committed.0.saturating_sub(SPAN_MAX));
+        let newest = self.time_of(Sn(committed.0.saturating_sub(64)), committed)?.unwrap_or_default();
+        let mut first = Sn(committed.0 + 1);
+        for start in starts.into_iter().rev().filter(|start| *start <= committed) {
+            first = start;
+            let time = self.time_of(Sn(start.0 - 1), Sn(start.0 + 64).min(committed))?;
+            if start.0 <= oldest || time.is_some_and(|time| time.ms + RETRY_WINDOW_MS <= newest.ms) {
+                break;
+            }
+        }
+        self.journal().keep_from(first).map_err(|error| error.to_string())?;
+        let index = OlderCalls::new(self.core.env.random.next_u64(), BUCKETS, Sn(first.0 - 1));
+        tracing::info!(from = %first, to = %committed, "calls come faster than the retry cache holds them; they are indexed");
+        *self.core.older_answers.index.write() = Some(index);
+        self.core.older_answers.has_index.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// The time of the first edit among these entries.
+    fn time_of(&self, after: Sn, up_to: Sn) -> Result<Option<Timestamp>, String> {
+        let (_, entries) = self.journal().read(after, up_to, 64 << 10).map_err(|error| error.to_string())?;
+        let edits = entries.iter().filter(|entry| entry.kind == EntryKind::Operation);
+        Ok(edits.flat_map(|entry| Edit::decode(&entry.payload)).map(|edit| edit.time).next())
+    }
+
+    /// Notes what has committed since.
+    fn go_on(&self) -> Result<(), String> {
+        let older = &self.core.older_answers;
+        while !self.stop.load(Ordering::Acquire) {
+            let committed = self.core.commit.committed();
+            let Some(end) = older.index.read().as_ref().map(OlderCalls::end) else { return Ok(()) };
+            if end >= committed {
+                older.is_filling.store(false, Ordering::Release);
+                return Ok(());
+            }
+            let entries = match self.journal().read(end, committed, PIECE_BYTES) {
+                Ok((_, entries)) if entries.is_empty() => return Ok(()), // Committed by others, and not durable here yet.
+                Ok((_, entries)) => entries,
+                Err(error) => return self.on_unread(&error),
+            };
+            let mut edits = Vec::with_capacity(entries.len());
+            for entry in &entries {
+                edits.push(match entry.kind {
+                    EntryKind::Operation => {
+                        let edit = Edit::decode(&entry.payload);
+                        Some(edit.map_err(|error| format!("entry {}: {error}", entry.id))?)
+                    }
+                    EntryKind::EpochStart | EntryKind::Checkpoint => None,
+                });
+            }
+            let now = self.core.moment();
+            let mut noted = entries.iter().zip(&edits).peekable();
+            while noted.peek().is_some() {
+                let mut index = older.index.write();
+                let Some(index) = index.as_mut() else { return Ok(()) };
+                for (entry, edit) in noted.by_ref().take(NOTED_AT_ONCE) {
+                    match edit {
+                        Some(edit) => index.note(entry.id.sn, edit, now),
+                        None => index.pass(entry.id.sn),
+                    }
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// The journal cannot go on from the index's end.
+    fn on_unread(&self, error: &ReadLogError) -> Result<(), String> {
+        // An image took the place of these entries. What was indexed before has a gap behind it, and another index is
+        // begun where the journal begins.
+        if matches!(error, ReadLogError::Gone { .. }) {
+            self.drop_index()?;
+        }
+        Err(error.to_string())
+    }
+
+    fn drop_index(&self) -> Result<(), String> {
+        let older = &self.core.older_answers;
+        older.has_index.store(false, Ordering::Release);
+        let index = older.index.write().take();
+        drop(index);
+        self.journal().keep_from(Sn(u64::MAX)).map_err(|error| error.to_string())
+    }
+
+    fn tidy(&self, is_outrun: bool) -> Result<(), String> {
+        let older = &self.core.older_answers;
+        let now = self.core.moment();
+        let is_short = self.is_disk_short();
+        let from = {
+            let mut index = older.index.write();
+            let Some(index) = index.as_mut() else { return Ok(()) };
+            index.forget_older(Moment { ns: now.ns.saturating_sub(RETRY_WINDOW_MS * 1_000_000) });
+            index.from()
+        };
+        let keep_from = if is_short { Sn(u64::MAX) } else { from };
+        self.journal().keep_from(keep_from).map_err(|error| error.to_string())?;
+        let first = self.journal().segment_starts().first().copied().unwrap_or_default();
+        let cached = self.core.tree().namespace.counts().retry_entries;
+        let is_needed = {
+            let mut index = older.index.write();
+            let Some(index) = index.as_mut() else { return Ok(()) };
+            index.forget_before(first);
+            is_outrun || index.span() > cached
+        };
+        if is_needed { Ok(()) } else { self.drop_index() }
+    }
+
+    fn is_disk_short(&self) -> bool {
+        let settings = &self.core.config.group.journal;
+        let least = settings.reserve_bytes + FREE_SEGMENTS_MIN * settings.segment_bytes;
+        self.journal().room().is_ok_and(|room| room.free_bytes < least)
+    }
+}

@@ -1,0 +1,254 @@
+//! Calls that are repeated after the retry cache has forgotten them are answered from the journal.
+//!
+//! [`indexer`] notes on a thread of its own where in the journal each call stands ([`namespace::OlderCalls`]). Before a
+//! change waits for the writer, its call is looked up there. Nearly always nothing is found, and that is all. Otherwise one
+//! other thread reads the few entries in question; the writer and those who read connections wait for no disk.
+
+pub mod indexer;
+#[cfg(test)]
+mod tests;
+
+use crate::{client_protocol::fingerprint, core::Core};
+use base::{CallOrigin, EntryKind, FsError, FsResult, Sn};
+use journal::ReadLogError;
+use namespace::{Edit, Namespace, OlderCalls, RETRY_WINDOW_MS, RetryLookup, older_calls};
+use parking_lot::{Condvar, Mutex, RwLock};
+use rpc::{Call, Replier};
+use std::{
+    collections::VecDeque,
+    ops::RangeInclusive,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+/// Calls that wait to be looked for in the journal; who comes then is told to come again.
+const LOOKUPS_MAX: usize = 1_000;
+/// Read from the journal at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// What is known of a call that the retry cache may have forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Older {
+    /// No entry has it, as far back as anything is remembered.
+    Nothing,
+    /// This server has not been through its journal yet since its start.
+    NotYet,
+    Known(RetryLookup),
+}
+
+impl Older {
+    /// # Errors
+    /// A call that says that it is repeated is to come again once it is known whether it was carried out.
+    pub fn lookup(self, origin: &CallOrigin) -> FsResult<RetryLookup> {
+        match self {
+            Self::Known(known) => Ok(known),
+            Self::NotYet if origin.retry_count > 0 => Err(FsError::Retry(
+                "This metadata server has just started and goes through its journal; whether the call was carried out \
+                 before is known in a moment."
+                    .into(),
+            )),
+            Self::NotYet | Self::Nothing => Ok(RetryLookup::Miss),
+        }
+    }
+}
+
+/// Goes on with a call once it is known whether it is an old one.
+type Proceed = Box<dyn FnOnce(&Arc<Core>, Call, Replier, Older) + Send>;
+
+struct Lookup {
+    call: Call,
+    reply: Replier,
+    places: Vec<RangeInclusive<Sn>>,
+    proceed: Proceed,
+}
+
+/// See the module's documentation.
+pub struct OlderAnswers {
+    index: RwLock<Option<OlderCalls>>,
+    /// Whether there is an index: most servers are never so busy that they need one.
+    has_index: AtomicBool,
+    /// Until the journal has been gone through after a start.
+    is_filling: AtomicBool,
+    lookups: Mutex<Lookups>,
+    wake: Condvar,
+    looked_up: AtomicU64,
+    answered: AtomicU64,
+}
+
+#[derive(Default)]
+struct Lookups {
+    waiting: VecDeque<Lookup>,
+    is_closed: bool,
+}
+
+impl OlderAnswers {
+    /// For a namespace as recovery has left it.
+    pub fn new(namespace: &Namespace) -> Self {
+        Self {
+            index: RwLock::new(None),
+            has_index: AtomicBool::new(false),
+            is_filling: AtomicBool::new(namespace.outruns_retry_cache()),
+            lookups: Mutex::default(),
+            wake: Condvar::new(),
+            looked_up: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+        }
+    }
+
+    /// Memory of the index.
+    pub fn bytes(&self) -> usize {
+        self.index.read().as_ref().map_or(0, OlderCalls::bytes)
+    }
+
+    /// Entries of the journal among which older calls are found.
+    pub fn span(&self) -> u64 {
+        self.index.read().as_ref().map_or(0, OlderCalls::span)
+    }
+
+    /// Calls that were looked for in the journal.
+    pub fn looked_up(&self) -> u64 {
+        self.looked_up.load(Ordering::Relaxed)
+    }
+
+    /// Of them, those that were there.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// For how long a call is remembered, with the retry cache; at most the ten minutes that are wanted.
+    pub fn window_ms(&self, namespace: &Namespace) -> u64 {
+        let cached = namespace.retry_window_ms();
+        let first_cached = (namespace.applied().sn.0 + 1).saturating_sub(namespace.counts().retry_entries);
+        let index = self.index.read();
+        let joined = index.as_ref().filter(|index| index.end().0 + 1 >= first_cached);
+        joined.map_or(cached, |index| cached.max(index.window_ms())).min(RETRY_WINDOW_MS)
+    }
+
+    /// Ends the thread that reads. Calls that wait are dropped, and their clients ask again elsewhere.
+    pub fn close(&self) {
+        let waiting = {
+            let mut lookups = self.lookups.lock();
+            lookups.is_closed = true;
+            std::mem::take(&mut lookups.waiting)
+        };
+        drop(waiting);
+        self.wake.notify_all();
+    }
+
+    /// Gives the call back when it cannot be looked for now.
+    fn push(&self, lookup: Lookup) -> Option<Lookup> {
+        let mut lookups = self.lookups.lock();
+        if lookups.is_closed || lookups.waiting.len() >= LOOKUPS_MAX {
+            return Some(lookup);
+        }
+        lookups.waiting.push_back(lookup);
+        drop(lookups);
+        self.wake.notify_one();
+        None
+    }
+
+    fn next(&self) -> Option<Lookup> {
+        let mut lookups = self.lookups.lock();
+        loop {
+            if lookups.is_closed {
+                return None;
+            }
+            match lookups.waiting.pop_front() {
+                Some(lookup) => return Some(lookup),
+                None => self.wake.wait(&mut lookups),
+            }
+        }
+    }
+}
+
+/// Finds out whether a call is an old one that the retry cache has forgotten, and goes on with it: at once, unless the
+/// journal has to be asked.
+pub fn find(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    proceed: impl FnOnce(&Arc<Core>, Call, Replier, Older) + Send + 'static,
+) {
+    let older = &core.older_answers;
+    let unknown = match older.is_filling.load(Ordering::Acquire) {
+        true => Older::NotYet,
+        false => Older::Nothing,
+    };
+    if !older.has_index.load(Ordering::Acquire) {
+        return proceed(core, call, reply, unknown);
+    }
+    let places = {
+        let index = older.index.read();
+        index
+            .as_ref()
+            .map(|index| index.places(call.origin.client_id, call.origin.call_id))
+            .unwrap_or_default()
+    };
+    // A call that the retry cache still has is answered from there.
+    let is_cached = || core.tree().namespace.retry_lookup(&call.origin, 0) != RetryLookup::Miss;
+    if places.is_empty() || is_cached() {
+        return proceed(core, call, reply, unknown);
+    }
+    let lookup = Lookup { call, reply, places, proceed: Box::new(proceed) };
+    if let Some(refused) = older.push(lookup) {
+        refused.reply.fs_error(&FsError::Retry(
+            "Too many calls that may be repeated ones are looked for in the journal; try again in a moment."
+                .into(),
+        ));
+    }
+}
+
+/// Runs on a thread of its own until [`OlderAnswers::close`].
+pub fn run_lookups(core: &Arc<Core>) {
+    while let Some(Lookup { call, reply, places, proceed }) = core.older_answers.next() {
+        if reply.is_abandoned() {
+            continue;
+        }
+        core.older_answers.looked_up.fetch_add(1, Ordering::Relaxed);
+        match look(core, &call, &places) {
+            Ok(known) => {
+                let is_answered = known != RetryLookup::Miss;
+                core.older_answers.answered.fetch_add(is_answered.into(), Ordering::Relaxed);
+                proceed(core, call, reply, Older::Known(known));
+            }
+            Err(reason) => {
+                tracing::error!(
+                    reason,
+                    "whether a call was carried out before cannot be read from the journal"
+                );
+                reply.fs_error(&FsError::Retry(format!(
+                    "Whether the call was carried out before cannot be read from the journal: {reason}"
+                )));
+            }
+        }
+    }
+}
+
+/// Reads the entries that may have made the edit of this call.
+fn look(core: &Core, call: &Call, places: &[RangeInclusive<Sn>]) -> Result<RetryLookup, String> {
+    let fingerprint = fingerprint(call);
+    for range in places {
+        let (mut after, mut latest) = (Sn(range.start().0 - 1), None);
+        while after < *range.end() {
+            let entries = match core.replica.journal().read(after, *range.end(), PIECE_BYTES) {
+                Ok((_, entries)) => entries,
+                // The journal has let go of it meanwhile: the call is forgotten.
+                Err(ReadLogError::Gone { .. }) => break,
+                Err(error) => return Err(error.to_string()),
+            };
+            let Some(last) = entries.last() else { break };
+            after = last.id.sn;
+            for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Operation) {
+                let edit =
+                    Edit::decode(&entry.payload).map_err(|error| format!("entry {}: {error}", entry.id))?;
+                latest = older_calls::answer_of(&edit, &call.origin, fingerprint).or(latest);
+            }
+        }
+        if let Some(known) = latest {
+            return Ok(known);
+        }
+    }
+    Ok(RetryLookup::Miss)
+}
