@@ -55,6 +55,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("meta accept-disk", &["clover meta accept-disk --config meta.toml"]),
     ("meta aside", &["clover meta aside list --config meta.toml"]),
     ("meta aside list", &["clover meta aside list --config meta.toml"]),
+    ("meta aside restore", &["clover meta aside restore 3 --config meta.toml --yes"]),
     ("meta aside drop", &["clover meta aside drop 3 --config meta.toml --yes"]),
     (
         "data",

@@ -5,13 +5,17 @@
 //! releases have no `why`.
 
 use crate::{
-    OpenError, block,
+    NextStart, OpenError, block,
+    renewal::DAMAGED,
     scan::scan,
     store::{IMAGES, LOG, load_state, lock},
 };
 use base::{Sn, TxId};
 use env::{Disk, Env, OpenMode};
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 pub(crate) const SET_ASIDE: &str = "set-aside-";
 const WHY: &str = "why";
@@ -41,7 +45,7 @@ pub(crate) fn note(env: &Env, store: &Path, generation: u64, reason: &str) -> io
     if is_empty(disk, store)? {
         return Ok(());
     }
-    let aside = store.join(format!("{SET_ASIDE}{generation}"));
+    let aside = directory(store, generation);
     disk.create_directory(&aside)?;
     let reason = reason.replace('\n', " ");
     let text = format!("at_ms={}\nreason={reason}\n", env.clock.timestamp().ms);
@@ -80,7 +84,7 @@ pub(crate) fn check_room(disk: &dyn Disk, store: &Path, generation: u64) -> Resu
     let kept = generations(disk, store).map_err(io)?;
     let mut others = Vec::new();
     for other in kept.into_iter().filter(|other| *other != generation) {
-        let names = disk.list(&store.join(format!("{SET_ASIDE}{other}"))).map_err(io)?;
+        let names = disk.list(&directory(store, other)).map_err(io)?;
         if names.iter().any(|name| name != WHY) {
             others.push(other);
         }
@@ -93,8 +97,86 @@ pub(crate) fn check_room(disk: &dyn Disk, store: &Path, generation: u64) -> Resu
     if free >= needed {
         return Ok(());
     }
-    let directory = store.to_owned();
-    Err(OpenError::NoRoomAside { directory, needed, free, kept: others.len() })
+    Err(no_room(disk, store, others.len()))
+}
+
+/// The disk has no room for one more.
+pub(crate) fn no_room(disk: &dyn Disk, store: &Path, kept: usize) -> OpenError {
+    let free = disk.space(store).map_or(0, |space| space.free_bytes);
+    let needed = store_bytes(disk, store).unwrap_or_default().max(ROOM_MIN);
+    OpenError::NoRoomAside { directory: store.to_owned(), needed, free, kept }
+}
+
+pub(crate) fn directory(store: &Path, generation: u64) -> PathBuf {
+    store.join(format!("{SET_ASIDE}{generation}"))
+}
+
+/// Whether there is such a one, with more than the note of why.
+pub(crate) fn holds_something(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<bool> {
+    let directory = self::directory(store, generation);
+    Ok(disk.is_directory(&directory)? && disk.list(&directory)?.iter().any(|name| name != WHY))
+}
+
+/// Bytes below which a disk counts as full: moving files makes directories grow.
+const ROOM_MIN: u64 = 1 << 20;
+
+/// Whether a store that is to be put aside at its next start can be: there is room, and nothing else has the name. Nothing is locked
+/// or changed.
+pub fn can_be_put_aside(disk: &dyn Disk, store: &Path) -> bool {
+    let Ok(survey) = crate::survey::survey(disk, store) else { return false };
+    if survey.state.next_start != NextStart::Discard {
+        return true;
+    }
+    let generation = survey.state.generation;
+    let free = disk.space(store).map_or(0, |space| space.free_bytes);
+    free >= ROOM_MIN
+        && check_room(disk, store, generation).is_ok()
+        && collision(disk, store, generation).is_ok_and(|collision| collision.is_none())
+}
+
+/// A file of the store that has a namesake where it would be put aside.
+pub(crate) fn collision(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Option<PathBuf>> {
+    let aside = directory(store, generation);
+    if !disk.is_directory(&aside)? {
+        return Ok(None);
+    }
+    let kept = disk.list(&aside)?;
+    for directory in [LOG, IMAGES] {
+        if let Some(name) = disk.list(&store.join(directory))?.iter().find(|name| kept.contains(name)) {
+            return Ok(Some(aside.join(name)));
+        }
+    }
+    Ok(None)
+}
+
+/// Files that a repair has replaced, as they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The directory in the store.
+    pub name: String,
+    /// The start at which they were replaced.
+    pub start: u64,
+    pub segments: usize,
+    pub images: usize,
+    pub bytes: u64,
+}
+
+/// All that repairs have replaced, the oldest first.
+pub fn replaced(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Replaced>> {
+    let mut all = Vec::new();
+    for name in disk.list(store)? {
+        let Some(start) = name.strip_prefix(DAMAGED).and_then(|start| start.parse().ok()) else { continue };
+        let directory = store.join(&name);
+        let mut found = Replaced { name, start, segments: 0, images: 0, bytes: 0 };
+        for name in disk.list(&directory)? {
+            found.bytes += disk.length(&directory.join(&name))?;
+            // A second copy of a file has a number behind its name.
+            if name.contains(IMAGE) { found.images += 1 } else { found.segments += 1 }
+        }
+        all.push(found);
+    }
+    all.sort_by_key(|found| found.start);
+    Ok(all)
 }
 
 fn generations(disk: &dyn Disk, store: &Path) -> io::Result<Vec<u64>> {
@@ -121,8 +203,9 @@ pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
 pub fn reasons(disk: &dyn Disk, store: &Path) -> io::Result<Vec<String>> {
     let mut reasons = Vec::new();
     for generation in generations(disk, store)? {
-        let path = store.join(format!("{SET_ASIDE}{generation}")).join(WHY);
-        if disk.exists(&path)? {
+        // One that was put back is none any more.
+        let path = directory(store, generation).join(WHY);
+        if disk.exists(&path)? && holds_something(disk, store, generation)? {
             reasons.extend(read_why(disk, &path)?.1);
         }
     }
@@ -140,7 +223,7 @@ fn read_why(disk: &dyn Disk, path: &Path) -> io::Result<(Option<u64>, Option<Str
 }
 
 fn look(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Aside> {
-    let directory = store.join(format!("{SET_ASIDE}{generation}"));
+    let directory = self::directory(store, generation);
     let mut found = Aside {
         generation,
         at_ms: None,
@@ -177,13 +260,8 @@ fn look(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<Aside> {
 }
 
 /// The last entry before the end of the segment, or before the place where it cannot be read.
-fn last_entry(disk: &dyn Disk, path: &Path) -> io::Result<Option<TxId>> {
-    let file = disk.open(path, OpenMode::Read)?;
-    let length = file.length()?.min(crate::Settings::SEGMENT_FILE_BYTES_MAX);
-    let mut bytes = vec![0; length as usize];
-    let read = file.read_at(&mut bytes, 0)?;
-    bytes.truncate(read);
-    let bytes = bytes::Bytes::from(bytes);
+pub(crate) fn last_entry(disk: &dyn Disk, path: &Path) -> io::Result<Option<TxId>> {
+    let bytes = read_segment(disk, path)?;
     let mut last = None;
     if let Some(header) = block::SegmentHeader::decode(&bytes) {
         // Where it ends, and why, is for `clover inspect` to say.
@@ -195,12 +273,21 @@ fn last_entry(disk: &dyn Disk, path: &Path) -> io::Result<Option<TxId>> {
     Ok(last)
 }
 
+pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::Bytes> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let length = file.length()?.min(crate::Settings::SEGMENT_FILE_BYTES_MAX);
+    let mut bytes = vec![0; length as usize];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes.into())
+}
+
 /// Removes one for good. The error says whether there is such a one.
 pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenError> {
     let _lock = lock(env, store)?;
     // Whatever is there, it is a store's directory.
     load_state(env, store)?;
-    let directory = store.join(format!("{SET_ASIDE}{generation}"));
+    let directory = self::directory(store, generation);
     let io = |source| OpenError::Io { file: directory.clone(), source };
     env.disk.remove_directory(&directory).map_err(io)?;
     env.disk.sync_directory(store).map_err(io)

@@ -42,11 +42,26 @@ pub enum OpenError {
     Untrusted { directory: PathBuf, note: String },
     /// Look at what was put aside before, and drop it or make room.
     #[error(
-        "{} is to be put aside, and {kept} earlier ones are kept there already: {needed} bytes are needed to renew it, {free} \
-         are free. `clover meta aside list` shows them; make room, or drop one with `clover meta aside drop`",
+        "{} is to be put aside, and {kept} earlier ones are kept there: {needed} bytes are needed to renew it, {free} \
+         are free. It waits until there is room. `clover meta aside list` shows them; make room, or drop one with `clover meta aside drop`",
         .directory.display()
     )]
     NoRoomAside { directory: PathBuf, needed: u64, free: u64, kept: usize },
+    /// Somebody has put something there: move it away.
+    #[error(
+        "a store is to be put aside or put back, and {} is there already. Nothing was written over: move it out of the way",
+        .file.display()
+    )]
+    AsideExists { file: PathBuf },
+    /// Give the order again.
+    #[error(
+        "what was put aside of {} as {number} was being put back when that was interrupted: `clover meta aside restore {number} \
+         --yes` goes on with it", .directory.display()
+    )]
+    Restoring { directory: PathBuf, number: u64 },
+    /// Look at the list.
+    #[error("nothing with number {number} was put aside in {}: `clover meta aside list`", .directory.display())]
+    NothingAside { directory: PathBuf, number: u64 },
     /// Fix the settings.
     #[error("{what}")]
     Settings { what: String },

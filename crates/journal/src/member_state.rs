@@ -35,7 +35,7 @@ pub const FILE_NAMES: [&str; 2] = ["member.0", "member.1"];
 const TEMPORARY: &str = "member.tmp";
 const FILE_BYTES_MAX: u64 = 4096;
 const FAULT_NOTE_BYTES_MAX: usize = 1024;
-const CHECKPOINTS_MAX: usize = 2;
+pub(crate) const CHECKPOINTS_MAX: usize = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {

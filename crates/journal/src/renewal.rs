@@ -43,14 +43,23 @@ pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), Ope
     }
     if file.state.next_start == NextStart::Discard {
         aside::check_room(disk, &store, file.state.generation)?;
-        set_aside(disk, &store, file.state.generation).map_err(io)?;
-        return begin(disk, file, None);
+        let done = set_aside(disk, &store, file.state.generation).and_then(|()| begin(disk, file, None));
+        return done.map_err(|error| match error {
+            OpenError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                aside::no_room(disk, &store, 0)
+            }
+            other => other,
+        });
     }
     Ok(())
 }
 
 /// The store begins here: with this image, or with nothing.
-fn begin(disk: &dyn Disk, file: &mut StateFile, image: Option<Checkpoint>) -> Result<(), OpenError> {
+pub(crate) fn begin(
+    disk: &dyn Disk,
+    file: &mut StateFile,
+    image: Option<Checkpoint>,
+) -> Result<(), OpenError> {
     let at = image.map_or(Sn(0), |image| image.at.id.sn);
     let state = &mut file.state;
     state.checkpoints = image.into_iter().collect();
@@ -79,22 +88,34 @@ fn install(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result
     staging::move_to_images(disk, store, checkpoint)
 }
 
-/// Nothing that was set aside is ever removed by itself: it may be the last copy of something.
-fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> io::Result<()> {
-    if aside::is_empty(disk, store)? {
-        return forget_watermark(disk, store);
+/// Nothing that was set aside is ever removed by itself: it may be the last copy of something. Nor is it written over.
+pub(crate) fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> Result<(), OpenError> {
+    let io = |source| OpenError::Io { file: store.to_owned(), source };
+    if aside::is_empty(disk, store).map_err(io)? {
+        return forget_watermark(disk, store).map_err(io);
     }
-    let aside = store.join(format!("{}{generation}", aside::SET_ASIDE));
-    disk.create_directory(&aside)?;
-    disk.sync_directory(store)?;
+    if let Some(file) = aside::collision(disk, store, generation).map_err(io)? {
+        return Err(OpenError::AsideExists { file });
+    }
+    let aside = aside::directory(store, generation);
+    disk.create_directory(&aside).and_then(|()| disk.sync_directory(store)).map_err(io)?;
     for directory in [LOG, IMAGES].map(|name| store.join(name)) {
-        for name in disk.list(&directory)? {
-            disk.rename(&directory.join(&name), &aside.join(&name))?;
+        for name in disk.list(&directory).map_err(io)? {
+            move_file(disk, &directory, &aside, &name)?;
         }
-        disk.sync_directory(&aside)?;
-        disk.sync_directory(&directory)?;
+        disk.sync_directory(&aside).and_then(|()| disk.sync_directory(&directory)).map_err(io)?;
     }
-    forget_watermark(disk, store)
+    forget_watermark(disk, store).map_err(io)
+}
+
+/// A rename replaces what has the name: here nothing may have it.
+pub(crate) fn move_file(disk: &dyn Disk, from: &Path, to: &Path, name: &str) -> Result<(), OpenError> {
+    let (from, to) = (from.join(name), to.join(name));
+    let io = |source| OpenError::Io { file: from.clone(), source };
+    if disk.exists(&to).map_err(io)? {
+        return Err(OpenError::AsideExists { file: to });
+    }
+    disk.rename(&from, &to).map_err(io)
 }
 
 pub(crate) fn forget_watermark(disk: &dyn Disk, store: &Path) -> io::Result<()> {

@@ -11,6 +11,7 @@
 //! promise                   the highest epoch promised, twice
 //! staging/                  an image on its way from another member
 //! set-aside-<generation>/   what was there before the store was given up
+//! restoring                 the number of what is being put back, while that is under way
 //! ```
 
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     member_state::{FILE_NAMES, LoadError, StateFile},
     promise,
     record::BLOCK_BYTES,
-    renewal, watermark,
+    renewal, restore, watermark,
 };
 use base::{Epoch, Sn};
 use env::{Env, disk::Lock};
@@ -84,6 +85,9 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
     if let Some(note) = &file.state.fault_note {
         return Err(OpenError::Untrusted { directory: directory.to_owned(), note: note.clone() });
     }
+    if let Some(number) = restore::begun(&*env.disk, directory).map_err(io)? {
+        return Err(OpenError::Restoring { directory: directory.to_owned(), number });
+    }
     let promised = promise::read(&*env.disk, directory, file.state.store_uuid)
         .map_err(|error| promise_error(directory, error))?;
     file.state.promised = file.state.promised.max(promised);
@@ -147,8 +151,9 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
     file.state.fault_note = None;
     file.state.generation += 1;
     file.state.next_start = NextStart::Discard;
-    aside::note(env, directory, file.state.generation, reason)
-        .map_err(|source| OpenError::Io { file: directory.to_owned(), source })?;
+    if let Err(error) = aside::note(env, directory, file.state.generation, reason) {
+        tracing::warn!(%error, "why this store is put aside could not be noted beside it");
+    }
     file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
     Ok(file.state.generation)
 }

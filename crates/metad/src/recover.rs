@@ -151,7 +151,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
             // Nothing is missing, and it cannot be read back all the same.
             return Err(damage.into());
         }
-        recovery = journal::open(env, store, config.group.journal)?;
+        recovery = open_or_wait(env, store, cluster, config, &coordinator)?;
     };
 
     let me = MemberStore { member, generation: journal.state().generation };
@@ -285,7 +285,10 @@ fn open_store(
     let recovery = match journal::open(env, directory, settings) {
         Err(journal::OpenError::Untrusted { .. }) if view.members.len() > 1 => {
             take_back(env, directory, cluster, config, coordinator)?;
-            journal::open(env, directory, settings)?
+            open_or_wait(env, directory, cluster, config, coordinator)?
+        }
+        Err(journal::OpenError::NoRoomAside { .. } | journal::OpenError::AsideExists { .. }) => {
+            open_or_wait(env, directory, cluster, config, coordinator)?
         }
         opened => opened?,
     };
@@ -307,6 +310,23 @@ fn open_store(
     drop(recovery);
     journal::outlive(env, directory, known.store.generation, &reason)?;
     Ok(journal::open(env, directory, settings)?)
+}
+
+/// Opens the store. One that was given up is put aside first, and where that wants a person its member waits.
+fn open_or_wait(
+    env: &Env,
+    directory: &Path,
+    cluster: &Cluster,
+    config: &MetaConfig,
+    coordinator: &Arc<dyn Coordinator>,
+) -> Result<Recovery, RecoverError> {
+    match journal::open(env, directory, config.group.journal) {
+        Err(error @ (journal::OpenError::NoRoomAside { .. } | journal::OpenError::AsideExists { .. })) => {
+            let waiting = Waiting::for_room_aside(env, config, cluster, coordinator, &error)?;
+            Err(RecoverError::Waits(Box::new(waiting)))
+        }
+        opened => Ok(opened?),
+    }
 }
 
 /// The disk of this store has failed. As long as no other member leads nothing is decided: the disks of all may have failed

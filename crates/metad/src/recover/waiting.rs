@@ -33,6 +33,8 @@ pub(super) enum Cause {
     /// The disk has failed, and no other member leads in this epoch or a later one. With `durable` the medium does not
     /// hold all that it held: the other one has to serve, and to have as much.
     FailedDisk { promised: Epoch, durable: Option<Sn> },
+    /// The store is to be put aside, and there is no room for that, or something else has the name.
+    NoRoomAside,
 }
 
 impl Waiting {
@@ -80,16 +82,51 @@ impl Waiting {
         })
     }
 
+    /// The store was given up, and cannot be put aside before a person has made room.
+    pub(super) fn for_room_aside(
+        env: &Env,
+        config: &MetaConfig,
+        cluster: &Cluster,
+        coordinator: &Arc<dyn Coordinator>,
+        error: &journal::OpenError,
+    ) -> Result<Self, coord::ReadError> {
+        let group = crate::format::GROUP;
+        let store = crate::format::Layout::of(&config.name_directory).store;
+        let view = coord::wait(|done| coordinator.read(group, done))?;
+        let records = coord::wait(|done| coordinator.read_members(group, done))?;
+        let (generation, boot) = journal::survey::survey(&*env.disk, &store)
+            .map_or((0, 0), |survey| (survey.state.generation, survey.state.boot));
+        Ok(Self {
+            member: config.group.member,
+            cluster_id: cluster.cluster_id.clone(),
+            view: view
+                .unwrap_or_else(|| Versioned { version: Default::default(), view: GroupView::new(&[], 0) }),
+            records,
+            generation,
+            boot,
+            end: None,
+            reason: format!("{error}. It goes on by itself then"),
+            cause: Cause::NoRoomAside,
+            env: env.clone(),
+            store,
+            coordinator: coordinator.clone(),
+            user: config.limits.access.superuser.to_string(),
+        })
+    }
+
     /// The medium does not hold everything any more that was durable up to here.
     pub(super) fn lacking(mut self, durable: Sn) -> Self {
-        let Cause::FailedDisk { durable: lacking, .. } = &mut self.cause;
-        *lacking = Some(durable);
+        if let Cause::FailedDisk { durable: lacking, .. } = &mut self.cause {
+            *lacking = Some(durable);
+        }
         self
     }
 
     /// Whether a start may succeed now. Blocks for a question to another member.
     pub fn is_over(&self) -> bool {
-        let Cause::FailedDisk { promised, durable } = self.cause;
+        let Cause::FailedDisk { promised, durable } = self.cause else {
+            return journal::aside::can_be_put_aside(&*self.env.disk, &self.store);
+        };
         let leads = || leader::find(&*self.coordinator, self.member, promised, &self.user);
         let survey = journal::survey::survey(&*self.env.disk, &self.store);
         // A person has accepted the store meanwhile.

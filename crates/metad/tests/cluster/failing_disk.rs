@@ -20,9 +20,16 @@ use std::{
 pub struct FailingDisk {
     local: Arc<LocalDisk>,
     syncs_fail: Arc<AtomicBool>,
+    is_full: Arc<AtomicBool>,
 }
 
 impl FailingDisk {
+    /// Whether the disk says that nothing is free on it.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::SeqCst);
+    }
+
     /// Whether the sync of each batch of the journal is an error.
     #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_failing(&self, fails: bool) {
@@ -77,7 +84,9 @@ impl Disk for FailingDisk {
     }
 
     fn space(&self, path: &Path) -> io::Result<Space> {
-        self.local.space(path)
+        let space = self.local.space(path)?;
+        let is_full = self.is_full.load(Ordering::SeqCst);
+        Ok(if is_full { Space { free_bytes: 0, ..space } } else { space })
     }
 
     fn pulses(&self) -> Vec<Arc<Pulse>> {
