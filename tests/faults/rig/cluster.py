@@ -145,6 +145,8 @@ class Cluster:
         self.members = {number: Member(self, number) for number in range(1, members + 1)}
         self.data = {f"data-{number}": None for number in range(1, data + 1)}
         self.data_directories = {name: directory / name for name in self.data}
+        # The number of the machine of their own on which the data servers are, where a story cuts that off.
+        self.data_machine = None
         self.meta_keys = meta_keys or {}
         self.before_format = lambda: None
 
@@ -176,20 +178,24 @@ class Cluster:
         self.wait_settled()
 
     def configure_data(self, name):
-        hub = self.network.hub
+        address = self.network.hub
+        if self.data_machine:
+            self.network.add_member(self.data_machine)
+            address = self.network.member(self.data_machine)
         toml(
             self.directory / f"{name}.toml",
             data_dirs=[self.data_directories[name]],
             metadata_servers=[member.rpc for member in self.members.values()],
-            transfer_address=f"{hub}:0",
-            ipc_address=f"{hub}:0",
-            data_http_address=f"{hub}:0",
+            transfer_address=f"{address}:0",
+            ipc_address=f"{address}:0",
+            data_http_address=f"{address}:0",
             heartbeat_interval_ms=HEARTBEAT_MS,
             insecure_simple_auth=self.network.has_cables,
         )
 
     def start_data(self, name):
-        command = [self.clover, "data", "--config", self.directory / f"{name}.toml"]
+        inside = self.network.inside(self.data_machine) if self.data_machine else []
+        command = [*inside, self.clover, "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 
     def view(self):

@@ -23,6 +23,8 @@ def run(scene_of):
         scene.wait_progress()
         while_down(scene)
         scene.wait_progress()
+        of_the_same_epoch(scene)
+        scene.wait_progress()
         stores.check_nothing_put_aside(cluster)
         scene.keep_takeovers()
         return scene.verdict()
@@ -71,7 +73,27 @@ def while_down(scene):
     scene.note_end()
 
 
-def grow_older(scene, name):
+def of_the_same_epoch(scene):
+    """No epoch tells that the view is older. It calls a member complete that lacks what was done since, and that one begins alone."""
+    cluster = scene.cluster
+    copied = grow_older(scene, "same-epoch", takes_over=False)
+    scene.fault("kill -9 of all members; ZooKeeper's data are put back from a copy of the same epoch", all_down, cluster)
+    put_back(cluster.zookeeper, copied)
+    scene.restart(scene.away)
+    scene.rest(3, 4)
+    lagging = cluster.members[scene.away]
+    check(lagging.said_role() is None, f"{lagging.name} serves, and lacks what was acknowledged while it was away")
+    for number in cluster.members:
+        if number != scene.away:
+            scene.restart(number)
+            scene.rest(0.5, 1.5)
+    cluster.wait_active()
+    cluster.wait_settled()
+    scene.note_end()
+    scene.say(f"m{scene.away} began alone, and nothing was lost by it; m{cluster.active()} leads")
+
+
+def grow_older(scene, name, takes_over=True):
     """A copy of ZooKeeper's data, and after that a takeover, and a standby that lacks what was done while it was away."""
     cluster = scene.cluster
     cluster.wait_settled()
@@ -79,10 +101,12 @@ def grow_older(scene, name):
     copied = scene.directory / f"zookeeper-{name}"
     stores.snapshot(zookeeper.process, zookeeper.directory / "data", copied)
     scene.rest(1, 2)
-    number = scene.kill_active("ZooKeeper's data were copied; kill -9 of the active")
-    active = cluster.wait_active(other_than=number)
-    scene.restart(number)
-    cluster.wait_settled()
+    active = cluster.wait_active()
+    if takes_over:
+        number = scene.kill_active("ZooKeeper's data were copied; kill -9 of the active")
+        active = cluster.wait_active(other_than=number)
+        scene.restart(number)
+        cluster.wait_settled()
     scene.away = scene.chance.choice([one for one in cluster.members if one != active])
     scene.fault(f"kill -9 of m{scene.away}, a standby", cluster.members[scene.away].process.kill)
     scene.wait_progress()
