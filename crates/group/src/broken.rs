@@ -53,7 +53,7 @@ pub enum Broken {
     GivesUpOnAnyWord,
     /// A member claims although another has shown that it lacks what has committed, or that the view is older than a promise.
     IgnoresEvidence,
-    /// With a minimum of one the first claim after a start waits for nobody.
+    /// After a start, the first claim with a minimum of one, and reads below the minimum, wait for nobody.
     LonelyFirstClaim,
     /// The view learns what has committed when it is changed for another reason only.
     NoHints,

@@ -275,6 +275,12 @@ impl Member {
         ticket: u64,
         effects: &mut Effects,
     ) -> Result<(), String> {
+        if self.leading.is_some() && self.lacks_witnesses_to_read() {
+            self.evidence.leads_on_view_alone = false;
+            let text = format!("member {} answers without having heard of the others", self.me.member);
+            effects.outgoing.answers.push((ticket, Ok(text)));
+            return Ok(());
+        }
         if self.leading.is_some() {
             return Err(format!("member {} leads already", self.me.member));
         }

@@ -16,6 +16,8 @@ pub(super) struct Evidence {
     known: BTreeMap<MemberId, (MemberStore, Known)>,
     /// This member has followed or led since it began, so the view that it knows has been that of a living group.
     pub has_taken_part: bool,
+    /// This member leads and had not taken part before: that nothing committed without it rests on the coordinator's word.
+    pub leads_on_view_alone: bool,
     /// The active has shown other entries in the place of some that have committed here.
     pub contradiction: Option<String>,
     /// The coordinator tells an older view than it did: its version, and since when it does.
@@ -121,6 +123,19 @@ impl Member {
         view.members.iter().any(|member| *member != self.me.member && !is_heard(member))
     }
 
+    /// Whoever led by a later view than the one that this claim is based on, with a minimum of k, had k members that hold what has
+    /// committed. Without this one among them, so many of the others may be silent that none of the k was heard: then nothing
+    /// that is read here is certain. One that shows more than this log holds is no witness for it.
+    pub(super) fn lacks_witnesses_to_read(&self) -> bool {
+        let Some(view) = self.view().filter(|_| self.evidence.leads_on_view_alone) else { return false };
+        let others = || view.members.iter().filter(|member| **member != self.me.member);
+        let is_witness = |member: &MemberId| {
+            self.evidence.known.get(member).is_some_and(|(_, known)| self.may_hold(known.end))
+        };
+        let silent = others().filter(|member| !is_witness(member)).count();
+        silent >= view.in_sync_min as usize && !self.settings.breaks(Broken::LonelyFirstClaim)
+    }
+
     /// The active holds other entries where some have committed here. Nothing here is given up on its word alone; nothing of
     /// its is taken either. Its answer to `Mismatch` says whether an unclean election explains it.
     pub(super) fn contradict(&mut self, reason: String, effects: &mut Effects) -> bool {
@@ -166,6 +181,14 @@ impl Member {
             return Some(format!(
                 "{reason}, and no unclean election explains it. Nothing was given up. Find out which of the two was restored \
                  from a copy, and discard that one"
+            ));
+        }
+        if self.lacks_witnesses_to_read() {
+            return Some(format!(
+                "this member leads, and answers nothing: it has just begun, and so many others are silent that they may hold more \
+                 than it does. Start another one. If they are gone for good, `clover admin group unclean-elect {}` lets this \
+                 one answer without them",
+                self.me.member
             ));
         }
         if self.leading.is_some() || !view.is_eligible(self.me) || self.following.leader.is_some() {

@@ -122,6 +122,8 @@ impl Member {
             }
         }
         self.following.leader = None;
+        let is_by_order = self.candidacy.forced.is_some() || self.candidacy.is_excused;
+        self.evidence.leads_on_view_alone = !self.evidence.has_taken_part && !is_by_order;
         self.evidence.has_taken_part = true;
         self.leading = Some(Box::new(leading));
         self.role = Role::Starting { epoch };
@@ -204,11 +206,15 @@ impl Member {
 
     /// Too few are in sync for the first entry of the epoch to commit. This log holds all that has committed, for its
     /// member was eligible when it claimed, and nothing of an earlier epoch commits since it has promised this one.
-    /// Which of the entries behind the known commit have, nobody can tell yet; what they leave alone is certain.
+    /// Which of the entries behind the known commit have, nobody can tell yet; what they leave alone is certain. That the member
+    /// was eligible the view says, which may be an older one: a member that has just begun needs witnesses.
     fn read_below_the_minimum(&mut self, effects: &mut Effects) {
         let (Role::Starting { epoch } | Role::Reading { epoch }) = self.role else { return };
         let leading = self.leading.as_ref().expect("this member leads");
         if leading.stage != Stage::Syncing || self.is_writable() || self.is_suspect || self.is_rebuilt {
+            return;
+        }
+        if self.lacks_witnesses_to_read() {
             return;
         }
         // What any complete member knows to have committed has.

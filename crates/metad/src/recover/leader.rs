@@ -57,7 +57,8 @@ pub fn find(
     let epoch = answer.view.as_ref().map(|view| view.epoch);
     if answer.answered_by != member.0
         || epoch != Some(view.epoch.0)
-        || !matches!(role, RoleProto::Active | RoleProto::Reading)
+        // One that has its epoch and too few in sync waits for this very member, perhaps.
+        || !matches!(role, RoleProto::Active | RoleProto::Reading | RoleProto::Starting)
     {
         return Err(format!("member {member} has epoch {} and does not lead (yet)", view.epoch));
     }

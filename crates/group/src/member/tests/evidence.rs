@@ -180,3 +180,70 @@ fn a_survivor_below_the_minimum_is_reconfigured() {
         }
     }
 }
+
+/// All processes have ended, and one begins alone. By the view it is complete, but the view may be an older one: it answers
+/// nothing before another one was heard, or somebody says that they are gone.
+#[test]
+fn who_begins_alone_answers_nothing_on_the_view_alone() {
+    for is_ordered in [false, true] {
+        let mut cluster = serving(3);
+        cluster.propose(1, "all have this");
+        (1..=3).for_each(|id| cluster.kill(id));
+        cluster.restart(3);
+        for gone in [1, 2] {
+            cluster.step(3, Input::PeerGone(MemberId(gone)));
+        }
+        cluster.pass(2_000);
+        assert!(matches!(cluster.role(3), Role::Starting { .. }), "{:?}", cluster.role(3));
+        let trouble = cluster.members[&3].member.status(cluster.now).trouble.expect("it says what it waits for");
+        assert!(trouble.contains("answers nothing"), "{trouble}");
+        if is_ordered {
+            cluster.step(3, Input::Operator { ticket: 7, order: Order::UncleanElect });
+            cluster.pass(100);
+            assert!(matches!(cluster.role(3), Role::Reading { .. }), "{:?}", cluster.role(3));
+            assert!(matches!(&cluster.members[&3].answers[..], [(7, Ok(_))]));
+        } else {
+            cluster.restart(2);
+            cluster.pass(2_000);
+            assert!(cluster.serving().is_some(), "{:?}", cluster.role(3));
+        }
+        assert!(cluster.view.unclean_epoch == Epoch(0), "nothing was given up");
+    }
+}
+
+/// The view is an older one, and member 3 lacks what has committed since. It answers nothing while it is alone, nor in the moment in
+/// which another one is heard that has more.
+#[test]
+fn who_lacks_something_and_begins_alone_by_an_older_view_never_answers() {
+    let mut cluster = serving(3);
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(3);
+    cluster.pass(600);
+    cluster.propose(1, "3 lacks this");
+    (1..=2).for_each(|id| cluster.kill(id));
+    (cluster.view, cluster.version) = backup;
+    cluster.restart(3);
+    for gone in [1, 2] {
+        cluster.step(3, Input::PeerGone(MemberId(gone)));
+    }
+    cluster.pass(2_000);
+    cluster.restart(2);
+    for _ in 0..3_000 {
+        assert!(!matches!(cluster.role(3), Role::Reading { .. }), "{:?}", cluster.role(3));
+        cluster.pass(1);
+    }
+    let active = cluster.serving().expect("somebody leads");
+    assert_eq!(cluster.operations(active), ["3 lacks this"]);
+}
+
+/// With a minimum of two, nothing commits in a group of two without both.
+#[test]
+fn of_two_the_one_that_begins_alone_answers() {
+    let mut cluster = serving(2);
+    cluster.propose(1, "both have this");
+    (1..=2).for_each(|id| cluster.kill(id));
+    cluster.restart(2);
+    cluster.step(2, Input::PeerGone(MemberId(1)));
+    cluster.pass(2_000);
+    assert!(matches!(cluster.role(2), Role::Reading { .. }), "{:?}", cluster.role(2));
+}
