@@ -121,7 +121,7 @@ impl Replica {
         })
     }
 
-    /// Begins to take part: with `peers`, if there are others.
+    /// Begins to take part: with `peers`, if there are others. This member's own record is among them.
     pub fn start(&self, peers: Option<Peers>, records: Vec<MemberRecord>) {
         if let Some(peers) = peers {
             let _ = self.shared.peers.set(peers);
@@ -133,6 +133,9 @@ impl Replica {
                 peers.send_to_all(fatal::LOCK_PATIENCE, &Letter::FatalRequests(text));
             }
         });
+        if let Some(mine) = records.iter().find(|record| record.life.store.member == self.shared.me.member) {
+            let _ = self.shared.own_record.set(mine.clone());
+        }
         self.shared.on_members(records);
         let thread = |name: &str, work: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")

@@ -47,6 +47,8 @@ pub struct Shared {
     pub fatal: Arc<Fatal>,
     /// Not there in a group of one.
     pub peers: OnceLock<Peers>,
+    /// What this member says of itself.
+    pub own_record: OnceLock<MemberRecord>,
     /// What the members say of themselves, as last read.
     pub records: Mutex<BTreeMap<MemberId, MemberRecord>>,
     pub standing: watch::Sender<Standing>,
@@ -119,6 +121,7 @@ impl Shared {
             watched: threads,
             fatal,
             peers: OnceLock::new(),
+            own_record: OnceLock::new(),
             records: Mutex::new(BTreeMap::new()),
             standing: watch::Sender::new(Standing { role: Role::Following, epoch: promised, active: None }),
             leader: Mutex::new((promised, None)),

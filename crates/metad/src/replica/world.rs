@@ -94,7 +94,27 @@ impl Shared {
             );
             self.end(crate::run::Ended::Failed(reason));
         }
+        self.tell_again(records.get(&self.me.member));
         *self.records.lock() = records;
+    }
+
+    /// A coordinator that was put back from a copy knows of an earlier life of this member, or of none. Nobody could let it in
+    /// sync then: that is asked for in the name of this very life.
+    fn tell_again(&self, told: Option<&MemberRecord>) {
+        let Some(mine) = self.own_record.get() else { return };
+        let age = |record: &MemberRecord| (record.life.store.generation, record.life.boot);
+        if told.is_some_and(|told| age(told) >= age(mine)) {
+            return;
+        }
+        let group = self.group;
+        tracing::warn!(%group, "the coordinator has forgotten this life of the member; it is told again");
+        let done = Box::new(move |answer: Result<(), ChangeError>| {
+            if let Err(error) = answer {
+                // The next look tries again.
+                tracing::warn!(%group, %error, "the coordinator has not taken this member's record");
+            }
+        });
+        self.coordinator.write_member(group, mine.clone(), done);
     }
 
     /// Looks at the coordinator from time to time: a hint may have got lost.

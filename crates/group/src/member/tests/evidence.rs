@@ -195,7 +195,8 @@ fn who_begins_alone_answers_nothing_on_the_view_alone() {
         }
         cluster.pass(2_000);
         assert!(matches!(cluster.role(3), Role::Starting { .. }), "{:?}", cluster.role(3));
-        let trouble = cluster.members[&3].member.status(cluster.now).trouble.expect("it says what it waits for");
+        let trouble =
+            cluster.members[&3].member.status(cluster.now).trouble.expect("it says what it waits for");
         assert!(trouble.contains("answers nothing"), "{trouble}");
         if is_ordered {
             cluster.step(3, Input::Operator { ticket: 7, order: Order::UncleanElect });

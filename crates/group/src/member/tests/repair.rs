@@ -100,7 +100,10 @@ fn an_epoch_begun_from_less_does_not_win_by_its_number() {
             cluster.step(3, Input::PeerGone(MemberId(gone)));
         }
         cluster.pass(2_000);
-        assert!(matches!(cluster.role(3), Role::Starting { .. }), "it lacks what has committed, and answers nothing");
+        assert!(
+            matches!(cluster.role(3), Role::Starting { .. }),
+            "it lacks what has committed, and answers nothing"
+        );
         cluster.restart(2);
         cluster.pass(wait);
         cluster.restart(1);
