@@ -103,7 +103,9 @@ impl Note {
         }
         let mut next = |name: &str| -> Option<&str> {
             let word = words.next()?.strip_prefix(name)?.strip_prefix('=')?;
-            (!word.is_empty() && word.len() <= WORD_BYTES_MAX).then_some(word)
+            let is_word = (1..=WORD_BYTES_MAX).contains(&word.len())
+                && word.bytes().all(|byte| byte.is_ascii_graphic());
+            is_word.then_some(word)
         };
         let note = Self {
             number: next("number")?.parse().ok().filter(|number| (1..=NUMBER_MAX).contains(number))?,

@@ -44,6 +44,8 @@ fn hostile_lines_are_counted_and_change_nothing() {
         line.trim_end().replace("number=6", &format!("number={}", NUMBER_MAX + 1)),
         line.trim_end().replace("bytes=4", "bytes=-4"),
         line.trim_end().replace("sha256=", "sha256=é"),
+        line.trim_end().replace("user=alice", "user=al\u{7f}ice"),
+        line.trim_end().replace("user=alice", "user=alicé"),
         line.trim_end().replace("user=alice", "user="),
         line.trim_end().replace("user=alice", &format!("user={}", "a".repeat(WORD_BYTES_MAX + 1))),
         format!("{} more=1", line.trim_end()),
