@@ -131,6 +131,13 @@ impl Pulses {
         Watched { pulses: self.clone(), carried: carry(pulse.clone()), pulse }
     }
 
+    /// Something that is watched like a thread and is none; it counts its own steps.
+    pub fn add(&self, name: impl Into<String>) -> Arc<Pulse> {
+        let pulse = Pulse::new(name);
+        self.watched.lock().push(pulse.clone());
+        pulse
+    }
+
     pub fn all(&self) -> Vec<Arc<Pulse>> {
         self.watched.lock().clone()
     }

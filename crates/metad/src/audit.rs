@@ -81,6 +81,7 @@ impl AuditLog {
                 return;
             }
             std::thread::sleep(PERIOD);
+            env::pulse::step();
         }
     }
 

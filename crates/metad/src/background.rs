@@ -3,6 +3,7 @@
 use crate::{core::Core, datanodes::release};
 use ::blocks::SafeModeStage;
 use base::InodeId;
+use env::pulse;
 use namespace::ops::release_lease::{self, RECOVERY_HOLDER};
 use std::{
     sync::{
@@ -36,6 +37,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         say_ready(core, &mut said_ready);
         std::thread::sleep(TICK);
+        pulse::step();
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
             say_data_servers(core, &mut said_data_servers);

@@ -10,6 +10,7 @@
 
 use crate::{core::Core, renew, turn::Turn};
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
+use env::pulse;
 use group::{Agreement, Proposal, Status};
 use journal::Checkpoint;
 use namespace::Snapshot;
@@ -69,6 +70,7 @@ const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 pub fn run(core: &Arc<Core>) {
     let mut maker = Maker::new(core);
     while let Some(requests) = core.checkpoint.wait(LOOK_PERIOD) {
+        pulse::step();
         // Ready before the open segment is full, so that no writer waits for a new one to be made.
         if let Err(error) = core.replica.journal().prepare_segment()
             && core.commit.failure().is_none()
@@ -333,6 +335,8 @@ fn wait_for(ask: impl FnOnce(Written)) -> Result<(), String> {
     ask(Box::new(move |result| {
         let _ = sender.send(result);
     }));
+    // Whether it commits is up to other members.
+    let _rest = pulse::rest();
     receiver.recv().unwrap_or_else(|_| Err("the server is stopping".into()))
 }
 

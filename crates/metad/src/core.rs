@@ -28,7 +28,7 @@ use base::{CallOrigin, Caller, FsError, Moment, Sn};
 use bytes::Bytes;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::{Env, pulse};
-use namespace::{Context, Namespace, Renewals, Visits};
+use namespace::{Context, Namespace, Renewals};
 use parking_lot::Mutex;
 use rpc::Call;
 use std::{
@@ -56,8 +56,6 @@ pub struct Core {
     pub secret: Option<Secret>,
     /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
     tree: ShardedLock<Tree>,
-    /// How far long walks have come; to be asked without the tree's lock.
-    pub visits: Visits,
     pub blocks: Arc<Mutex<BlockMap>>,
     /// What the block map is told when it has committed.
     pub unsettled: Arc<Unsettled>,
@@ -142,7 +140,6 @@ impl Core {
             config,
             cluster,
             secret,
-            visits: namespace.visits().clone(),
             older_answers: OlderAnswers::new(&namespace),
             tree: ShardedLock::new(Tree {
                 namespace,

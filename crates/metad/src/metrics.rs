@@ -60,7 +60,7 @@ fn health(core: &Core) -> Health {
     };
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
-        ("threads".to_owned(), "sound".to_owned()),
+        ("threads".to_owned(), core.replica.watched().idle_helper().unwrap_or_else(|| "sound".to_owned())),
         ("member".to_owned(), core.replica.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
         ("epoch".to_owned(), core.replica.standing().epoch.to_string()),
@@ -255,6 +255,11 @@ impl Numbers {
                     "clover_coordinator_out_of_reach",
                     "1 while the coordinator does not answer: nobody can take over",
                     core.replica.coordinator_away_ms().is_some().into(),
+                ),
+                (
+                    "clover_helper_threads_hang",
+                    "1 while a thread hangs that this member's place in its group does not rest on",
+                    core.replica.watched().idle_helper().is_some().into(),
                 ),
                 (
                     "clover_thread_standstill_milliseconds",

@@ -17,6 +17,7 @@ use crate::{
     },
 };
 use base::Sn;
+use env::pulse;
 use group::Agreement;
 use journal::{Checkpoint, StagedImage};
 use std::{
@@ -46,6 +47,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     let mut failures = 0;
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_PERIOD);
+        pulse::step();
         if checkpoints.has_changed().unwrap_or(false) {
             let payload = checkpoints.borrow_and_update().clone();
             wanted = payload.and_then(|payload| Checkpoint::decode(&payload));
@@ -84,6 +86,7 @@ pub fn wait_for_agreement(core: &Core, is_own: bool, is_stopped: &dyn Fn() -> bo
     loop {
         // First, for what this member has made itself is on its way to be compared.
         std::thread::sleep(AGREE_PERIOD);
+        pulse::step();
         match core.replica.agreement() {
             Agreement::Agrees => return Ok(()),
             Agreement::Prevails(_) if is_own => return Ok(()),

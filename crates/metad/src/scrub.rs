@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use base::{Entry, Sn};
+use env::pulse;
 use journal::{Checkpoint, Look, Rot, Sealed};
 use std::{
     sync::{
@@ -51,6 +52,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     let mut next = core.moment().plus_ms(period_ms);
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_PERIOD);
+        pulse::step();
         if core.moment() < next || core.replica.ended().borrow().is_some() {
             continue;
         }
@@ -117,6 +119,7 @@ impl Scrub<'_> {
             while !left.is_zero() && !self.is_stopped() {
                 let now = left.min(LOOK_PERIOD);
                 std::thread::sleep(now);
+                pulse::step();
                 left -= now;
             }
             !self.is_stopped()

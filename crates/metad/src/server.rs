@@ -12,10 +12,11 @@ use crate::{
     replica::Replica,
     run::Ended,
     scrub,
+    watch::RUNTIME,
 };
 use base::{FsError, MemberId, MemberLife};
 use coord::{ChangeError, MemberRecord};
-use env::Env;
+use env::{Env, pulse};
 use group::Role;
 use std::{
     io,
@@ -116,51 +117,59 @@ impl MetaServer {
             let core = core.clone();
             move || {
                 let failed = |reason: &str| core.replica.fail(reason);
-                core.replica.watched().run(&core.env, || core.visits.count(), failed);
+                core.replica.watched().run(&core.env, failed);
             }
         });
         let writer = spawn("meta-writer", {
             let core = core.clone();
             move || core.run_writer()
         });
+        watch_runtime(&core);
+        let helper = |name: &'static str, work: Box<dyn FnOnce() + Send>| {
+            let helpers = core.replica.watched().helpers.clone();
+            spawn(name, move || {
+                let _watched = helpers.begin(name);
+                work();
+            })
+        };
         let mut threads = vec![
-            spawn("meta-checkpoint", {
+            helper("meta-checkpoint", {
                 let core = core.clone();
-                move || checkpoint::run(&core)
+                Box::new(move || checkpoint::run(&core))
             }),
-            spawn("meta-pool", {
+            helper("meta-pool", {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
-                move || renew::run(&core, &stop, &runtime)
+                Box::new(move || renew::run(&core, &stop, &runtime))
             }),
-            spawn("meta-scrub", {
+            helper("meta-scrub", {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
-                move || scrub::run(&core, &stop, &runtime)
+                Box::new(move || scrub::run(&core, &stop, &runtime))
             }),
-            spawn("meta-older-answers", {
+            helper("meta-older-answers", {
                 let core = core.clone();
-                move || older_answers::run_lookups(&core)
+                Box::new(move || older_answers::run_lookups(&core))
             }),
-            spawn("meta-call-index", {
+            helper("meta-call-index", {
                 let (core, stop) = (core.clone(), stop.clone());
-                move || older_answers::indexer::run(&core, &stop)
+                Box::new(move || older_answers::indexer::run(&core, &stop))
             }),
-            spawn("meta-walks", {
+            helper("meta-walks", {
                 let core = core.clone();
-                move || crate::client_protocol::run_walks(&core)
+                Box::new(move || crate::client_protocol::run_walks(&core))
             }),
-            spawn("meta-background", {
+            helper("meta-background", {
                 let (core, stop) = (core.clone(), stop.clone());
-                move || background::run(&core, &stop)
+                Box::new(move || background::run(&core, &stop))
             }),
         ];
 
         threads.push(watcher);
         if core.audit.is_some() {
-            threads.push(spawn("meta-audit", {
+            threads.push(helper("meta-audit", {
                 let (core, stop) = (core.clone(), stop.clone());
-                move || core.audit.iter().for_each(|log| log.run(&core.env, &stop))
+                Box::new(move || core.audit.iter().for_each(|log| log.run(&core.env, &stop)))
             }));
         }
 
@@ -390,6 +399,19 @@ impl Drop for Starting {
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")
+}
+
+/// Counts the turns that the tasks which answer calls get. While each of them has its worker to itself for long, nobody is
+/// answered, and other threads go on saying that this member lives.
+fn watch_runtime(core: &Core) {
+    let threads = core.replica.watched().clone();
+    let turns = threads.helpers.add(RUNTIME);
+    tokio::spawn(async move {
+        while !threads.is_over() {
+            tokio::time::sleep(pulse::IDLE).await;
+            turns.step();
+        }
+    });
 }
 
 /// Writes the member's record, again while nobody knows whether it was written.

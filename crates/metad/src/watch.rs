@@ -5,8 +5,12 @@
 //! the watching thread in the same way.
 
 use base::Moment;
-use env::{Env, pulse::Pulses};
+use env::{
+    Env,
+    pulse::{Pulse, Pulses},
+};
 use group::{Sign, Watch};
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
@@ -39,6 +43,8 @@ impl fmt::Debug for LastResort {
 pub struct Threads {
     /// Those that are watched begin here.
     pub pulses: Pulses,
+    /// The others: nobody's word rests on them, and they may take longer.
+    pub helpers: Pulses,
     hang_ms: u64,
     last_resort: LastResort,
     /// Until when the watcher's last word counts.
@@ -48,11 +54,17 @@ pub struct Threads {
     /// How long the slowest thread has completed nothing.
     stands_ms: AtomicU64,
     hang: OnceLock<String>,
+    /// Which helper hangs.
+    idle_helper: Mutex<Option<String>>,
     is_over: AtomicBool,
 }
 
-/// The thread whose steps may be long.
+/// The thread that changes the namespace.
 pub const WRITER: &str = "meta-writer";
+/// The name under which the tasks that answer calls are told of.
+pub const RUNTIME: &str = "runtime";
+/// How much longer than the others the helpers may take.
+const HELPERS_PATIENCE: u64 = 30;
 /// The name under which the watcher itself is told of.
 const WATCHER: &str = "meta-watch";
 
@@ -60,12 +72,14 @@ impl Threads {
     pub fn new(env: &Env, settings: &group::Settings, last_resort: LastResort) -> Self {
         let threads = Self {
             pulses: Pulses::default(),
+            helpers: Pulses::default(),
             hang_ms: settings.hang_ms,
             last_resort,
             sound_until_ns: AtomicU64::new(0),
             looks: AtomicU64::new(0),
             stands_ms: AtomicU64::new(0),
             hang: OnceLock::new(),
+            idle_helper: Mutex::new(None),
             is_over: AtomicBool::new(false),
         };
         threads.say_sound(env.clock.moment());
@@ -106,10 +120,19 @@ impl Threads {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Looks until [`Threads::stop`], on a thread of its own. `progress` counts what the writer does within one step,
-    /// `failed` hears which thread hangs, if the process lives on.
-    pub fn run(&self, env: &Env, progress: impl Fn() -> u64, failed: impl FnOnce(&str)) {
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// What is wrong with a helper: a sentence, while one hangs.
+    pub fn idle_helper(&self) -> Option<String> {
+        self.idle_helper.lock().clone()
+    }
+
+    /// Looks until [`Threads::stop`], on a thread of its own. `failed` hears which thread hangs, if the process lives on.
+    pub fn run(&self, env: &Env, failed: impl FnOnce(&str)) {
         let mut watch = Watch::new(self.hang_ms);
+        let mut helpers = helpers_watch(self.hang_ms);
         let period = Duration::from_millis(watch.look_ms());
         while !self.is_over.load(Ordering::Acquire) {
             if let Some(reason) = self.hang() {
@@ -118,24 +141,42 @@ impl Threads {
             let mut pulses = self.pulses.all();
             pulses.extend(env.disk.pulses());
             let now = env.clock.moment();
-            let walked = progress();
-            let stands = watch.look(
-                now,
-                pulses.iter().map(|pulse| Sign {
-                    number: pulse.number(),
-                    steps: pulse.steps().wrapping_add(if pulse.name() == WRITER { walked } else { 0 }),
-                    rests: pulse.rests(),
-                }),
-            );
+            let stands = watch.look(now, pulses.iter().map(|pulse| sign_of(pulse)));
             self.stands_ms.store(stands.map_or(0, |stands| stands.ms), Ordering::Relaxed);
             if let Some(stands) = stands.filter(|stands| stands.hangs) {
                 let thread = pulses.iter().find(|pulse| pulse.number() == stands.number);
                 self.end(thread.map_or("unknown", |pulse| pulse.name()), stands.ms);
                 continue;
             }
+            self.look_at_helpers(&mut helpers, now);
             self.say_sound(now);
             self.looks.fetch_add(1, Ordering::Release);
             std::thread::sleep(period);
+        }
+    }
+
+    fn look_at_helpers(&self, watch: &mut Watch, now: Moment) {
+        let pulses = self.helpers.all();
+        let stands = watch.look(now, pulses.iter().map(|pulse| sign_of(pulse))).filter(|stands| stands.hangs);
+        let name = stands.and_then(|stands| {
+            let pulse = pulses.iter().find(|pulse| pulse.number() == stands.number)?;
+            Some((pulse.name(), stands.ms))
+        });
+        if let Some((RUNTIME, ms)) = name {
+            return self.end(RUNTIME, ms);
+        }
+        let told = name.map(|(name, ms)| {
+            format!(
+                "thread {name} has completed nothing for {} s and waits for no disk: what it does is left undone until this \
+                 server is started again",
+                ms / 1_000
+            )
+        });
+        let before = std::mem::replace(&mut *self.idle_helper.lock(), told.clone());
+        match (before, told) {
+            (None, Some(told)) => tracing::error!("{told}"),
+            (Some(_), None) => tracing::warn!("the thread that hung goes on"),
+            _ => {}
         }
     }
 
@@ -165,5 +206,72 @@ impl Threads {
         {
             end(&reason);
         }
+    }
+}
+
+fn helpers_watch(hang_ms: u64) -> Watch {
+    Watch::new(HELPERS_PATIENCE * hang_ms)
+}
+
+fn sign_of(pulse: &Pulse) -> Sign {
+    Sign { number: pulse.number(), steps: pulse.steps(), rests: pulse.rests() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const HANG_MS: u64 = 1_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment { ns: 1 + ms * 1_000_000 }
+    }
+
+    fn threads() -> (Threads, mpsc::Receiver<String>) {
+        let (ended, hears) = mpsc::channel();
+        let last_resort = LastResort::new(move |reason| drop(ended.send(reason.to_owned())));
+        let settings = group::Settings { hang_ms: HANG_MS, ..group::Settings::default() };
+        (Threads::new(&Env::production(), &settings, last_resort), hears)
+    }
+
+    /// Looks as often as the watcher does.
+    fn look(threads: &Threads, watch: &mut Watch, from: u64, to: u64) {
+        for ms in (from..=to).step_by(100) {
+            threads.look_at_helpers(watch, at(ms));
+        }
+    }
+
+    #[test]
+    fn a_helper_that_hangs_is_told_of_and_ends_nobody() {
+        let (threads, hears) = threads();
+        let mut watch = helpers_watch(HANG_MS);
+        let (sound, hangs) = (threads.helpers.add("meta-walks"), threads.helpers.add("meta-background"));
+        for second in 0..30 {
+            sound.step();
+            look(&threads, &mut watch, second * 1_000, second * 1_000 + 900);
+            assert_eq!(threads.idle_helper(), None, "after {second} s");
+        }
+        look(&threads, &mut watch, 30_000, 30_000);
+        let told = threads.idle_helper().unwrap();
+        assert!(told.starts_with("thread meta-background has completed nothing for 30 s"), "{told}");
+        hangs.step();
+        look(&threads, &mut watch, 30_100, 30_200);
+        assert_eq!(threads.idle_helper(), None, "it goes on");
+        assert_eq!((hears.try_recv().ok(), threads.hang()), (None, None));
+    }
+
+    #[test]
+    fn a_server_whose_tasks_get_no_turn_ends() {
+        let (threads, hears) = threads();
+        let mut watch = helpers_watch(HANG_MS);
+        let turns = threads.helpers.add(RUNTIME);
+        look(&threads, &mut watch, 0, 29_000);
+        turns.step();
+        look(&threads, &mut watch, 29_100, 59_000);
+        assert_eq!(threads.hang(), None);
+        look(&threads, &mut watch, 59_100, 59_200);
+        let reason = hears.try_recv().expect("its last resort");
+        assert!(reason.starts_with("thread runtime has completed nothing for 30000 ms"), "{reason}");
     }
 }

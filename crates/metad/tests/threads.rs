@@ -7,6 +7,7 @@ use base::{Moment, Timestamp};
 use cluster::Cluster;
 use env::{Clock, Env, SystemClock};
 use metad::{Ended, LastResort};
+use proto::hdfs as p;
 use std::{
     sync::{
         Arc,
@@ -75,11 +76,23 @@ async fn start(thread: &'static str) -> (Cluster, Vec<Arc<Fate>>) {
     (cluster.await, fates)
 }
 
+/// Somebody looks at quotas without end: such a look walks the tree, as some edits do, and is no sign of the writer's life.
+fn look_at_quotas(client: rpc::Client) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let request = p::GetQuotaUsageRequestProto { path: "/".into() };
+        loop {
+            let _ = client.call::<_, p::GetQuotaUsageResponseProto>("getQuotaUsage", &request).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+}
+
 /// The active's thread gets that fate under load: another member leads soon, and nothing is lost.
 async fn another_leads(thread: &'static str, fate: u8) {
     let (mut cluster, fates) = start(thread).await;
     let first = cluster.wait_for_active(&[]).await;
     cluster.wait_in_sync(first, 3).await;
+    let looks = look_at_quotas(cluster.client(first));
     let writers: Vec<_> = (0..3).map(|writer| cluster.write_until_told(writer)).collect();
     tokio::time::sleep(Duration::from_millis(200)).await;
 
@@ -97,6 +110,7 @@ async fn another_leads(thread: &'static str, fate: u8) {
     assert!(reason.contains("has completed nothing for"), "{reason}");
     assert!(!cluster.server(first).replica().may_answer(), "what it read may be out of date");
 
+    looks.abort();
     tokio::time::sleep(Duration::from_millis(300)).await;
     cluster.say_stop();
     let mut acknowledged = Vec::new();

@@ -64,4 +64,3 @@ pub use quota::{Amounts, Quota};
 pub use renewals::Renewals;
 pub use retry::WINDOW_MS as RETRY_WINDOW_MS;
 pub use unknown::UnknownReplicas;
-pub use visits::Visits;

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::core::{Core, Tree};
 use base::{FsError, FsResult};
+use env::pulse;
 use namespace::Context;
 use parking_lot::{Condvar, Mutex};
 use rpc::{Call, Replier};
@@ -82,12 +83,13 @@ impl Walks {
     fn next(&self) -> Option<Walk> {
         let mut state = self.state.lock();
         loop {
+            pulse::step();
             if state.is_closed {
                 return None;
             }
             match state.waiting.pop_front() {
                 Some(walk) => return Some(walk),
-                None => self.wake.wait(&mut state),
+                None => drop(self.wake.wait_for(&mut state, pulse::IDLE)),
             }
         }
     }

@@ -2,6 +2,7 @@
 //! had, ending safe mode, and sweeping.
 
 use super::DatanodeSide;
+use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::{sync::Arc, time::Duration};
 
@@ -61,13 +62,17 @@ fn tick(side: &Arc<DatanodeSide>) {
 /// Runs on a thread of its own until stopped.
 pub fn run(side: &Arc<DatanodeSide>) {
     let mut last_tick = side.core.moment();
+    let _watched = side.core.replica.watched().helpers.begin("meta-datanodes");
     while !side.bell.is_stopped() {
         side.bell.wait();
+        pulse::step();
         let now = side.core.moment();
         if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
             last_tick = now;
             tick(side);
         }
-        while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {}
+        while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {
+            pulse::step();
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::core::Core;
 use base::{EntryKind, Moment, Sn, Timestamp};
+use env::pulse;
 use journal::{Journal, ReadLogError};
 use namespace::{
     Edit, OlderCalls, RETRY_WINDOW_MS,
@@ -55,6 +56,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             }
         }
         std::thread::sleep(LOOK_PERIOD);
+        pulse::step();
     }
 }
 
@@ -162,6 +164,7 @@ impl Indexer<'_> {
             let now = self.core.moment();
             let mut noted = entries.iter().zip(&edits).peekable();
             while noted.peek().is_some() {
+                pulse::step();
                 let mut index = older.index.write();
                 let Some(index) = index.as_mut() else { return Ok(()) };
                 for (entry, edit) in noted.by_ref().take(NOTED_AT_ONCE) {

@@ -10,6 +10,7 @@ mod tests;
 
 use crate::{client_protocol::fingerprint, core::Core};
 use base::{CallOrigin, EntryKind, FsError, FsResult, Sn};
+use env::pulse;
 use journal::ReadLogError;
 use namespace::{Edit, Namespace, OlderCalls, RETRY_WINDOW_MS, RetryLookup, older_calls};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -152,12 +153,13 @@ impl OlderAnswers {
     fn next(&self) -> Option<Lookup> {
         let mut lookups = self.lookups.lock();
         loop {
+            pulse::step();
             if lookups.is_closed {
                 return None;
             }
             match lookups.waiting.pop_front() {
                 Some(lookup) => return Some(lookup),
-                None => self.wake.wait(&mut lookups),
+                None => drop(self.wake.wait_for(&mut lookups, pulse::IDLE)),
             }
         }
     }
@@ -207,6 +209,7 @@ pub fn run_lookups(core: &Arc<Core>) {
             continue;
         }
         core.older_answers.looked_up.fetch_add(1, Ordering::Relaxed);
+        let _holding = core.in_hand(&call).hold();
         match look(core, &call, &places) {
             Ok(known) => {
                 let is_answered = known != RetryLookup::Miss;

@@ -96,6 +96,7 @@ pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
         .map(|(source, probe)| {
             let member = source.member;
             // All of them are under way by now: the slowest is waited for, and not one after the other.
+            let _rest = env::pulse::rest();
             let probed = runtime.block_on(probe).ok().flatten();
             let merits = Merits {
                 member,
@@ -152,6 +153,7 @@ impl Source {
     /// The committed images that it has. Blocks.
     pub fn images(&self) -> Result<Vec<Checkpoint>, String> {
         let request = self.list_request();
+        let _rest = env::pulse::rest();
         let response: p::ListImagesResponseProto = self
             .runtime
             .block_on(self.client.call("listImages", &request))
@@ -171,6 +173,7 @@ impl Source {
         ];
         let mac = self.sign(purpose::READ, &parts);
         let request = p::ReadImageRequestProto { cluster_id, from, checkpoint, offset, length, mac };
+        let _rest = env::pulse::rest();
         let response: p::ReadImageResponseProto = self
             .runtime
             .block_on(self.client.call("readImage", &request))
@@ -197,6 +200,7 @@ impl Source {
         let mac = self.sign(purpose::READ_LOG, &parts);
         let request =
             p::ReadLogRequestProto { cluster_id, from, after: after.0, up_to: up_to.0, mac, newest_version };
+        let _rest = env::pulse::rest();
         let response: p::ReadLogResponseProto = self
             .runtime
             .block_on(self.client.call("readLog", &request))
@@ -224,6 +228,7 @@ impl Source {
         let parts: [&[u8]; 3] = [cluster_id.as_bytes(), &from.to_le_bytes(), &committed.0.to_le_bytes()];
         let mac = self.sign(purpose::STANDING, &parts);
         let request = p::AskStandingRequestProto { cluster_id, from, committed: committed.0, mac };
+        let _rest = env::pulse::rest();
         let told: p::AskStandingResponseProto = self
             .runtime
             .block_on(self.client.call("askStanding", &request))
