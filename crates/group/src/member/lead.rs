@@ -340,14 +340,11 @@ impl Member {
         for entry in fresh {
             self.push(entry, effects);
         }
-        let is_whole = self.longer_log().is_none_or(|(from, end)| from != sender || end.id <= self.end().id);
-        if was_empty || is_whole {
-            self.append_epoch_start(now, effects);
-        } else {
-            let end = self.end();
-            self.leading_mut().stage = Stage::Adopting { from: sender, since: now };
-            self.fetch(sender, end, effects);
-        }
+        // Another may have answered meanwhile, with a log as long as the sender's or longer: the rest may come from that one.
+        let rest = self.longer_log().filter(|(_, end)| end.id > self.end().id && !was_empty);
+        let Some((from, _)) = rest else { return self.append_epoch_start(now, effects) };
+        self.leading_mut().stage = Stage::Adopting { from, since: now };
+        self.fetch(from, self.end(), effects);
     }
 
     pub(super) fn on_fetch_failed(&mut self, sender: MemberId, committed: LogPoint, effects: &mut Effects) {

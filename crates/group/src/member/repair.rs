@@ -1,6 +1,6 @@
 //! A coordinator that has lost history gets its view back from what the members' stores prove.
 
-use super::{Cause, Member};
+use super::{Cause, Member, candidate::EPOCHS_SKIPPED};
 use crate::{Effects, Known, Message, Role};
 use base::{Epoch, GroupView, MemberId, MemberStore, Moment, TxId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -211,7 +211,8 @@ fn proved_view(
         stores.iter().filter(|(_, known)| known.end == of_longest.end).map(|(store, _)| *store).collect();
     in_sync.sort();
     // An epoch that nobody has led: what had committed before and is not in this log is given up.
-    let epoch = Epoch(view.epoch.max(promised).0 + 1);
+    let skipped = if without.is_empty() { 1 } else { EPOCHS_SKIPPED };
+    let epoch = Epoch(view.epoch.max(promised).0 + skipped);
     Ok(GroupView {
         epoch,
         active: None,
