@@ -5,6 +5,7 @@
 //! the library's; this program must never decide anything about it.
 
 use anyhow::{Context, bail};
+use group::Broken;
 use sim::{
     model::{Bounds, exhaust, memory_of, tell, wander_many},
     scenario::{
@@ -21,6 +22,7 @@ const USAGE: &str = "usage:
   clover-sim list                          the stories of clusters
   clover-sim replay <story> <seed>         one story, told line by line; `lone-server` is one as well
   clover-sim run <story|all> <first> <count>
+  clover-sim hunt <rule|all> <first> <count>  a rule of the group is left out: which story, with which seed, notices it
   clover-sim lone-server <first> <count>   a server and its disk, through many lives
   clover-sim model [states] [walks] [minutes]  the bounded check of the group's machine: so many states of each profile
                                            at most, and for so many minutes each";
@@ -67,6 +69,16 @@ fn main() -> anyhow::Result<()> {
             };
             run_stories(&stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
         }
+        Some("hunt") => {
+            let rules: Vec<Broken> = Broken::ALL
+                .into_iter()
+                .filter(|rule| word(1) == Some("all") || Some(format!("{rule:?}").as_str()) == word(1))
+                .collect();
+            if rules.is_empty() {
+                bail!("which rule? One of {:?}, or all", Broken::ALL);
+            }
+            hunt(&rules, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
+        }
         Some("lone-server") => {
             for seed in number(1)?.unwrap_or(0)..number(1)?.unwrap_or(0) + number(2)?.unwrap_or(100) {
                 let options = lone_server::Options::default();
@@ -110,7 +122,11 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
                     println!("  cargo run -p clover-sim -- replay {} {seed}", story.name);
                     failed.push(rule);
                 }
-                Err(_) => failed.push(format!("{} {seed}: the machine's own assertion", story.name)),
+                Err(_) => {
+                    println!("{} {seed}: the machine's own assertion", story.name);
+                    println!("  cargo run -p clover-sim -- replay {} {seed}", story.name);
+                    failed.push("the machine's own assertion".to_owned());
+                }
             }
         }
         println!(
@@ -134,6 +150,40 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
                 .sum::<usize>()
     );
     if failed.is_empty() { Ok(()) } else { bail!("{} runs failed", failed.len()) }
+}
+
+/// Tells for each rule where its absence is noticed first, and fails if that is nowhere.
+fn hunt(rules: &[Broken], first: u64, count: u64) -> anyhow::Result<()> {
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut unnoticed = Vec::new();
+    for rule in rules {
+        let mut stories = Vec::new();
+        for story in STORIES {
+            let found = (first..first + count).find_map(|seed| {
+                let run = AssertUnwindSafe(|| {
+                    cluster::run_with(story, seed, |shape| shape.settings.broken = Some(*rule))
+                });
+                match catch_unwind(run) {
+                    Ok(Ok(_)) => None,
+                    Ok(Err(failure)) => Some((seed, failure.rule)),
+                    Err(_) => Some((seed, "the machine's own assertion".to_owned())),
+                }
+            });
+            if let Some((seed, what)) = found {
+                let what = what.split(':').next().unwrap_or_default().to_owned();
+                stories.push(format!("{} {seed} ({what})", story.name));
+            }
+        }
+        println!("{:28} {}", format!("{rule:?}"), stories.join(", "));
+        if stories.is_empty() {
+            unnoticed.push(rule);
+        }
+    }
+    if unnoticed.is_empty() {
+        Ok(())
+    } else {
+        bail!("nobody noticed that these were left out: {unnoticed:?}")
+    }
 }
 
 fn summary(story: &Story, seed: u64, outcome: &Outcome) -> String {

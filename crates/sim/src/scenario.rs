@@ -2,3 +2,4 @@
 
 pub mod cluster;
 pub mod lone_server;
+mod plots;

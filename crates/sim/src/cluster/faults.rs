@@ -34,6 +34,7 @@ impl World {
                     self.after_ms(after_ms, Happening::Start { seat });
                 }
             }
+            Fault::RotAfterPowerLoss { entries_max } => self.rot_after_power_loss(entries_max),
             Fault::Isolate(whom) => self.on(whom, |world, seat| {
                 for other in (0..count).filter(|other| *other != seat) {
                     world.network.cut(member(seat), member(other));
@@ -164,6 +165,31 @@ impl World {
             Fault::Repair => self.repair(),
         }
         Ok(())
+    }
+
+    /// The log that goes furthest of those that may lead stays whole, so nothing is lost that was acknowledged; but what was torn
+    /// cannot be told from what has rotted, so its owner may distrust it as well.
+    fn rot_after_power_loss(&mut self, entries_max: u64) {
+        for seat in 0..self.servers.len() {
+            self.end(seat, 0);
+        }
+        let is_eligible = |seat: &usize| self.keeper.view.is_eligible(self.servers[*seat].host.store);
+        let whole = (0..self.servers.len())
+            .filter(is_eligible)
+            .max_by_key(|seat| self.servers[*seat].host.disk.durable_end().id);
+        self.observer.disks_lost = true;
+        for seat in 0..self.servers.len() {
+            let rotten = self.dice.below(entries_max + 1) as usize;
+            let distrusts = self.dice.chance(30);
+            let disk = &mut self.servers[seat].host.disk;
+            if Some(seat) == whole {
+                disk.is_suspect |= distrusts;
+            } else if rotten > 0 {
+                disk.durable = disk.durable.saturating_sub(rotten);
+                disk.entries.truncate(disk.durable);
+                disk.is_suspect = true;
+            }
+        }
     }
 
     /// What an operator does who reads the table of the group: nothing is wrong, or the order goes to the active, or to the

@@ -73,17 +73,38 @@ pub enum Happening {
 
 #[derive(Clone, Debug)]
 pub enum Arrival {
-    Packet { from: MemberLife, message: Message },
+    Packet {
+        from: MemberLife,
+        message: Message,
+    },
     PeerGone(MemberId),
     PeerConnected(MemberId),
     LockGone,
-    Changed { asked: ChangeName, answer: Result<u64, ChangeFailed> },
-    View { view: GroupView, version: u64 },
+    Changed {
+        asked: ChangeName,
+        answer: Result<u64, ChangeFailed>,
+    },
+    View {
+        view: GroupView,
+        version: u64,
+    },
     LogRead(ReadLog),
-    Synced { up_to: Sn, cuts: u64 },
-    Tick,
-    Call { key: CallKey, request: Request },
-    Confirmed { key: CallKey, is_current: bool },
+    Synced {
+        up_to: Sn,
+        cuts: u64,
+    },
+    /// The member's deadline, unless an earlier one was set since.
+    Tick {
+        at_ns: u64,
+    },
+    Call {
+        key: CallKey,
+        request: Request,
+    },
+    Confirmed {
+        key: CallKey,
+        is_current: bool,
+    },
     Order(Order),
     Image(ImageArrived),
 }
@@ -118,6 +139,10 @@ pub enum Fault {
     Start(usize),
     /// Power goes everywhere: nothing that was not synced is left.
     PowerLoss,
+    /// Power goes everywhere, and of all logs but one so many entries at the end rot, which were durable.
+    RotAfterPowerLoss {
+        entries_max: u64,
+    },
     /// Both directions between this one and all others.
     Isolate(Whom),
     /// One direction between two members.

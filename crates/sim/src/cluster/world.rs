@@ -402,7 +402,7 @@ impl World {
         }
         let mut arrivals = std::mem::take(&mut self.inboxes[seat]);
         // Sockets are drained before the process judges by its clock.
-        arrivals.sort_by_key(|(_, what)| matches!(what, Arrival::Tick));
+        arrivals.sort_by_key(|(_, what)| matches!(what, Arrival::Tick { .. }));
         for (life, what) in arrivals {
             if self.servers[seat].life == life && self.servers[seat].is_running {
                 self.arrive(seat, what)?;
@@ -450,7 +450,11 @@ impl World {
                 let answer = self.servers[seat].host.read_log(asked);
                 self.step(seat, answer)
             }
-            Arrival::Tick => {
+            Arrival::Tick { at_ns } => {
+                // Only one is waited for, or each that was set and replaced would set another.
+                if self.servers[seat].tick_at != Some(at_ns) {
+                    return Ok(());
+                }
                 self.servers[seat].tick_at = None;
                 self.step(seat, Input::Tick)
             }
@@ -641,7 +645,10 @@ impl World {
             let at = server.clock.true_ns(deadline).max(now_ns) + self.dice.below(1_000_000);
             if server.tick_at.is_none_or(|earlier| at < earlier) {
                 server.tick_at = Some(at);
-                self.after_ns(at - now_ns, Happening::Arrival { seat, life, what: Arrival::Tick });
+                self.after_ns(
+                    at - now_ns,
+                    Happening::Arrival { seat, life, what: Arrival::Tick { at_ns: at } },
+                );
             }
         }
         let server = &mut self.servers[seat];

@@ -1,16 +1,17 @@
-//! What is done to clusters: one function a story, each a list of faults with their times, made from a seed.
+//! The stories of clusters: what each is called, and how a run of it is judged.
 //!
 //! Every story ends alike: all faults are over, and the cluster must come to itself: one member serves, all are
 //! in sync with equal states, and every client has its answer.
 
+use super::plots;
 use crate::{
-    cluster::{Fault, Shape, Whom, World},
+    cluster::{Fault, Shape, World},
     dice::Dice,
     truth::Broken,
 };
 
 /// When the faults end and the cluster has to come to itself.
-const FAULTS_END_MS: u64 = 12_000;
+pub(super) const FAULTS_END_MS: u64 = 12_000;
 const ALL_ENDS_MS: u64 = 45_000;
 /// Of every group in the end.
 const IN_SYNC_MIN: u32 = 2;
@@ -24,82 +25,97 @@ pub struct Story {
 
 pub const STORIES: &[Story] = &[
     Story { name: "calm", about: "nothing fails", plot: |_, _| Vec::new() },
-    Story { name: "kills", about: "processes are killed and come back, in any order", plot: kills },
+    Story { name: "kills", about: "processes are killed and come back, in any order", plot: plots::kills },
     Story {
         name: "restarts",
         about: "processes are back before anybody has heard that they were gone",
-        plot: restarts,
+        plot: plots::restarts,
     },
     Story {
         name: "takeover-steps",
         about: "the active is killed, and the new one at some step of its takeover, and the next",
-        plot: takeover_steps,
+        plot: plots::takeover_steps,
     },
     Story {
         name: "active-steps",
         about: "the active is killed at some step of an append or of a change of the in-sync set",
-        plot: active_steps,
+        plot: plots::active_steps,
     },
     Story {
         name: "power",
         about: "all members lose power at once, what was not synced is gone",
-        plot: power,
+        plot: plots::power,
     },
     Story {
         name: "cuts",
         about: "links are cut, one way or both, and the coordinator from some",
-        plot: cuts,
+        plot: plots::cuts,
     },
-    Story { name: "pauses", about: "processes are stopped and go on with full sockets", plot: pauses },
-    Story { name: "clocks", about: "clocks drift by 5 %, wall clocks jump", plot: clocks },
-    Story { name: "disks", about: "fsyncs fail or take seconds", plot: disks },
+    Story { name: "pauses", about: "processes are stopped and go on with full sockets", plot: plots::pauses },
+    Story { name: "clocks", about: "clocks drift by 5 %, wall clocks jump", plot: plots::clocks },
+    Story { name: "disks", about: "fsyncs fail or take seconds", plot: plots::disks },
     Story {
         name: "renewing",
         about: "empty members are renewed under load, cut at every piece",
-        plot: renewing,
+        plot: plots::renewing,
     },
     Story {
         name: "handovers",
         about: "the lead is handed over, and members restarted one by one",
-        plot: handovers,
+        plot: plots::handovers,
     },
     Story {
         name: "old-actives",
         about: "an active that is stopped or alone does not hear that it is none any more",
-        plot: old_actives,
+        plot: plots::old_actives,
     },
     Story {
         name: "coordinator",
         about: "the coordinator is away, members and its answers get lost",
-        plot: coordinator,
+        plot: plots::coordinator,
     },
     Story {
         name: "members",
         about: "members are taken out and in again, and the minimum goes up and down, while others are killed",
-        plot: members,
+        plot: plots::members,
     },
     Story {
         name: "unclean",
         about: "everyone complete is gone, and an operator lets another lead: what that one lacks is lost, and nothing else",
-        plot: unclean,
+        plot: plots::unclean,
     },
     Story {
         name: "few",
         about: "too few are left, and one of them takes over: it answers what is certain",
-        plot: few,
+        plot: plots::few,
     },
     Story {
         name: "backups",
         about: "the coordinator is put back to an older state, with the members running or not",
-        plot: backups,
+        plot: plots::backups,
     },
     Story {
         name: "copies",
         about: "a member's disk is put back to what it was some seconds ago",
-        plot: copies,
+        plot: plots::copies,
     },
-    Story { name: "lossy", about: "packets are lost, doubled, late and overtake each other", plot: lossy },
-    Story { name: "everything", about: "all of this together", plot: everything },
+    Story {
+        name: "old-copies",
+        about: "the disks of all members but one are put back to what they were at one moment",
+        plot: plots::old_copies,
+    },
+    Story {
+        name: "lone-starts",
+        about: "minimum 1: an older coordinator, and one member that comes back alone and may lack something",
+        plot: plots::lone_starts,
+    },
+    Story { name: "rot", about: "power goes, and the ends of all logs but one rot", plot: plots::rot },
+    Story {
+        name: "lossy",
+        about: "packets are lost, doubled, late and overtake each other",
+        plot: plots::lossy,
+    },
+    Story { name: "everything", about: "all of this together", plot: plots::everything },
 ];
 
 pub fn story(name: &str) -> Option<&'static Story> {
@@ -222,374 +238,4 @@ fn is_whole(world: &World) -> Result<(), Broken> {
         }
     }
     Ok(())
-}
-
-/// Times between which something happens now and then.
-fn moments(dice: &mut Dice, every_ms: u64) -> Vec<u64> {
-    let mut at = 800;
-    let mut moments = Vec::new();
-    loop {
-        at += 1 + dice.below(2 * every_ms);
-        if at >= FAULTS_END_MS {
-            return moments;
-        }
-        moments.push(at);
-    }
-}
-
-fn somebody(dice: &mut Dice) -> Whom {
-    match dice.below(3) {
-        0 => Whom::Active,
-        _ => Whom::Seat(dice.below(4) as usize),
-    }
-}
-
-fn kills(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 900) {
-        plot.push((at, Fault::Kill(somebody(dice))));
-        plot.push((at + dice.below(2_500), Fault::StartAll));
-    }
-    plot
-}
-
-fn restarts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 300) {
-        plot.push((at, Fault::Kill(somebody(dice))));
-        plot.push((at + dice.below(150), Fault::StartAll));
-    }
-    plot
-}
-
-fn takeover_steps(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 2_500) {
-        plot.push((at, Fault::Kill(Whom::Active)));
-        for seat in 0..shape.members {
-            if dice.chance(70) {
-                plot.push((at + 1, Fault::KillAtStep(Whom::Seat(seat), dice.below(90))));
-            }
-        }
-        plot.push((at + 1_500 + dice.below(2_000), Fault::StartAll));
-    }
-    plot
-}
-
-fn active_steps(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 1_500) {
-        if dice.chance(50) {
-            let seat = dice.below(shape.members as u64) as usize;
-            plot.push((at, Fault::Kill(Whom::Standby(seat))));
-        }
-        plot.push((at + dice.below(400), Fault::KillAtStep(Whom::Active, dice.below(60))));
-        plot.push((at + 500 + dice.below(1_500), Fault::StartAll));
-    }
-    plot
-}
-
-fn power(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 3_000) {
-        plot.push((at, Fault::PowerLoss));
-        if dice.chance(50) {
-            plot.push((at + dice.below(2_000), Fault::Kill(somebody(dice))));
-            plot.push((at + 2_500, Fault::StartAll));
-        }
-    }
-    plot
-}
-
-fn cuts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 1_000) {
-        let (one, other) = (dice.below(4) as usize, dice.below(4) as usize);
-        plot.push((
-            at,
-            match dice.below(6) {
-                0 => Fault::Isolate(Whom::Active),
-                1 => Fault::Isolate(Whom::Standby(one)),
-                2 => Fault::CutOneWay(one, other),
-                3 => Fault::CutLink(one, other),
-                4 => Fault::CutFromCoordinator(somebody(dice)),
-                _ => Fault::CutOneWay(other, one),
-            },
-        ));
-        if dice.chance(60) {
-            plot.push((at + dice.below(2_500), Fault::Heal));
-        }
-    }
-    plot
-}
-
-fn pauses(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 1_500) {
-        plot.push((at, Fault::Pause(somebody(dice))));
-        let length = if dice.chance(50) { dice.below(600) } else { dice.below(5_000) };
-        plot.push((at + length, Fault::ResumeAll));
-    }
-    plot
-}
-
-fn clocks(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.drift_ppm = 50_000;
-    let mut plot = pauses(dice, shape);
-    plot.extend(cuts(dice, shape));
-    for at in moments(dice, 1_000) {
-        let by_ms = dice.below(7_200_000) as i64 - 3_600_000;
-        plot.push((at, Fault::JumpWall(somebody(dice), by_ms)));
-    }
-    plot
-}
-
-fn disks(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    // One store is lost: of two complete ones, both of which are, nobody may follow without an operator.
-    let mut is_lost = false;
-    for at in moments(dice, 1_500) {
-        let whom = somebody(dice);
-        plot.push((
-            at,
-            match dice.below(3) {
-                0 if !is_lost => {
-                    is_lost = true;
-                    Fault::SyncFails(whom)
-                }
-                0 | 1 => Fault::SlowDisk(whom, 4_000_000),
-                _ => Fault::SlowDisk(whom, 400_000),
-            },
-        ));
-        if dice.chance(60) {
-            plot.push((at + dice.below(3_000), Fault::QuickDisks));
-        }
-    }
-    plot
-}
-
-fn renewing(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.members = 4;
-    shape.juniors = 1 + dice.below(2) as usize;
-    let mut plot = Vec::new();
-    for at in moments(dice, 500) {
-        plot.push((
-            at,
-            match dice.below(4) {
-                0 => Fault::Purge(Whom::Active),
-                1 => Fault::Purge(Whom::Standby(dice.below(3) as usize)),
-                2 => Fault::KillAtStep(Whom::Standby(dice.below(3) as usize), dice.below(60)),
-                _ => Fault::Kill(somebody(dice)),
-            },
-        ));
-        plot.push((at + dice.below(1_000), Fault::StartAll));
-    }
-    plot
-}
-
-fn handovers(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 700) {
-        plot.push((at, Fault::HandOver(Whom::Active)));
-        if dice.chance(30) {
-            plot.push((at + dice.below(100), Fault::Kill(somebody(dice))));
-            plot.push((at + 300 + dice.below(500), Fault::StartAll));
-        }
-    }
-    plot
-}
-
-fn members(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 500) {
-        let without = dice.chance(60).then(|| dice.below(4) as usize);
-        plot.push((at, Fault::Reconfigure { without, in_sync_min: 1 + dice.below(3) as u32 }));
-        match dice.below(8) {
-            0 => plot.push((at + dice.below(100), Fault::HandOver(Whom::Active))),
-            1 | 2 => plot.push((at + dice.below(100), Fault::Kill(somebody(dice)))),
-            3 => plot.push((at, Fault::KillAtStep(Whom::Active, dice.below(30)))),
-            4 => plot.push((at + dice.below(50), Fault::CutFromCoordinator(Whom::Active))),
-            _ => {}
-        }
-        plot.push((at + 300 + dice.below(900), Fault::StartAll));
-        plot.push((at + 300 + dice.below(900), Fault::Heal));
-    }
-    plot
-}
-
-fn old_actives(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.drift_ppm = dice.below(50_000);
-    let mut plot = Vec::new();
-    let mut at = 1_500;
-    while at + 3_000 < FAULTS_END_MS {
-        if dice.chance(50) {
-            // Everybody hears at once that the lock is gone, and it is not.
-            plot.push((at, Fault::Pause(Whom::Active)));
-            plot.push((at + dice.below(50), Fault::LockAlarm));
-            plot.push((at + dice.below(1_000), Fault::ResumeAll));
-        } else {
-            // It takes the others out of the in-sync set, and then cannot hear that one of them was elected.
-            plot.push((at, Fault::Isolate(Whom::Active)));
-            plot.push((at + 250 + dice.below(150), Fault::CutFromCoordinator(Whom::Active)));
-            plot.push((at + 1_500 + dice.below(1_000), Fault::Heal));
-        }
-        at += 2_500 + dice.below(1_000);
-    }
-    plot
-}
-
-fn coordinator(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = Vec::new();
-    for at in moments(dice, 2_000) {
-        plot.push((
-            at,
-            match dice.below(3) {
-                0 => Fault::CoordinatorDown,
-                1 => Fault::CutFromCoordinator(Whom::Active),
-                _ => Fault::LockAlarm,
-            },
-        ));
-        plot.push((at + dice.below(5_000), Fault::Heal));
-    }
-    plot.extend(kills(dice, shape));
-    plot
-}
-
-/// An operator looks at the group now and then.
-fn backups(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = kills(dice, shape);
-    let mut at = 1_000;
-    while at < FAULTS_END_MS - 3_000 {
-        plot.push((at, Fault::BackUpCoordinator));
-        let restored = at + 500 + dice.below(3_000);
-        if dice.chance(50) {
-            plot.push((restored, Fault::PowerLoss));
-        }
-        plot.push((restored + 1, Fault::RestoreCoordinator));
-        at = restored + 2_000 + dice.below(3_000);
-    }
-    plot.extend((0..30).map(|number| (4_000 + 1_000 * number, Fault::Repair)));
-    plot
-}
-
-/// The copy is older than what the view learns of commits; the others' disks are sound.
-fn copies(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let seat = dice.below(shape.members as u64) as usize;
-    let mut plot = Vec::new();
-    let mut at = 1_000 + dice.below(2_000);
-    while at < FAULTS_END_MS - 4_000 {
-        plot.push((at, Fault::CopyStore(seat)));
-        let restored = at + 2_500 + dice.below(2_000);
-        plot.push((restored, Fault::RestoreStore(seat)));
-        if dice.chance(70) {
-            plot.push((restored + dice.below(300), Fault::Kill(Whom::Active)));
-        }
-        plot.push((restored + dice.below(400), Fault::Start(seat)));
-        plot.push((restored + 1_500 + dice.below(500), Fault::StartAll));
-        at = restored + 2_000;
-    }
-    plot
-}
-
-fn few(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.members = 3;
-    // A client that wants a change waits for it. Under load the last changes leave hardly anything that is not in doubt, so
-    // there is little of it in half of the runs.
-    shape.clients = 8;
-    shape.readers = 4;
-    shape.think_ms = if dice.chance(50) { 30 } else { 300 };
-    let mut plot = Vec::new();
-    let mut at = 1_500;
-    while at + 4_500 < FAULTS_END_MS {
-        let left = dice.below(3) as usize;
-        for seat in (0..3).filter(|seat| *seat != left) {
-            plot.push((at + dice.below(10), Fault::Kill(Whom::Seat(seat))));
-        }
-        match dice.below(3) {
-            // The one that is left is killed as well; another comes back alone, which may have been out for a while.
-            0 => {
-                plot.push((at + dice.below(400), Fault::Kill(Whom::Seat(left))));
-                plot.push((at + 400 + dice.below(200), Fault::Start(dice.below(3) as usize)));
-                plot.push((at + 4_000, Fault::StartAll));
-                at += 2_500;
-            }
-            _ => plot.push((at + 1_000 + dice.below(1_000), Fault::StartAll)),
-        }
-        at += 2_500 + dice.below(500);
-    }
-    plot
-}
-
-fn unclean(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.members = 3 + dice.below(2) as usize;
-    let count = shape.members as u64;
-    let mut plot = Vec::new();
-    let mut at = 1_200;
-    while at + 3_500 < FAULTS_END_MS {
-        // One is cut off, or away, for so long that it is taken out, and misses something.
-        let behind = dice.below(count) as usize;
-        plot.push((
-            at,
-            if dice.chance(50) {
-                Fault::Isolate(Whom::Seat(behind))
-            } else {
-                Fault::Kill(Whom::Seat(behind))
-            },
-        ));
-        at += 300 + dice.below(900);
-        for seat in (0..shape.members).filter(|seat| *seat != behind) {
-            plot.push((at + dice.below(5), Fault::Kill(Whom::Seat(seat))));
-        }
-        plot.push((at + 10, Fault::Heal));
-        plot.push((at + 20, Fault::Start(behind)));
-        for _ in 0..3 {
-            at += 500;
-            plot.push((at + dice.below(200), Fault::UncleanElect(behind)));
-        }
-        if dice.chance(40) {
-            plot.push((at + dice.below(600), Fault::KillAtStep(Whom::Seat(behind), dice.below(40))));
-        }
-        if dice.chance(50) {
-            // The others come back one by one, or with images of what was given up.
-            let first = dice.below(count) as usize;
-            plot.push((at + 200 + dice.below(400), Fault::Start(first)));
-            plot.push((at + 400 + dice.below(400), Fault::Purge(Whom::Active)));
-        }
-        plot.push((at + 700 + dice.below(600), Fault::StartAll));
-        at += 1_500 + dice.below(1_000);
-    }
-    plot
-}
-
-fn lossy(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    let mut plot = vec![(
-        0,
-        Fault::Lossy {
-            loss_percent: dice.below(15),
-            copy_percent: dice.below(15),
-            delay_us_max: 200 + dice.below(20_000),
-        },
-    )];
-    if dice.chance(50) {
-        plot.extend(kills(dice, shape));
-    }
-    plot
-}
-
-fn everything(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
-    shape.drift_ppm = dice.below(50_000);
-    let all =
-        [kills, takeover_steps, power, cuts, pauses, disks, handovers, coordinator, lossy, active_steps];
-    let mut plot = Vec::new();
-    for plots in all {
-        if dice.chance(35) {
-            plot.extend(plots(dice, shape));
-        }
-    }
-    for at in moments(dice, 3_000) {
-        if dice.chance(50) {
-            plot.push((at, Fault::Purge(somebody(dice))));
-        }
-    }
-    plot
 }
