@@ -125,6 +125,8 @@ mod tests {
         changes.made(0, life(1), 7, &view(&[1, 2])).unwrap();
         changes.made(1_000, life(1), 7, &view(&[1, 2, 3])).unwrap();
         changes.made(2_000, life(1), 8, &view(&[1, 2])).unwrap();
-        assert!(changes.made(3_000, life(1), 8, &view(&[1, 2])).is_err());
+        changes.made(3_000, life(1), 8, &view(&[1, 2])).expect("only what has committed was learnt");
+        changes.made(4_000, life(1), 8, &view(&[1, 2, 3])).unwrap();
+        assert!(changes.made(5_000, life(1), 8, &view(&[1, 2])).is_err());
     }
 }
