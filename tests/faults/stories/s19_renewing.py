@@ -11,8 +11,10 @@ ITEM = "19"
 IN_SLICE = False
 NEEDS_CABLES = False
 # Images often and a short journal, so that the log does not reach back to the beginning; and an image takes long enough to be
-# met on its way.
-KEYS = {"edits_per_image": 2000, "journal_segment_bytes": 256 << 10, "fetch_bytes_per_second": 400_000}
+# met on its way: at this pace it comes in ten pieces a second.
+KEYS = {"edits_per_image": 2000, "journal_segment_bytes": 256 << 10, "fetch_bytes_per_second": 200_000}
+# With fewer the image is here before its source can be killed.
+PIECES_MIN = 5
 
 
 def run(scene_of):
@@ -29,7 +31,9 @@ def run(scene_of):
         member, active = empty_a_standby(scene)
         wait_said(member, "an image is to take its place")
         fetching = wait_said(member, "an image is being fetched")
-        source = int(re.search(r"an image is being fetched .*\bfrom=(\d+)", said(member))[1])
+        words = re.search(r"an image is being fetched .*\btotal=(\d+) .*\bfrom=(\d+)", said(member))
+        total, source = int(words[1]), int(words[2])
+        check(10 * total >= PIECES_MIN * KEYS["fetch_bytes_per_second"], f"an image of {total} bytes is here before its source can be killed: let the load make more")
         check(source not in (member.number, active), f"the image comes from m{source}, although there are standbys")
         scene.fault(f"kill -9 of m{source}, which the image comes from", cluster.members[source].process.kill)
         check("the image is here" not in said(member)[fetching:], "the image had been fetched before its source was killed")

@@ -50,6 +50,18 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// So many times all sources are asked in vain before the download is given up; what is here stays.
 const ROUNDS_MAX: usize = 6;
 const TELL_PERIOD: Duration = Duration::from_secs(5);
+/// So many pieces a second at least, where the pace is bounded, unless they would be smaller than [`PIECE_BYTES_MIN`].
+const PIECES_PER_SECOND: u64 = 10;
+const PIECE_BYTES_MIN: u64 = 16 << 10;
+
+/// A piece comes as fast as the network carries it: it is small against what a second may carry, so that the pace is kept
+/// within a second, too.
+fn piece_within_pace(piece_bytes: u32, bytes_per_second: u64) -> u64 {
+    match bytes_per_second {
+        0 => u64::from(piece_bytes),
+        pace => u64::from(piece_bytes).min((pace / PIECES_PER_SECOND).max(PIECE_BYTES_MIN)),
+    }
+}
 
 /// Fetches what is missing of a staged image, from the first source as long as it answers, then from the next.
 /// Blocks.
@@ -72,6 +84,7 @@ fn fetch_pieces(
 ) -> Result<(), String> {
     let Means { progress, piece_bytes, bytes_per_second, is_stopped } = means;
     let (total, first) = (checkpoint.file_bytes, staged.have());
+    let piece_bytes = piece_within_pace(*piece_bytes, *bytes_per_second);
     let (began, mut told) = (Instant::now(), Instant::now());
     let (mut current, mut failures) = (0, 0);
     let from = sources.first().map_or(MemberId(0), Pieces::member);
@@ -85,7 +98,7 @@ fn fetch_pieces(
         let Some(source) = sources.get(current % sources.len().max(1)) else {
             return Err("there is no other member to fetch it from".into());
         };
-        let length = u64::from(*piece_bytes).min(total - have) as u32;
+        let length = piece_bytes.min(total - have) as u32;
         match source.read(checkpoint, have, length) {
             Ok(data) => {
                 staged.write_chunk(have, &data).map_err(|error| error.to_string())?;

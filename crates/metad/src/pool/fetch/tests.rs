@@ -119,3 +119,14 @@ fn a_fetch_is_no_faster_than_it_may_be() {
     fetch(&means(&progress, 100_000, &|| false), &[source], staged).unwrap();
     assert!(began.elapsed() >= Duration::from_millis(190), "{:?}", began.elapsed());
 }
+
+#[test]
+fn the_pace_is_kept_within_a_second_too() {
+    // (bytes a second, bytes of a piece that may have a million)
+    let cases =
+        [(0, 1_000_000), (50_000, 16_384), (400_000, 40_000), (5_000_000, 500_000), (128 << 20, 1_000_000)];
+    for (pace, piece) in cases {
+        assert_eq!(piece_within_pace(1_000_000, pace), piece, "{pace} bytes a second");
+    }
+    assert_eq!(piece_within_pace(1_000, 400_000), 1_000, "no more than was to be asked for at once");
+}
