@@ -7,7 +7,7 @@ use crate::{
     text,
 };
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
-use env::Env;
+use env::{Env, pulse};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-/// Keeps everything in one file, synced before it answers. Changes are rare, so one lock is held while the
-/// file is written.
+/// Keeps everything in one file, synced before it answers. Changes are rare, and made one after the other; whoever reads
+/// meanwhile does not wait for the disk, and is told what was there before.
 ///
 /// If a change could not be written, it may or may not be there after a restart: the answer is `Unknown`, and
 /// until the same file is written successfully everything else is `Unknown` as well.
@@ -31,6 +31,9 @@ pub struct Embedded {
 struct Store {
     env: Env,
     directory: PathBuf,
+    /// Held by whoever makes a change, while the file is written.
+    change: Mutex<()>,
+    /// Held briefly; taken after the other.
     state: Mutex<State>,
 }
 
@@ -65,7 +68,12 @@ impl Embedded {
             watches: Vec::new(),
             last_session: 0,
         };
-        let store = Store { env: env.clone(), directory: directory.to_owned(), state: Mutex::new(state) };
+        let store = Store {
+            env: env.clone(),
+            directory: directory.to_owned(),
+            change: Mutex::default(),
+            state: Mutex::new(state),
+        };
         Ok(Self { store: Arc::new(store), session: 0 })
     }
 
@@ -91,13 +99,18 @@ impl Drop for Embedded {
 impl Store {
     /// Makes a change durable, or leaves it in doubt.
     fn keep<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T, ChangeError>) -> Result<T, ChangeError> {
-        let mut state = self.state.lock();
-        let mut kept = state.kept.clone();
+        let _one_at_a_time = pulse::lock(&self.change);
+        let (mut kept, in_doubt) = {
+            let state = self.state.lock();
+            (state.kept.clone(), state.in_doubt.clone())
+        };
         let answer = change(&mut kept)?;
-        if state.in_doubt.as_ref().is_some_and(|doubtful| *doubtful != kept) {
+        if in_doubt.is_some_and(|doubtful| doubtful != kept) {
             return Err(ChangeError::Unknown { reason: "an earlier change is still in doubt".into() });
         }
-        match file::store(&*self.env.disk, &self.directory, &kept) {
+        let stored = file::store(&*self.env.disk, &self.directory, &kept);
+        let mut state = self.state.lock();
+        match stored {
             Ok(()) => {
                 state.kept = kept;
                 state.in_doubt = None;

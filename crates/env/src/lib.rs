@@ -9,12 +9,14 @@ pub mod disk;
 pub mod local_disk;
 pub mod pulse;
 pub mod random;
+pub mod starvation;
 
 pub use clock::{Clock, SystemClock};
 pub use descriptors::Descriptors;
 pub use disk::{Disk, File, Lock, OpenMode, WriteDone};
 pub use local_disk::LocalDisk;
 pub use random::{OsRandom, Random};
+pub use starvation::Starvation;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 //!
 //! What is here only counts; whether somebody looks, and what is done about a thread that stands, is decided elsewhere.
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::RefCell,
     marker::PhantomData,
@@ -101,6 +101,14 @@ pub fn rest() -> Rest {
     Rest { pulse }
 }
 
+/// Takes a lock that others hold while they wait for a disk: to wait for it is to wait for the disk.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.try_lock().unwrap_or_else(|| {
+        let _rest = rest();
+        mutex.lock()
+    })
+}
+
 /// See [`rest`].
 #[derive(Debug)]
 pub struct Rest {
@@ -181,6 +189,24 @@ mod tests {
         drop(watched);
         step();
         assert_eq!((pulse.steps(), pulses.all().len()), (3, 0));
+    }
+
+    #[test]
+    fn a_thread_rests_while_another_one_holds_a_lock_across_a_disk() {
+        let (pulses, mutex) = (Pulses::default(), Mutex::new(7));
+        std::thread::scope(|scope| {
+            let held = lock(&mutex);
+            let waits = scope.spawn(|| {
+                let _watched = pulses.begin("waits");
+                let value = *lock(&mutex);
+                (value, pulses.all()[0].rests())
+            });
+            while !pulses.all().first().is_some_and(|pulse| pulse.rests()) {
+                std::thread::yield_now();
+            }
+            drop(held);
+            assert_eq!(waits.join().unwrap(), (7, false));
+        });
     }
 
     #[test]

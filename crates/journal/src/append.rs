@@ -7,6 +7,7 @@ use crate::{
     segment,
 };
 use base::{Durable, Entry, Epoch, LogPoint, Sn};
+use env::pulse;
 use std::{io, sync::Arc};
 
 /// Behind the name of an image that must not be used.
@@ -100,7 +101,7 @@ impl Journal {
     }
 
     pub fn state(&self) -> MemberState {
-        let mut state = self.shared.file.lock().state.clone();
+        let mut state = pulse::lock(&self.shared.file).state.clone();
         state.promised = state.promised.max(self.shared.inner.lock().promised);
         state
     }
@@ -125,7 +126,7 @@ impl Journal {
     /// The log's end was checked against an active's: a torn tail found earlier has lost nothing. Blocks if there
     /// was one.
     pub fn tail_is_sound(&self) -> Result<(), StateError> {
-        if !self.shared.file.lock().state.is_suspect {
+        if !pulse::lock(&self.shared.file).state.is_suspect {
             return Ok(());
         }
         self.shared.change_state(|state| state.is_suspect = false).map(drop)
@@ -159,7 +160,7 @@ impl Journal {
 
     /// The images that recovery may start from, oldest first.
     pub fn images(&self) -> Vec<Checkpoint> {
-        self.shared.file.lock().state.checkpoints.clone()
+        pulse::lock(&self.shared.file).state.checkpoints.clone()
     }
 
     /// The file of this image, whether its checkpoint has committed or not; `NotFound` where it is not here.

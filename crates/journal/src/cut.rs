@@ -2,6 +2,7 @@
 
 use crate::{Journal, ReadLogError, StateError, flow::Shared, proof::proof_of, seal::seal};
 use base::{Durable, LogPoint, Sn};
+use env::pulse;
 use parking_lot::MutexGuard;
 use std::{io, path::PathBuf};
 
@@ -20,7 +21,7 @@ impl Shared {
     fn cut(&self, after: LogPoint) -> Result<Durable, StateError> {
         self.wait_until_written();
         // Held to the end: a change of the state meanwhile would note the old end of the log as durable.
-        let mut file = self.file.lock();
+        let mut file = pulse::lock(&self.file);
         let image = file.state.checkpoints.last().map_or(Sn(0), |checkpoint| checkpoint.at.id.sn);
         let (end, committed) = {
             let inner = self.inner.lock();
@@ -60,10 +61,13 @@ impl Shared {
             Ok(proof) => {
                 let mut inner = self.inner.lock();
                 assert_eq!(inner.end, end, "entries were appended while the log was being cut");
-                inner.segment = None;
+                let segment = inner.segment.take();
                 self.index.lock().cut(after);
                 (inner.end, inner.sent, inner.durable) = (after, after, after.id.sn);
                 inner.cuts += 1;
+                drop(inner);
+                // Its file may be gone by name, and goes for good with this: under no lock that appends take.
+                drop(segment);
                 tracing::info!(%after, %end, "the end of the log was cut off");
                 Ok(proof)
             }

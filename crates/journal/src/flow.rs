@@ -12,7 +12,7 @@ use crate::{
     watermark::{self, Slot, Watermark},
 };
 use base::{Durable, Entry, Epoch, GroupId, LogPoint, Sn};
-use env::{Env, disk::Lock};
+use env::{Env, disk::Lock, pulse};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
@@ -33,6 +33,8 @@ pub(crate) struct Opened {
     pub index: Index,
 }
 
+/// A lock that is held across an operation of the disk is taken with [`pulse::lock`]: a thread of the disk, or the namespace's
+/// writer, that waits for it waits for the disk and does not hang.
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) directory: PathBuf,
@@ -45,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) changed: Condvar,
     /// Held across its flushes; appends never take it.
     pub(crate) file: Mutex<StateFile>,
-    /// Held across its sync; nobody else waits for it.
+    /// Held across its sync.
     promise: Mutex<PromiseFile>,
     pub(crate) keeping: Mutex<Keeping>,
     /// Held by whoever removes what no checkpoint needs any more.
@@ -387,7 +389,7 @@ impl Shared {
         };
         tracing::error!(%fault, untrusted, "the journal refuses everything from now on");
         if untrusted {
-            let mut file = self.file.lock();
+            let mut file = pulse::lock(&self.file);
             file.state.fault_note = Some(fault.to_string());
             // Whoever takes the store back can tell by this whether all that was acknowledged is there.
             file.state.next = file.state.next.max(Sn(fault.durable.0 + 1));
@@ -405,6 +407,7 @@ impl Shared {
 
     /// Waits until all that was taken is durable, or never will be. Callbacks may still be on their way.
     pub(crate) fn wait_until_written(&self) {
+        let _rest = pulse::rest();
         let mut inner = self.inner.lock();
         while inner.fault.is_none()
             && !(inner.waiting.is_empty() && inner.flights.is_empty() && !inner.rolling)
@@ -423,15 +426,14 @@ impl Shared {
             inner.known_commit.min(inner.durable)
         };
         let slot = Slot { store_uuid: self.store_uuid, generation: self.generation, sn, writes: 0 };
-        self.watermark
-            .lock()
+        pulse::lock(&self.watermark)
             .write(&*self.env.disk, &self.directory, slot)
             .map_err(|source| StateError::Io { file: self.directory.join(watermark::FILE_NAME), source })
     }
 
     /// Makes a promise durable, in its own file: whoever changes the state meanwhile is not waited for.
     pub(crate) fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
-        let mut file = self.promise.lock();
+        let mut file = pulse::lock(&self.promise);
         let promised = {
             let inner = self.inner.lock();
             if let Some(fault) = &inner.fault {
@@ -459,7 +461,7 @@ impl Shared {
 
     /// Changes the member's state and makes it durable, together with what is written lazily.
     pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
-        let mut file = self.file.lock();
+        let mut file = pulse::lock(&self.file);
         let (known_commit, durable, promised) = {
             let inner = self.inner.lock();
             if let Some(fault) = &inner.fault {

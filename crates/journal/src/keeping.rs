@@ -5,7 +5,7 @@ use crate::{
     store::IMAGES,
 };
 use base::{LogPoint, Sn};
-use env::{File, OpenMode};
+use env::{File, OpenMode, pulse};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -119,7 +119,7 @@ impl Shared {
     pub(crate) fn keep_from(&self, from: Sn) -> Result<(), StateError> {
         self.keeping.lock().keep_from = from;
         let oldest = {
-            let checkpoints = &self.file.lock().state.checkpoints;
+            let checkpoints = &pulse::lock(&self.file).state.checkpoints;
             (checkpoints.len() > 1).then(|| checkpoints[0].at.id.sn)
         };
         let second = self.index.lock().places().get(1).map(|place| place.start);
@@ -133,7 +133,7 @@ impl Shared {
     /// entries are wanted longer.
     fn purge(&self, oldest: Sn) -> Result<(), StateError> {
         // Whoever comes second finds nothing left to remove.
-        let _one_at_a_time = self.purge.lock();
+        let _one_at_a_time = pulse::lock(&self.purge);
         let keep_from = self.keeping.lock().keep_from;
         let disk = &*self.env.disk;
         let log = self.log_directory();
@@ -155,7 +155,7 @@ impl Shared {
         }
         let images = self.directory.join(IMAGES);
         let keep: Vec<String> =
-            self.file.lock().state.checkpoints.iter().map(Checkpoint::file_name).collect();
+            pulse::lock(&self.file).state.checkpoints.iter().map(Checkpoint::file_name).collect();
         for name in disk.list(&images).map_err(io(images.clone()))? {
             // One that is newer than the last checkpoint is on its way to become one.
             if name.ends_with(".image")

@@ -15,7 +15,7 @@ use crate::{
     store::IMAGES,
 };
 use base::{Entry, Epoch, LogPoint, Sn};
-use env::OpenMode;
+use env::{OpenMode, pulse};
 use std::{
     io::{self, Read},
     path::PathBuf,
@@ -216,7 +216,7 @@ impl Shared {
         let content = SegmentContent { group, store_uuid, epoch, previous, entries };
         write_sealed(&*self.env.disk, &mending, &content, self.settings.reserve_bytes).map_err(io)?;
         // Nobody cuts the log off meanwhile.
-        let file = self.file.lock();
+        let file = pulse::lock(&self.file);
         if self.place_of_sealed(sealed).is_none() {
             drop(file);
             let _ = self.env.disk.remove_file(&mending);
@@ -232,7 +232,7 @@ impl Shared {
     }
 
     fn look_at_image(&self, checkpoint: &Checkpoint, pace: Pace<'_>) -> Look {
-        let is_kept = || self.file.lock().state.checkpoints.contains(checkpoint);
+        let is_kept = || pulse::lock(&self.file).state.checkpoints.contains(checkpoint);
         if !is_kept() {
             return Look::Gone;
         }

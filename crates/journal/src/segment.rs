@@ -7,7 +7,7 @@ use crate::{
     settings::BULK_BYTES,
 };
 use base::{Entry, Epoch, GroupId, LogPoint, Sn};
-use env::{Disk, File, OpenMode};
+use env::{Disk, File, OpenMode, pulse};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -70,7 +70,7 @@ pub(crate) fn roll(
     let disk = &*shared.env.disk;
     let log = shared.log_directory();
     // Nobody may put another file under the spare's name between its taking and its renaming.
-    let _spare = shared.spare.lock();
+    let _spare = pulse::lock(&shared.spare);
     let start = Sn(next.previous.id.sn.0 + 1);
     let path = log.join(block::file_name(next.epoch, start, true));
     let spare = log.join(SPARE);
@@ -180,7 +180,7 @@ pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
         file.sync_data()?;
         at += now;
     }
-    let _spare = shared.spare.lock();
+    let _spare = pulse::lock(&shared.spare);
     // A segment that could not wait is under that name now and then, but never outside of the lock.
     if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }
 }

@@ -309,7 +309,8 @@ impl Core {
             turn.clean_up_orphans();
             turn.finish()
         };
-        // The lock is free again; replies that need not wait go out here.
+        // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.
+        self.replica.write_proposed();
         for (sn, release) in finished.releases {
             self.commit.when(sn, release);
         }

@@ -6,10 +6,10 @@
 
 use base::Moment;
 use env::{
-    Env,
+    Env, Starvation,
     pulse::{Pulse, Pulses},
 };
-use group::{Sign, Watch};
+use group::{Sign, Stands, Watch};
 use parking_lot::Mutex;
 use std::{
     fmt,
@@ -133,6 +133,7 @@ impl Threads {
     pub fn run(&self, env: &Env, failed: impl FnOnce(&str)) {
         let mut watch = Watch::new(self.hang_ms);
         let mut helpers = helpers_watch(self.hang_ms);
+        let mut starvation = Starvation::default();
         let period = Duration::from_millis(watch.look_ms());
         while !self.is_over.load(Ordering::Acquire) {
             if let Some(reason) = self.hang() {
@@ -141,11 +142,12 @@ impl Threads {
             let mut pulses = self.pulses.all();
             pulses.extend(env.disk.pulses());
             let now = env.clock.moment();
-            let stands = watch.look(now, pulses.iter().map(|pulse| sign_of(pulse)));
+            let starved_ns = starved_ns(&watch, &mut starvation);
+            let stands = watch.look(now, starved_ns, pulses.iter().map(|pulse| sign_of(pulse)));
             self.stands_ms.store(stands.map_or(0, |stands| stands.ms), Ordering::Relaxed);
             if let Some(stands) = stands.filter(|stands| stands.hangs) {
                 let thread = pulses.iter().find(|pulse| pulse.number() == stands.number);
-                self.end(thread.map_or("unknown", |pulse| pulse.name()), stands.ms);
+                self.end(thread.map_or("unknown", |pulse| pulse.name()), stands);
                 continue;
             }
             self.look_at_helpers(&mut helpers, now);
@@ -157,19 +159,21 @@ impl Threads {
 
     fn look_at_helpers(&self, watch: &mut Watch, now: Moment) {
         let pulses = self.helpers.all();
-        let stands = watch.look(now, pulses.iter().map(|pulse| sign_of(pulse))).filter(|stands| stands.hangs);
+        // They have so much time that a starved one has enough.
+        let stands =
+            watch.look(now, 0, pulses.iter().map(|pulse| sign_of(pulse))).filter(|stands| stands.hangs);
         let name = stands.and_then(|stands| {
             let pulse = pulses.iter().find(|pulse| pulse.number() == stands.number)?;
-            Some((pulse.name(), stands.ms))
+            Some((pulse.name(), stands))
         });
-        if let Some((RUNTIME, ms)) = name {
-            return self.end(RUNTIME, ms);
+        if let Some((RUNTIME, stands)) = name {
+            return self.end(RUNTIME, stands);
         }
-        let told = name.map(|(name, ms)| {
+        let told = name.map(|(name, stands)| {
             format!(
                 "thread {name} has completed nothing for {} s and waits for no disk: what it does is left undone until this \
                  server is started again",
-                ms / 1_000
+                stands.ms / 1_000
             )
         });
         let before = std::mem::replace(&mut *self.idle_helper.lock(), told.clone());
@@ -181,13 +185,14 @@ impl Threads {
     }
 
     /// For the group's timer: whether the watcher itself goes on.
-    pub fn watch_the_watcher(&self, watch: &mut Watch, now: Moment) {
+    pub fn watch_the_watcher(&self, watch: &mut Watch, starvation: &mut Starvation, now: Moment) {
         if self.is_over.load(Ordering::Acquire) {
             return;
         }
         let sign = Sign { number: 0, steps: self.looks.load(Ordering::Acquire), rests: false };
-        if let Some(stands) = watch.look(now, [sign]).filter(|stands| stands.hangs) {
-            self.end(WATCHER, stands.ms);
+        let starved_ns = starved_ns(watch, starvation);
+        if let Some(stands) = watch.look(now, starved_ns, [sign]).filter(|stands| stands.hangs) {
+            self.end(WATCHER, stands);
         }
     }
 
@@ -196,9 +201,14 @@ impl Threads {
     }
 
     /// Nothing here may wait for a lock of the server's.
-    fn end(&self, thread: &str, ms: u64) {
+    fn end(&self, thread: &str, stands: Stands) {
+        let Stands { ms, starved_ms, .. } = stands;
+        let starved = match starved_ms {
+            0 => String::new(),
+            _ => format!(" (in {starved_ms} ms of them threads waited for a processor)"),
+        };
         let reason = format!(
-            "thread {thread} has completed nothing for {ms} ms and waits for no disk: it is dead or hangs, and so this \
+            "thread {thread} has completed nothing for {ms} ms{starved} and waits for no disk: it is dead or hangs, and so this \
              server ends. Start it again; group_hang_ms says how long a thread may take"
         );
         if self.hang.set(reason.clone()).is_ok()
@@ -211,6 +221,15 @@ impl Threads {
 
 fn helpers_watch(hang_ms: u64) -> Watch {
     Watch::new(HELPERS_PATIENCE * hang_ms)
+}
+
+/// Asked for only when it matters: it costs a look at each thread of the process.
+fn starved_ns(watch: &Watch, starvation: &mut Starvation) -> u64 {
+    if watch.asks_for_starvation() {
+        return starvation.look();
+    }
+    starvation.forget();
+    0
 }
 
 fn sign_of(pulse: &Pulse) -> Sign {

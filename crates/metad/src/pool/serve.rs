@@ -49,7 +49,7 @@ impl Drop for Read {
     }
 }
 
-/// What a member has for others, whether it takes part or its store is being repaired. All but the first three may block.
+/// What a member has for others, whether it takes part or its store is being repaired. All but the first three may block, for as long as the disk takes.
 pub trait Shelf: Send + Sync {
     fn cluster_id(&self) -> &str;
     fn secret(&self) -> Option<&Secret>;
@@ -124,9 +124,13 @@ pub fn call(shelf: &Arc<dyn Shelf>, call: Call, reply: Replier) {
             let parts: [&[u8]; 2] = [request.cluster_id.as_bytes(), &from];
             match check(&**shelf, &request.cluster_id, purpose::LIST, &parts, &request.mac) {
                 Ok(()) => {
-                    let checkpoints = shelf.images().iter().map(Checkpoint::encode).collect();
-                    let reads = shelf.reads().0.load(Ordering::Acquire) as u32;
-                    reply.ok(&p::ListImagesResponseProto { checkpoints, reads: Some(reads) });
+                    let shelf = shelf.clone();
+                    // While the store's state is being written, its images are known when that is done.
+                    tokio::task::spawn_blocking(move || {
+                        let checkpoints = shelf.images().iter().map(Checkpoint::encode).collect();
+                        let reads = shelf.reads().0.load(Ordering::Acquire) as u32;
+                        reply.ok(&p::ListImagesResponseProto { checkpoints, reads: Some(reads) });
+                    });
                 }
                 Err(error) => reply.fs_error(&error),
             }

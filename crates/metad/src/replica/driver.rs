@@ -222,6 +222,7 @@ impl Shared {
             match patience {
                 Patience::Disk => self.work_on_disk(),
                 Patience::None => self.disk.wake(),
+                Patience::Later => {}
             }
         }
     }
@@ -235,7 +236,7 @@ impl Shared {
     }
 
     /// Proposes what the state machine has applied. The end of the log behind it, or `None` when it was not
-    /// taken: then this server is about to start again.
+    /// taken: then this server is about to start again. Nothing is written before [`Shared::work_on_disk`].
     pub fn propose(self: &Arc<Self>, proposals: Vec<Proposal>) -> Option<LogPoint> {
         let count = proposals.len() as u64;
         let bytes = proposals.iter().map(|proposal| proposal.payload.len()).sum();
@@ -252,8 +253,8 @@ impl Shared {
         if let Some(end) = end {
             self.room.proposed(end.id.sn, bytes);
         }
-        self.follow_up(after, Patience::Disk);
-        self.pump(Patience::Disk);
+        self.follow_up(after, Patience::Later);
+        self.pump(Patience::Later);
         end
     }
 

@@ -24,6 +24,8 @@ pub enum Patience {
     /// It must not: it ticks, reads a connection, or runs the journal's callbacks.
     None,
     Disk,
+    /// Not now, for it holds the namespace's lock: it does what is left for the disk as soon as it does not.
+    Later,
 }
 
 #[derive(Default)]

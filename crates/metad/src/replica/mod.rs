@@ -353,14 +353,20 @@ impl Replica {
     }
 
     /// Appends entries; the commit watch hears of them. Called by the writer alone, so that the order of the
-    /// log is the order in which the edits were applied. Returns without waiting for the disk: the end of the
-    /// log behind them, or `None` when they were not taken. Then the server is about to start again.
+    /// log is the order in which the edits were applied, and under the namespace's lock. The end of the log behind them, or `None`
+    /// when they were not taken. Then the server is about to start again. They go to the disk with [`Replica::write_proposed`].
     pub fn propose(&self, entries: Vec<(EntryKind, Bytes)>) -> Option<LogPoint> {
         if entries.is_empty() {
             return Some(self.end());
         }
         let proposals = entries.into_iter().map(|(kind, payload)| Proposal { kind, payload }).collect();
         self.shared.propose(proposals)
+    }
+
+    /// Gives what was proposed to the disk; whoever has proposed calls it under no lock. Appends are quick, but now and then one
+    /// begins a new file, and a slow disk takes seconds for that.
+    pub fn write_proposed(&self) {
+        self.shared.work_on_disk();
     }
 
     /// The writer has applied what came before this role.

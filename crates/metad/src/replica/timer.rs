@@ -5,7 +5,7 @@ use super::{
     shared::Shared,
 };
 use base::Moment;
-use env::pulse;
+use env::{Starvation, pulse};
 use group::{Input, Watch};
 use parking_lot::{Condvar, Mutex};
 use std::{
@@ -48,7 +48,7 @@ impl Timer {
 
 /// Runs until the timer is stopped or the replica is gone.
 pub fn run(shared: &Weak<Shared>) {
-    let mut looked = None::<Moment>;
+    let (mut looked, mut starvation) = (None::<Moment>, Starvation::default());
     let Some((_watched, mut watch)) = shared.upgrade().map(|shared| {
         let watched = &shared.watched;
         (watched.pulses.begin("group-timer"), Watch::new(watched.hang_ms()))
@@ -58,7 +58,7 @@ pub fn run(shared: &Weak<Shared>) {
     while let Some(shared) = shared.upgrade() {
         let now = shared.env.clock.moment();
         pulse::step();
-        shared.watched.watch_the_watcher(&mut watch, now);
+        shared.watched.watch_the_watcher(&mut watch, &mut starvation, now);
         let is_due = {
             let mut state = shared.timer.state.lock();
             if state.is_stopped {

@@ -1,18 +1,20 @@
-//! The machine's disk, until it is told to fail.
+//! The machine's disk, until it is told to fail, or to take its time.
 
 use bytes::Bytes;
 use env::{
     Disk, File, LocalDisk, OpenMode, WriteDone,
     disk::{Lock, Space},
-    pulse::Pulse,
+    pulse::{self, Pulse, Pulses},
 };
 use std::{
     io,
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 /// Cheap to clone; all clones are the same disk.
@@ -21,9 +23,32 @@ pub struct FailingDisk {
     local: Arc<LocalDisk>,
     syncs_fail: Arc<AtomicBool>,
     is_full: Arc<AtomicBool>,
+    slowness: Slowness,
+}
+
+/// How long each operation takes at least that changes what the disk holds, or opens a file.
+#[derive(Clone, Default)]
+struct Slowness {
+    ms: Arc<AtomicU64>,
+    /// The threads of writes that were submitted meanwhile.
+    writers: Pulses,
+}
+
+impl Slowness {
+    /// Takes its time: whoever calls waits for the disk.
+    fn pass(&self) {
+        let _rest = pulse::rest();
+        thread::sleep(Duration::from_millis(self.ms.load(Ordering::SeqCst)));
+    }
 }
 
 impl FailingDisk {
+    /// How long each write, sync, open, rename and removal takes at least.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn set_slow(&self, ms: u64) {
+        self.slowness.ms.store(ms, Ordering::SeqCst);
+    }
+
     /// Whether the disk says that nothing is free on it.
     #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_full(&self, is_full: bool) {
@@ -39,11 +64,14 @@ impl FailingDisk {
 
 impl Disk for FailingDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        self.slowness.pass();
         let file = self.local.open(path, mode)?;
-        Ok(Arc::new(FailingFile { file, syncs_fail: self.syncs_fail.clone() }))
+        let (syncs_fail, slowness) = (self.syncs_fail.clone(), self.slowness.clone());
+        Ok(Arc::new(FailingFile { file, syncs_fail, slowness }))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.slowness.pass();
         self.local.create_directory(path)
     }
 
@@ -52,14 +80,17 @@ impl Disk for FailingDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.slowness.pass();
         self.local.rename(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.slowness.pass();
         self.local.remove_file(path)
     }
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.slowness.pass();
         self.local.remove_directory(path)
     }
 
@@ -72,6 +103,7 @@ impl Disk for FailingDisk {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.slowness.pass();
         self.local.sync_directory(path)
     }
 
@@ -90,13 +122,16 @@ impl Disk for FailingDisk {
     }
 
     fn pulses(&self) -> Vec<Arc<Pulse>> {
-        self.local.pulses()
+        let mut pulses = self.local.pulses();
+        pulses.extend(self.slowness.writers.all());
+        pulses
     }
 }
 
 struct FailingFile {
     file: Arc<dyn File>,
     syncs_fail: Arc<AtomicBool>,
+    slowness: Slowness,
 }
 
 impl File for FailingFile {
@@ -105,10 +140,12 @@ impl File for FailingFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.slowness.pass();
         self.file.write_at(bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.slowness.pass();
         self.file.sync_data()
     }
 
@@ -117,7 +154,14 @@ impl File for FailingFile {
             let written = self.file.write_at(&bytes, offset);
             return done(written.and(Err(io::Error::other("the array is gone"))));
         }
-        self.file.clone().submit_write_sync(bytes, offset, done);
+        if self.slowness.ms.load(Ordering::SeqCst) == 0 {
+            return self.file.clone().submit_write_sync(bytes, offset, done);
+        }
+        // As the machine's disk does it, on a thread that is watched.
+        thread::spawn(move || {
+            let _watched = self.slowness.writers.begin("disk-write-slow");
+            done(self.write_at(&bytes, offset).and_then(|()| self.sync_data()));
+        });
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -125,10 +169,12 @@ impl File for FailingFile {
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
+        self.slowness.pass();
         self.file.set_length(length)
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
+        self.slowness.pass();
         self.file.allocate(length)
     }
 

@@ -1,0 +1,182 @@
+//! Disks that take seconds for everything: a member waits for its disk, and does not take it for a thread that hangs.
+
+#[allow(dead_code, reason = "other stories need more of it")]
+mod cluster;
+
+use base::{Entry, EntryKind, Epoch, GroupId, MemberId};
+use cluster::{Cluster, failing_disk::FailingDisk};
+use env::{
+    Env,
+    pulse::{Pulse, Pulses},
+};
+use group::{Sign, Watch};
+use journal::Journal;
+use metad::{Ended, LastResort, MetaConfig};
+use std::{
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than a thread may stand.
+const SLOW_MS: u64 = 1_300;
+
+/// What the last resort of each member was told.
+type Resorts = Arc<Mutex<Vec<String>>>;
+
+/// Small segments and frequent images, so that every kind of file is met.
+async fn begin() -> (Cluster, Resorts) {
+    let resorts = Resorts::default();
+    let told = resorts.clone();
+    let cluster = Cluster::start_in(3, move |member| {
+        let told = told.clone();
+        let end = move |reason: &str| told.lock().unwrap().push(format!("member {member}: {reason}"));
+        (Env::production(), LastResort::new(end))
+    });
+    let mut cluster = cluster.await;
+    cluster.adjust = Box::new(|_, mut config: MetaConfig| {
+        config.group.journal.segment_bytes = 64 << 10;
+        config.edits_per_image = 100;
+        config
+    });
+    for member in 1..=3 {
+        cluster.stop(member).await;
+    }
+    cluster.restart_together(&[1, 2, 3]).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    (cluster, resorts)
+}
+
+/// These members' disks are slow for a while, under load, and then as fast as before.
+async fn nobody_ends_for(slow: impl Fn(u32, u32) -> bool) {
+    let (mut cluster, resorts) = begin().await;
+    let active = cluster.wait_for_active(&[]).await;
+    let writers: Vec<_> = (0..3).map(|writer| cluster.write_until_told(writer)).collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for member in (1..=3).filter(|member| slow(*member, active)) {
+        cluster.disk_of(member).set_slow(SLOW_MS);
+    }
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    (1..=3).for_each(|member| cluster.disk_of(member).set_slow(0));
+    cluster.say_stop();
+    let mut acknowledged = Vec::new();
+    for writer in writers {
+        acknowledged.extend(writer.await.unwrap());
+    }
+    assert_eq!(*resorts.lock().unwrap(), [""; 0], "threads were taken for dead");
+    for member in 1..=3 {
+        let ended = cluster.server(member).replica().ended().borrow().clone();
+        assert!(!matches!(ended, Some(Ended::Failed(_))), "member {member}: {ended:?}");
+    }
+    cluster.tend().await;
+    let active = cluster.wait_for_active(&[]).await;
+    println!("{} directories were acknowledged", acknowledged.len());
+    for writer in 0..3 {
+        let made = cluster.names(active, &format!("/{writer}")).await;
+        for path in acknowledged.iter().filter(|path| path.starts_with(&format!("/{writer}/"))) {
+            assert!(made.iter().any(|name| path.ends_with(name)), "{path} was acknowledged and is lost");
+        }
+    }
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_active_whose_disk_takes_seconds_ends_not() {
+    nobody_ends_for(|member, active| member == active).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn standbys_whose_disks_take_seconds_end_not() {
+    nobody_ends_for(|member, active| member != active).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn members_whose_disks_all_take_seconds_end_not() {
+    nobody_ends_for(|_, _| true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_do_not_wait_while_a_slow_disk_begins_a_file() {
+    let mut cluster = Cluster::start(1).await;
+    cluster.adjust = Box::new(|_, mut config: MetaConfig| {
+        config.group.journal.segment_bytes = 64 << 10;
+        config
+    });
+    cluster.stop(1).await;
+    cluster.restart(1).await;
+    cluster.wait_for_active(&[]).await;
+    cluster.mkdirs(1, "/kept").await;
+    cluster.wait_until_equal().await;
+    // Nearly enough to fill a file, one batch after the other.
+    for number in 0..12 {
+        cluster.mkdirs(1, &format!("/kept/{number}")).await;
+    }
+    cluster.disk_of(1).set_slow(300);
+    let writer = cluster.write_until_told(7);
+    let (began, mut slowest, mut count) = (Instant::now(), Duration::ZERO, 0);
+    while began.elapsed() < Duration::from_secs(10) {
+        let asked = Instant::now();
+        assert_eq!(cluster.names(1, "/kept").await.len(), 12);
+        slowest = slowest.max(asked.elapsed());
+        count += 1;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    println!("{count} looks, the slowest took {} ms", slowest.as_millis());
+    assert!(slowest < Duration::from_millis(1_000), "a look waited {slowest:?} for the disk");
+    cluster.disk_of(1).set_slow(0);
+    cluster.say_stop();
+    writer.await.unwrap();
+    cluster.end().await;
+}
+
+#[test]
+fn a_write_that_fails_while_the_state_is_written_slowly_waits_for_the_disk() {
+    let (directory, disk) = (tempfile::tempdir().unwrap(), FailingDisk::default());
+    let env = Env { disk: Arc::new(disk.clone()), ..Env::production() };
+    let store = directory.path().join("store");
+    let identity =
+        journal::Identity { cluster_id: "CID-slow".into(), group: GroupId(1), member: MemberId(1) };
+    journal::format(&env, &store, &identity).unwrap();
+    let settings = journal::Settings { segment_bytes: 64 << 10, reserve_bytes: 0, ..Default::default() };
+    let journal = journal::open(&env, &store, settings).unwrap().replay(|_| Ok(())).unwrap().0;
+    append(&journal).recv().unwrap().unwrap();
+    let image = journal.write_image(journal.end(), |writer| writer.write(b"all of it")).unwrap();
+
+    disk.set_slow(300);
+    disk.set_failing(true);
+    let pulses = Pulses::default();
+    thread::scope(|scope| {
+        // The state is written for three seconds, under its lock.
+        let noting = scope.spawn(|| journal.checkpoint_committed(&image));
+        thread::sleep(Duration::from_millis(400));
+        let writing = scope.spawn(|| {
+            let _watched = pulses.begin("writes");
+            append(&journal).recv().unwrap().unwrap_err()
+        });
+        let (mut watch, mut rested) = (Watch::new(1_000), false);
+        while !writing.is_finished() {
+            let signs = pulses.all();
+            rested |= signs.iter().any(|pulse| pulse.rests());
+            let sign = |pulse: &Arc<Pulse>| Sign {
+                number: pulse.number(),
+                steps: pulse.steps(),
+                rests: pulse.rests(),
+            };
+            let stands = watch.look(env.clock.moment(), 0, signs.iter().map(sign));
+            assert!(!stands.is_some_and(|stands| stands.hangs), "it was taken for dead: {stands:?}");
+            thread::sleep(Duration::from_millis(watch.look_ms()));
+        }
+        assert!(rested, "it waited for the disk");
+        assert!(writing.join().unwrap().to_string().contains("the array is gone"));
+        let _ = noting.join().unwrap();
+    });
+}
+
+/// One entry more; what becomes of it.
+fn append(journal: &Journal) -> mpsc::Receiver<Result<(), Arc<journal::Fault>>> {
+    let (sender, receiver) = mpsc::channel();
+    let entry = Entry::after(journal.end(), Epoch(1), EntryKind::Operation, "an edit".into());
+    journal.append(vec![entry], Box::new(move |result| sender.send(result.map(drop)).unwrap())).unwrap();
+    receiver
+}
