@@ -113,6 +113,24 @@ fn what_a_copy_is_believed_for_is_found_out() {
     assert!(found.is_some(), "nobody noticed that evidence is ignored");
 }
 
+/// What guards where all copies but one are struck at once: hints of what has committed, the wait for all before the first claim
+/// with a minimum of one, and the log of the active of before.
+#[test]
+fn what_guards_when_all_but_one_are_struck_is_found_out() {
+    let guards = [
+        ("old-copies", Broken::NoHints),
+        ("lone-starts", Broken::LonelyFirstClaim),
+        ("rot", Broken::ForgetsOldActive),
+    ];
+    for (name, rule) in guards {
+        let story = story(name).expect("it is in the list");
+        let found = (0..200).find_map(|seed| {
+            run_with(story, seed, |shape| shape.settings.broken = Some(rule)).err().map(|failure| failure.rule)
+        });
+        assert!(found.is_some(), "{name}: nobody noticed that {rule:?}");
+    }
+}
+
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.
 #[test]
 fn an_unclean_election_loses_what_was_accepted_and_nothing_else() {
