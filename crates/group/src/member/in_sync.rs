@@ -27,6 +27,9 @@ impl Member {
             return;
         }
         let lost: Vec<_> = self.lost_members(now);
+        if !lost.is_empty() && self.lacks_entries() {
+            return; // What they hold may be needed, also by whoever claims next.
+        }
         if !lost.is_empty() {
             return self.shrink(now, &lost, effects);
         }
@@ -43,6 +46,12 @@ impl Member {
         if self.pending.is_none() && self.hint_is_due() {
             self.hint(now, effects);
         }
+    }
+
+    /// This log may have lost entries at its end, and what the others hold is not yet durable here.
+    fn lacks_entries(&self) -> bool {
+        let start = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
+        self.is_suspect && (start == Sn(0) || self.durable.id.sn < start)
     }
 
     /// More has committed than the view knows.

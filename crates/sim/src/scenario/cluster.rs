@@ -212,7 +212,16 @@ fn is_whole(world: &World) -> Result<(), Broken> {
         (0..world.servers.len()).filter(|seat| world.servers[*seat].is_serving()).collect();
     let [active] = serving[..] else {
         let roles: Vec<_> = world.servers.iter().map(|server| server.role().cloned()).collect();
-        return Err(format!("a group whose faults are over serves: {roles:?}, {:?}", world.keeper.view));
+        let waits: Vec<_> = world
+            .servers
+            .iter()
+            .filter(|server| server.host.is_up())
+            .map(|server| server.host.member().status(server.clock.moment(world.now_ns)).trouble)
+            .collect();
+        return Err(format!(
+            "a group whose faults are over serves: {roles:?}, {waits:?}, {:?}",
+            world.keeper.view
+        ));
     };
     if let Some(client) = world.clients.iter().find(|client| client.current.is_some()) {
         return Err(format!("every call is answered in the end: {:?} is not", client.current));
