@@ -65,7 +65,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "group_stall_ms", hadoop: None, kind: Milliseconds { min: 100, max: 60_000 }, default: "1s",
         help: "An active that can commit nothing for so long, and cannot say why, steps down." },
     Key { name: "group_hang_ms", hadoop: None, kind: Milliseconds { min: 500, max: 600_000 }, default: "1s",
-        help: "A server one of whose threads completes nothing for so long, although it waits for no disk and no other machine, ends with code 71." },
+        help: "A server one of whose threads completes nothing for so long, although it waits for no disk and no other machine, ends with code 71. Threads that the group does not rest on may take thirty times as long, and are told of in `/health`." },
     Key { name: "fetch_bytes_per_second", hadoop: Some(("dfs.image.transfer.bandwidthPerSec", Same)), kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "128m",
         help: "How fast an image is fetched from another server of the group; 0 for as fast as it goes." },
     Key { name: "scrub_bytes_per_second", hadoop: None, kind: Bytes { min: 0, max: i64::MAX as u64 }, default: "8m",
