@@ -245,6 +245,17 @@ impl Member {
             peer.matched = last;
             peer.missed = None;
             peer.kept_up_at = now;
+            // What is acknowledged was compared in this epoch: a reading for less, or a word of before that there is nothing in
+            // common, is over. Else a member that has caught up would wait for an image that it does not need.
+            let is_over = match peer.next {
+                Next::Reading(after) => after < last,
+                Next::NeedsImage | Next::Contradicts => true,
+                Next::Unknown | Next::At(_) => false,
+            };
+            if is_over {
+                peer.next = Next::At(Sn(last.0 + 1));
+                peer.in_flight.clear();
+            }
         }
         while peer.in_flight.front().is_some_and(|(sn, _)| *sn <= last) {
             peer.in_flight.pop_front();
