@@ -285,6 +285,7 @@ impl Member {
     ) -> Result<(), String> {
         if self.leading.is_some() && self.lacks_witnesses_to_read() {
             self.evidence.leads_on_view_alone = false;
+            self.evidence.has_taken_part = true;
             let text = format!("member {} answers without having heard of the others", self.me.member);
             effects.outgoing.answers.push((ticket, Ok(text)));
             return Ok(());

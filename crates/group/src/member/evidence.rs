@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 pub(super) struct Evidence {
     /// Of each member, what its store has proved last.
     known: BTreeMap<MemberId, (MemberStore, Known)>,
-    /// This member has followed or led since it began, so the view that it knows has been that of a living group.
+    /// This member has followed or served since it began, so the view that it knows has been that of a living group; or an
+    /// operator's word stands for that.
     pub has_taken_part: bool,
     /// This member leads and had not taken part before: that nothing committed without it rests on the coordinator's word.
     pub leads_on_view_alone: bool,

@@ -123,8 +123,9 @@ impl Member {
         }
         self.following.leader = None;
         let is_by_order = self.candidacy.forced.is_some() || self.candidacy.is_excused;
-        self.evidence.leads_on_view_alone = !self.evidence.has_taken_part && !is_by_order;
-        self.evidence.has_taken_part = true;
+        // To claim is not to take part: who gives the epoch up and claims again has still heard of nobody.
+        self.evidence.has_taken_part |= is_by_order;
+        self.evidence.leads_on_view_alone = !self.evidence.has_taken_part;
         self.leading = Some(Box::new(leading));
         self.role = Role::Starting { epoch };
     }
@@ -180,7 +181,17 @@ impl Member {
             leading.began_at = now;
             leading.beacon_at = now;
         }
-        if self.leading_mut().stage == Stage::Fencing && self.has_promised() && self.all_have_answered(now) {
+        let is_fencing = self.leading_mut().stage == Stage::Fencing && self.has_promised();
+        if is_fencing && !self.all_have_answered(now) {
+            // Others, whose ends are whole, need not wait for all as this one does.
+            let leading = self.leading.as_ref().expect("this member leads");
+            if self.is_suspect && now.ms_since(leading.began_at) >= self.settings.stall_ms {
+                let reason = "the end of the log is torn, and not all that may hold what is missing answer";
+                self.step_down(now, reason, effects);
+            }
+            return;
+        }
+        if is_fencing {
             let began_at = self.candidacy.began_at;
             self.leading_mut().takeover.fence_ms = now.ms_since(began_at);
             match self.longer_log() {
@@ -243,7 +254,10 @@ impl Member {
                 || leading.peers.get(&store.member).is_none_or(|peer| peer.has_promised)
         };
         if self.is_suspect {
-            return leading.complete.iter().all(answered);
+            // One that has promised and ended since cannot hand on what it holds.
+            let is_there =
+                |store: &MemberStore| leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone);
+            return leading.complete.iter().all(|store| answered(store) && is_there(store));
         }
         // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
         let is_few = (view.in_sync.len() as u32) < view.in_sync_min;
@@ -494,6 +508,8 @@ impl Member {
             self.is_suspect = false;
             effects.outgoing.tail_is_sound = true;
         }
+        self.evidence.has_taken_part = true;
+        self.evidence.leads_on_view_alone = false;
         self.role = Role::Serving { epoch };
     }
 

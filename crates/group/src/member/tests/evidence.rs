@@ -248,3 +248,88 @@ fn of_two_the_one_that_begins_alone_answers() {
     cluster.pass(2_000);
     assert!(matches!(cluster.role(2), Role::Reading { .. }), "{:?}", cluster.role(2));
 }
+
+/// A lone member that has given its epoch up for a moment's trouble and claims the next one has still heard of nobody.
+#[test]
+fn who_begins_alone_and_claims_again_answers_nothing_either() {
+    let mut cluster = serving(3);
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(3);
+    cluster.pass(600);
+    cluster.propose(1, "3 lacks this");
+    (1..=2).for_each(|id| cluster.kill(id));
+    (cluster.view, cluster.version) = backup;
+    cluster.restart(3);
+    cluster.step(3, Input::PeerGone(MemberId(1)));
+    for _ in 0..5_000 {
+        if matches!(cluster.role(3), Role::Starting { .. }) {
+            break;
+        }
+        cluster.pass(1);
+    }
+    // The coordinator answers nobody for a while, so the silent ones cannot be taken out.
+    let first = cluster.view.epoch;
+    cluster.is_deaf = true;
+    cluster.pass(10_000);
+    cluster.is_deaf = false;
+    for gone in [1, 2] {
+        cluster.step(3, Input::PeerGone(MemberId(gone)));
+    }
+    cluster.pass(5_000);
+    assert!(cluster.view.epoch > first, "it has claimed again");
+    assert!(matches!(cluster.role(3), Role::Starting { .. }), "{:?}", cluster.role(3));
+}
+
+/// Member 1 has lost with its torn end what member 2 alone holds beside it, and member 2 ends before it has handed that on. Member
+/// 3, which was not in sync, is no substitute: the entry is waited for.
+#[test]
+fn what_a_torn_end_has_lost_is_waited_for_when_its_last_holder_ends() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "all have this");
+    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(2)) } });
+    cluster.step(1, Input::Quiet);
+    cluster.pass(2_000);
+    assert_eq!(cluster.serving(), Some(2));
+    cluster.kill(3);
+    cluster.pass(600);
+    cluster.propose(2, "3 never had this, and 1 loses it");
+    assert_eq!(cluster.operations(2).len(), 2, "it was acknowledged");
+    cluster.kill(2);
+    cluster.kill(1);
+    cluster.node(1).log.pop();
+    let log = cluster.members[&1].log.clone();
+    (1..=3).for_each(|id| cluster.restart(id));
+    let node = &cluster.members[&1];
+    let (promised, boot) = (node.promised, node.boot);
+    let (base, is_suspect) = (LogPoint::default(), true);
+    let restored = Restored { promised, base, tail: log, boot, is_suspect, ..Restored::default() };
+    cluster.node(1).member = Member::new(Settings::default(), store(1), restored, cluster.now, 1);
+    cluster.read_view(1);
+    for other in [2, 3] {
+        cluster.step(1, Input::PeerConnected(MemberId(other)));
+    }
+    // Until member 1 leads and asks for what it lacks.
+    let asks = |(from, _, to, message): &(MemberStore, u64, MemberId, crate::Message)| {
+        let is_fetch = matches!(message, crate::Message::Fetch { .. });
+        is_fetch && (from.member, *to) == (MemberId(1), MemberId(2))
+    };
+    for _ in 0..100_000 {
+        if cluster.wire.iter().any(asks) {
+            break;
+        }
+        if let Some((from, boot, to, message)) = cluster.wire.pop_front() {
+            cluster.step(to.0, Input::Message { from, boot, message });
+        } else {
+            cluster.now = cluster.now.plus_ms(1);
+            (1..=3).for_each(|id| cluster.step(id, Input::Tick));
+        }
+    }
+    assert!(cluster.wire.iter().any(asks), "{:?}", cluster.role(1));
+    cluster.kill(2);
+    cluster.pass(5_000);
+    assert_eq!(cluster.serving(), None, "nobody who is there holds it");
+    cluster.restart(2);
+    cluster.pass(5_000);
+    let active = cluster.serving().expect("the group goes on");
+    assert_eq!(cluster.operations(active), ["all have this", "3 never had this, and 1 loses it"]);
+}
