@@ -173,6 +173,10 @@ impl World {
         for seat in 0..self.servers.len() {
             self.end(seat, 0);
         }
+        // A change on its way may take the whole one out of the view; then only an operator could go on.
+        if self.agenda.values().any(|happening| matches!(happening, Happening::Change { .. })) {
+            return;
+        }
         let is_eligible = |seat: &usize| self.keeper.view.is_eligible(self.servers[*seat].host.store);
         let whole = (0..self.servers.len())
             .filter(is_eligible)

@@ -60,7 +60,7 @@ impl Default for Shape {
 pub struct World {
     pub dice: Dice,
     pub now_ns: u64,
-    agenda: BTreeMap<(u64, u64), Happening>,
+    pub(super) agenda: BTreeMap<(u64, u64), Happening>,
     order: u64,
     pub servers: Vec<Server>,
     pub clients: Vec<Client>,
