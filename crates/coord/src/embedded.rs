@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-/// Keeps everything in one file, synced before it answers. Changes are rare, and made one after the other; whoever reads
-/// meanwhile does not wait for the disk, and is told what was there before.
+/// Keeps everything in one file, which is synced before a change is answered. Changes are rare, and are made one after the other.
+/// A reader does not wait for the disk: while a change is written, it gets the state of before that change.
 ///
 /// If a change could not be written, it may or may not be there after a restart: the answer is `Unknown`, and
 /// until the same file is written successfully everything else is `Unknown` as well.
@@ -31,9 +31,9 @@ pub struct Embedded {
 struct Store {
     env: Env,
     directory: PathBuf,
-    /// Held by whoever makes a change, while the file is written.
+    /// The thread that makes a change holds it while it writes the file.
     change: Mutex<()>,
-    /// Held briefly; taken after the other.
+    /// Held briefly. A thread that needs both locks takes `change` first.
     state: Mutex<State>,
 }
 

@@ -1,5 +1,5 @@
-//! What is asked of ZooKeeper, request by request. A change takes two round trips, for the view that it is based on is looked at
-//! first; a read takes one, because the sync before it is not waited for.
+//! The requests to ZooKeeper, one function each. A change takes two round trips: the first reads the view that the change is
+//! based on, the second writes. A read takes one round trip, because it does not wait for the answer to the sync before it.
 
 use super::{
     nodes,

@@ -214,7 +214,8 @@ impl Member {
     /// has been changed since.
     fn is_older(&self, view: &GroupView, version: u64) -> bool {
         let Some((known, known_version)) = &self.view else { return false };
-        // A later epoch was claimed on such a state: whoever claimed it leads.
+        // A view of a later epoch is believed, even at a lower version: a member has claimed that epoch since the coordinator went
+        // back, and leads.
         let is_behind =
             version < *known_version || version == *known_version && view.change_id != known.change_id;
         is_behind && view.epoch <= known.epoch

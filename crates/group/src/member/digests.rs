@@ -16,7 +16,7 @@ use crate::{Effects, Message, StateDigest};
 use base::{MemberId, MemberStore, TxId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What is known of the members' states.
+/// The digests of this member's state, and those that the other members have told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Digests {
     /// Of this member's state, the oldest first.
@@ -172,7 +172,7 @@ impl Member {
         let sentence = self.sentence_of(&comparison)?;
         let remedy = match self.outvoted_by(&comparison) {
             _ if self.is_majority(comparison.who_agree()) => {
-                "A majority agrees with this member; whoever differs puts its store aside and is renewed"
+                "A majority agrees with this member. Each member that differs puts its store aside and is renewed"
             }
             Some(_) => {
                 "A majority differs from this member, and no member of it is in sync: this one may be the only one that has all \

@@ -124,9 +124,10 @@ impl Member {
         view.members.iter().any(|member| *member != self.me.member && !is_heard(member))
     }
 
-    /// Whoever led by a later view than the one that this claim is based on, with a minimum of k, had k members that hold what has
-    /// committed. Without this one among them, so many of the others may be silent that none of the k was heard: then nothing
-    /// that is read here is certain. One that shows more than this log holds is no witness for it.
+    /// Whether so many other members are silent that reads here are not certain. The view that this claim is based on may be an
+    /// older one. An active that led by a later view, with a minimum of k, committed entries only on k members. If this member is
+    /// none of those k, and k or more others are silent, then perhaps all of the k are silent, and this log may lack what they hold. A
+    /// member that shows entries that this log lacks does not count as heard.
     pub(super) fn lacks_witnesses_to_read(&self) -> bool {
         let Some(view) = self.view().filter(|_| self.evidence.leads_on_view_alone) else { return false };
         let others = || view.members.iter().filter(|member| **member != self.me.member);

@@ -27,10 +27,10 @@ impl Member {
             return;
         }
         let lost: Vec<_> = self.lost_members(now);
-        if !lost.is_empty() && self.lacks_entries() {
-            return; // What they hold may be needed, also by whoever claims next.
-        }
         if !lost.is_empty() {
+            if self.lacks_entries() {
+                return; // This member, or the one that claims next, may need the entries that the lost members hold.
+            }
             return self.shrink(now, &lost, effects);
         }
         if let Some(member) = self.member_to_let_in(now) {

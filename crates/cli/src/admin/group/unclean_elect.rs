@@ -35,7 +35,7 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     let mut complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
     let is_damaged = is_damaged(servers, &address, args.member).await;
     if is_damaged {
-        // What is lost of its store nobody has: the order is about its place as well.
+        // No member has the entries that this damaged store has lost, so the order may take its place among the complete ones, too.
         complete.retain(|member| *member != args.member);
     }
     // A complete member that says what it waits for may be let go on without that. A store that was restored from a copy is not
