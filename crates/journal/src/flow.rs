@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     /// Held across its sync.
     promise: Mutex<PromiseFile>,
     pub(crate) keeping: Mutex<Keeping>,
-    /// Held by whoever removes what no checkpoint needs any more.
+    /// A thread holds it while it removes the segments that no checkpoint needs any more.
     pub(crate) purge: Mutex<()>,
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,

@@ -132,7 +132,7 @@ impl Shared {
     /// Removes segments and images that lie wholly behind the second-last committed checkpoint, but no segment whose
     /// entries are wanted longer.
     fn purge(&self, oldest: Sn) -> Result<(), StateError> {
-        // Whoever comes second finds nothing left to remove.
+        // A second thread that purges at the same time waits here, and then finds nothing left to remove.
         let _one_at_a_time = pulse::lock(&self.purge);
         let keep_from = self.keeping.lock().keep_from;
         let disk = &*self.env.disk;

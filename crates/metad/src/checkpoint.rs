@@ -292,8 +292,8 @@ fn withdraw(core: &Core, checkpoint: &Checkpoint) {
     }
 }
 
-/// Before a store is put aside because of what is in memory, an image of that goes into it: whoever looks for the cause needs it. It is
-/// no more than that, so where it cannot be written the store is put aside without it.
+/// Before a store is put aside because of what is in memory, an image of that memory goes into the store, for the
+/// people who look for the cause. Nothing else needs the image: where it cannot be written, the store is put aside without it.
 fn keep_evidence(core: &Arc<Core>) {
     let (snapshot, applied) = {
         let tree = core.tree();

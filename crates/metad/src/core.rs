@@ -241,7 +241,7 @@ impl Core {
         self.push(Some(request), attempt);
     }
 
-    /// For whoever works on this call, on any thread.
+    /// A handle of this call for the threads that work on it: each holds it while it does.
     pub fn in_hand(&self, call: &Call) -> InHand {
         self.replica.fatal().in_hand(call)
     }

@@ -76,9 +76,10 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     }
 }
 
-/// Whoever has made the image of a checkpoint tells what its state was there, a moment after that has committed. An image of a
-/// state that others have not is not taken: the next start would go by it. Members of an earlier release tell nothing, and are not
-/// waited for.
+/// Waits until the members have compared their states at the checkpoint of an image. A member that has made an image tells the others
+/// what its state was at that checkpoint, a moment after the checkpoint has committed. An image of a state that differs from the
+/// others' is not taken, because the next start would go by it. Members of an earlier release tell nothing: after some seconds nobody
+/// waits for them any longer.
 ///
 /// Of this member's own image it is enough that a majority has made the same.
 pub fn wait_for_agreement(core: &Core, is_own: bool, is_stopped: &dyn Fn() -> bool) -> Result<(), String> {

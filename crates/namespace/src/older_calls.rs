@@ -1,7 +1,7 @@
 //! Where in the journal the calls stand that the retry cache has forgotten.
 //!
 //! The retry cache holds the latest 2^20 answers whole. Of older calls only the place of their edit is kept here, in
-//! four bytes; the answer is in the journal. A place is a range of [`RANGE`] entries, and whoever looks a call up
+//! four bytes; the answer is in the journal. A place is a range of [`RANGE`] entries, and a lookup
 //! reads them and compares client and call id, since another call may have left the same four bytes.
 //!
 //! Each call has two buckets of one cache line, chosen by a hash that strangers cannot guess, and goes into the emptier

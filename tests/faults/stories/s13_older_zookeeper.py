@@ -57,7 +57,7 @@ def while_down(scene):
     copied = grow_older(scene, "down")
     scene.fault("kill -9 of all members; ZooKeeper's data are put back from the copy", all_down, cluster)
     put_back(cluster.zookeeper, copied)
-    # Whoever was not there when the last entries committed is the first to come back.
+    # The member that was away when the last entries committed comes back first.
     order = sorted(cluster.members, key=lambda number: number != scene.away)
     for number in order:
         scene.restart(number)

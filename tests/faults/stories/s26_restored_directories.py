@@ -105,8 +105,8 @@ def back_up(scene, away, there):
     all_gone = len(deleted) * len(there)
     now = lambda: sum(len(on - replicas.on_disk(cluster)[name]) for name, on in held.items())
     wait_until(lambda: now() == all_gone, 60, "the blocks of deleted files are still there", cluster)
-    # Each member notes now and then what has committed. Were the deletion not among that, it would commit once more under whoever
-    # is elected, and the replicas would go for that and not for being unknown.
+    # Each member notes now and then what has committed. If that note did not cover the deletion, the deletion would commit once more
+    # under the elected member, and the replicas would go because of it, and not because they are unknown.
     load = scene.start_load("before-the-backup", size=scene.options.size._replace(data=0, stream=0))
     scene.wait_progress(1000)
     finish(scene, load)

@@ -1,4 +1,4 @@
-//! Whoever gives an order proves that it knows the cluster's secret: a user's name is what the caller says it is.
+//! The caller of an order proves that it knows the cluster's secret. A user's name proves nothing: the caller chooses it.
 //!
 //! ```text
 //! operator                              member
@@ -134,7 +134,7 @@ impl Challenges {
         nonce.into()
     }
 
-    /// Whether whoever gives this order to `member` knows the secret. True once for each nonce.
+    /// Whether the caller that gives this order to `member` knows the secret. True once for each nonce.
     fn check(
         &self,
         secret: &Secret,

@@ -68,7 +68,8 @@ impl Queue {
         self.push_to(state, letter)
     }
 
-    /// The same for a thread that must not wait for long, whoever holds the lock: then the letter is dropped.
+    /// Pushes like [`Self::push`], for a thread that must not wait for long. Where another thread holds the lock for longer than
+    /// `patience`, the letter is dropped.
     pub fn push_within(&self, patience: Duration, letter: Letter) {
         if let Some(state) = self.state.try_lock_for(patience) {
             let _ = self.push_to(state, letter);

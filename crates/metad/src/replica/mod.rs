@@ -363,7 +363,7 @@ impl Replica {
         self.shared.propose(proposals)
     }
 
-    /// Gives what was proposed to the disk; whoever has proposed calls it under no lock. Appends are quick, but now and then one
+    /// Gives the proposed entries to the disk. The thread that has proposed them calls it, and holds no lock. Appends are quick, but now and then one
     /// begins a new file, and a slow disk takes seconds for that.
     pub fn write_proposed(&self) {
         self.shared.work_on_disk();

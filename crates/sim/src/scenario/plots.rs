@@ -376,8 +376,8 @@ pub(super) fn everything(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)
     plot
 }
 
-/// Clocks and links are sound. With a minimum of one, whoever is alone commits; then the coordinator is put back, power goes, and
-/// one comes back alone for a while, which may lack what another holds.
+/// Clocks and links are sound. With a minimum of one, a member that is alone commits. Then the coordinator is put back, all members
+/// are killed, and one of them comes back alone for a while: it may lack entries that another one holds.
 pub(super) fn lone_starts(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     shape.members = 3;
     let count = shape.members as u64;

@@ -8,7 +8,7 @@ use base::MemberId;
 /// As the settings of the cluster have it.
 const DEAF_MS: u64 = 15_000;
 
-/// Long enough that whoever gives way because of data servers has done so.
+/// After this time an active that gives way because of data servers has done so.
 const LONG_MS: u64 = 100_000;
 
 /// Lets time pass. A member that hands over has no writer here, so it is quiet at once.
