@@ -90,6 +90,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("fs get", &["clover fs get /data/report.csv", "clover fs get -p '/logs/2026-*' logs"]),
+    ("fs moveToLocal", &["clover fs moveToLocal /out/result.csv ."]),
     ("fs moveFromLocal", &["clover fs moveFromLocal report.csv /data"]),
     ("fs appendToFile", &["clover fs appendToFile today.log /logs/all.log"]),
     ("fs getmerge", &["clover fs getmerge /out/part-* out.txt"]),
@@ -121,6 +122,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("fs getfattr", &["clover fs getfattr -d /data/report.csv"]),
     ("fs setfattr", &["clover fs setfattr -n user.origin -v shop /data/report.csv"]),
     ("fs count", &["clover fs count -q -h -v /user/ada"]),
+    (
+        "fs find",
+        &[
+            "clover fs find /logs -name '*.gz'",
+            "clover fs find / -iname '*report*' -print0 | xargs -0 -n 1 clover fs checksum",
+        ],
+    ),
     ("fs test", &["clover fs test -d /data && echo there"]),
     ("fs checksum", &["clover fs checksum /data/report.csv"]),
     ("fs createSnapshot", &["clover fs createSnapshot /data monday"]),

@@ -7,7 +7,12 @@
 mod demo;
 
 use demo::Demo;
-use std::{fs, path::Path};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt, fs::symlink},
+    path::Path,
+};
 
 #[test]
 fn transcripts_hold() {
@@ -49,6 +54,15 @@ fn prepare(local: &Path) {
     make("tree/sub/deep/three", b"333");
     make("tree/sp ace/\u{e4}\u{f6} \u{fc}.txt", "h\u{e4}llo\n".as_bytes());
     fs::create_dir_all(local.join("tree/void")).unwrap();
+    // What cannot be copied, beside what can.
+    make("odd/first", b"1");
+    make("odd/co:lon", b"2");
+    make("odd/sub/last", b"3");
+    fs::write(local.join("odd").join(OsStr::from_bytes(b"not-\xff-text")), b"4").unwrap();
+    symlink("gone", local.join("odd/dangling")).unwrap();
+    symlink("..", local.join("odd/sub/up")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(local.join("odd/pipe")).status().unwrap();
+    assert!(pipe.success());
 }
 
 /// Runs the commands of a transcript and writes down what they say.

@@ -35,6 +35,50 @@ fn a_copy_that_is_ended_from_outside_leaves_nothing_behind() {
 }
 
 #[test]
+fn what_is_fetched_has_its_name_only_when_it_is_whole() {
+    let demo = Demo::of_data_servers(1);
+    let bytes = vec![7; 4 << 20];
+    std::fs::write(demo.local().join("piece"), &bytes).unwrap();
+    demo.must(&["-mkdir", "/pieces"]);
+    let names: Vec<String> = (0..12).map(|number| format!("/pieces/{number}")).collect();
+    for name in &names {
+        demo.must(&["-put", "piece", name]);
+    }
+    let fetched = demo.local().join("fetched");
+    std::fs::create_dir(&fetched).unwrap();
+    let listed = || -> Vec<String> {
+        let entries = std::fs::read_dir(&fetched).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let whole: &[&str] = &["-getmerge", "/pieces", "/pieces", "/pieces", "fetched/all"];
+    for words in [&["-get", "-t", "1", "/pieces", "fetched"], whole] {
+        let mut get = clover(&demo.local())
+            .args(["fs", "-fs", &demo.uri()])
+            .args(words)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let unfinished = || {
+            let below = std::fs::read_dir(fetched.join("pieces")).into_iter().flatten();
+            let below = below.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            below.chain(listed()).any(|name| name.ends_with("._COPYING_"))
+        };
+        let began = Instant::now();
+        while !unfinished() {
+            assert!(began.elapsed() < PATIENCE, "{words:?} has not begun");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        signal(&get, "-INT");
+        assert_eq!(get.wait().unwrap().code(), Some(130), "{words:?}");
+        assert!(!unfinished(), "{words:?}");
+        assert!(!fetched.join("all").exists());
+        for entry in std::fs::read_dir(fetched.join("pieces")).into_iter().flatten() {
+            assert_eq!(entry.unwrap().metadata().unwrap().len(), bytes.len() as u64, "{words:?}");
+        }
+    }
+}
+
+#[test]
 fn a_command_that_waits_says_for_what() {
     let demo = Demo::of_members(2);
     demo.signal("-STOP");

@@ -23,10 +23,10 @@ const CONTAINERS: [(&[u8], &str); 3] =
 pub struct Cat {
     /// Accepted for scripts; what is read is always verified.
     #[arg(long)]
-    ignore_crc: bool,
+    pub ignore_crc: bool,
     /// The files to print.
     #[arg(required = true)]
-    paths: Vec<String>,
+    pub paths: Vec<String>,
 }
 
 /// Print the first KiB of a file.

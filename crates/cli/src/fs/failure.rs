@@ -91,12 +91,18 @@ impl fmt::Display for Failure {
             Self::Local { path, error } => match error.kind() {
                 std::io::ErrorKind::NotFound => write!(f, "`{path}': No such file or directory"),
                 std::io::ErrorKind::PermissionDenied => write!(f, "`{path}': Permission denied"),
-                _ => write!(f, "`{path}': {error}"),
+                _ => write!(f, "`{path}': {}", plain(error)),
             },
-            Self::Output(error) => write!(f, "writing the output: {error}"),
+            Self::Output(error) => write!(f, "writing the output: {}", plain(error)),
             Self::Other(text) | Self::Usage(text) => f.write_str(text),
         }
     }
+}
+
+/// Without the number that only programmers know: `No space left on device`.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 impl From<client::Error> for Failure {

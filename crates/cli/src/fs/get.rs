@@ -1,6 +1,7 @@
-//! `get` and `copyToLocal`: from the file system to this machine.
+//! `get`, `copyToLocal` and `moveToLocal`: from the file system to this machine.
 
 use super::{
+    cat,
     failure::{Failure, Outcome},
     item::Item,
     local, path,
@@ -24,16 +25,28 @@ pub struct Args {
     /// Accepted for scripts; no .crc files are written.
     #[arg(long)]
     crc: bool,
-    /// What to copy, and last where to; the current directory if not given.
+    /// What to copy, and last where to: `-` for the standard output, the current directory if not given.
     #[arg(required = true)]
     paths: Vec<String>,
 }
 
-pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
+pub async fn get(shell: &mut Shell, args: Args) -> Outcome {
+    run(shell, args, false).await
+}
+
+pub async fn move_to_local(shell: &mut Shell, args: Args) -> Outcome {
+    run(shell, args, true).await
+}
+
+async fn run(shell: &mut Shell, mut args: Args, is_move: bool) -> Outcome {
     let written = match args.paths.len() {
         1 => ".".to_owned(),
         _ => args.paths.pop().unwrap_or_default(),
     };
+    if written == "-" && !is_move {
+        let paths = args.paths;
+        return cat::cat(shell, cat::Cat { ignore_crc: args.ignore_crc, paths }).await;
+    }
     let destination = local::path_of(&written)?;
     let sources = shell.expand_all(&args.paths).await;
     if sources.is_empty() {
@@ -42,7 +55,7 @@ pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
     check(&written, &destination, sources.len(), args.options.force)?;
     // As for a destination that is there: a name that can only mean a directory stands for one.
     let is_directory = destination.is_dir() || written.ends_with('/');
-    let mut get = Get { transfer: Transfer::new(&args.options), args, after: Vec::new() };
+    let mut get = Get { transfer: Transfer::new(&args.options), args, after: Vec::new(), is_move };
     for source in sources {
         let target = match is_directory {
             true => destination.join(path::name(&source.path)),
@@ -52,8 +65,8 @@ pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
     }
     get.transfer.finish(shell).await;
     // Directories last, the deepest first: what is put into them changes their times.
-    while let Some((target, status)) = get.after.pop() {
-        let outcome = local::preserve_locally(&target, &status);
+    while let Some(after) = get.after.pop() {
+        let outcome = get.settle_directory(after).await;
         shell.check(outcome);
     }
     Ok(())
@@ -65,6 +78,7 @@ fn check(written: &str, destination: &Path, sources: usize, force: bool) -> Outc
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) if sources > 1 => Err(Failure::not_directory(written)),
         Ok(_) if force => Ok(()),
+        Ok(metadata) if !metadata.is_file() => Ok(()),
         Ok(_) => Err(Failure::exists(written)),
         Err(_) if sources > 1 => Err(Failure::not_found(written)),
         Err(_) => match destination.parent() {
@@ -79,8 +93,16 @@ fn check(written: &str, destination: &Path, sources: usize, force: bool) -> Outc
 struct Get {
     args: Args,
     transfer: Transfer,
-    /// Directories whose times and modes are set at the end.
-    after: Vec<(PathBuf, FileStatus)>,
+    /// Directories that are settled at the end.
+    after: Vec<After>,
+    is_move: bool,
+}
+
+/// What follows a directory's copy.
+struct After {
+    source: Item,
+    status: FileStatus,
+    target: PathBuf,
 }
 
 impl Get {
@@ -96,27 +118,49 @@ impl Get {
             let below = enter(&source, &target).await;
             if let Some(below) = shell.check(below) {
                 waiting.extend(below.into_iter().rev());
-                if self.args.preserve {
-                    self.after.push((target, status));
-                }
+                self.after.push(After { source, status, target });
             }
         }
     }
 
     async fn start(&mut self, shell: &mut Shell, source: Item, status: FileStatus, target: PathBuf) {
-        if target.symlink_metadata().is_ok() && (target.is_dir() || !self.args.options.force) {
+        // A device or a pipe is written to: it holds nothing that could be lost.
+        let is_taken =
+            target.symlink_metadata().is_ok() && (target.is_dir() || target.is_file() || !target.exists());
+        if is_taken && (target.is_dir() || !self.args.options.force) {
             return shell.fail(&Failure::exists(&target.display().to_string()));
         }
         let progress = self.transfer.expect(status.length);
-        let (options, preserve) = (self.args.options.clone(), self.args.preserve);
+        let (options, preserve, is_move) = (self.args.options.clone(), self.args.preserve, self.is_move);
         let copy = async move {
             download(&source.fs, &source.path, &target, &options, &progress).await?;
-            match preserve {
-                true => local::preserve_locally(&target, &status),
-                false => Ok(()),
+            if preserve {
+                local::preserve_locally(&target, &status)?;
             }
+            if is_move {
+                delete(&source).await?;
+            }
+            Ok(())
         };
         self.transfer.start(shell, copy).await;
+    }
+
+    async fn settle_directory(&self, after: After) -> Outcome {
+        if self.args.preserve {
+            local::preserve_locally(&after.target, &after.status)?;
+        }
+        if self.is_move {
+            delete(&after.source).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Deletes a file that was copied, or a directory that is empty by now.
+async fn delete(source: &Item) -> Outcome {
+    match source.fs.delete(&source.path, false).await? {
+        true => Ok(()),
+        false => Err(Failure::not_found(&source.shown)),
     }
 }
 

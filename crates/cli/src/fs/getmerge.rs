@@ -4,13 +4,11 @@ use super::{
     failure::{Failure, Outcome},
     item::Item,
     local,
+    local_file::LocalFile,
     shell::Shell,
+    transfer::Progress,
 };
-use std::{
-    fs::File,
-    io::{BufWriter, Write},
-    path::Path,
-};
+use std::io::{self, BufWriter, Write};
 
 /// Copy the files that match, and those in the directories that match, into one local file, in order of their names.
 #[derive(Debug, clap::Args)]
@@ -21,7 +19,7 @@ pub struct Args {
     /// None after empty files.
     #[arg(long = "skip-empty-file")]
     skip_empty_file: bool,
-    /// What to copy, and last the local file.
+    /// What to copy, and last the local file; `-` for the standard output.
     #[arg(required = true, num_args = 2..)]
     paths: Vec<String>,
 }
@@ -30,7 +28,8 @@ pub struct Args {
 const PIECE: usize = 1 << 20;
 
 pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
-    let target = local::path_of(&args.paths.pop().unwrap_or_default())?;
+    let written = args.paths.pop().unwrap_or_default();
+    let target = local::path_of(&written)?;
     if target.is_dir() {
         return Err(Failure::is_directory(&target.display().to_string()));
     }
@@ -47,7 +46,21 @@ pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
     if !is_whole {
         return Ok(());
     }
-    merge(&args, &sources, &target).await
+    let progress =
+        Progress::of_bytes(sources.iter().filter_map(|item| item.status.as_ref()).map(|s| s.length).sum());
+    let merged = async {
+        if written == "-" {
+            // No bar between the lines of what is printed.
+            return merge(&args, &sources, io::stdout(), &Progress::hidden(), Failure::Output).await;
+        }
+        let (unfinished, file) = LocalFile::create(&target, false)?;
+        let path = unfinished.path().to_owned();
+        merge(&args, &sources, file, &progress, |error| Failure::local(&path, error)).await?;
+        unfinished.finish()
+    };
+    let merged = merged.await;
+    progress.clear();
+    merged
 }
 
 /// The file itself, or the files right below the directory.
@@ -59,18 +72,25 @@ async fn files_of(item: &Item) -> Outcome<Vec<Item>> {
     Ok(children.into_iter().filter(|child| !child.is_dir()).collect())
 }
 
-async fn merge(args: &Args, sources: &[Item], target: &Path) -> Outcome {
-    let wrong = |error| Failure::local(target, error);
-    let mut out = BufWriter::new(File::create(target).map_err(wrong)?);
+async fn merge(
+    args: &Args,
+    sources: &[Item],
+    out: impl Write,
+    progress: &Progress,
+    wrong: impl Fn(io::Error) -> Failure,
+) -> Outcome {
+    let mut out = BufWriter::new(out);
     for item in sources {
         let mut reader = item.fs.open(&item.path).await?;
+        progress.begin(&item.path);
         let mut is_empty = true;
         while let Some(bytes) = reader.read(PIECE).await? {
             is_empty = false;
-            out.write_all(&bytes).map_err(wrong)?;
+            out.write_all(&bytes).map_err(&wrong)?;
+            progress.advance(bytes.len());
         }
         if args.newline && !(is_empty && args.skip_empty_file) {
-            out.write_all(b"\n").map_err(wrong)?;
+            out.write_all(b"\n").map_err(&wrong)?;
         }
     }
     out.flush().map_err(wrong)

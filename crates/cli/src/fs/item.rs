@@ -41,6 +41,15 @@ impl Item {
         }
     }
 
+    /// HDFS has no name with a colon. Said here, where the name is still the one that was written: the server would
+    /// complain of a temporary one.
+    pub fn check_name(&self) -> Outcome {
+        match path::name(&self.path).contains(':') {
+            true => Err(Failure::path(&self.shown, "a name in HDFS cannot have a `:' in it")),
+            false => Ok(()),
+        }
+    }
+
     /// An entry of this directory.
     pub fn child(&self, status: FileStatus) -> Self {
         Self { status: Some(status.clone()), ..self.child_named(status.name()) }

@@ -1,9 +1,13 @@
 //! Facts about files of this machine, as the file system wants them.
 
-use super::failure::{Failure, Outcome};
+use super::{
+    failure::{Failure, Outcome},
+    path::Written,
+};
 use client::{FileStatus, FileSystem};
 use std::{
     fs::{FileTimes, Metadata},
+    io::ErrorKind,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -11,15 +15,49 @@ use std::{
 
 /// The local path that an argument means: `file:///a`, `file:/a` or simply `a`.
 pub fn path_of(argument: &str) -> Outcome<PathBuf> {
-    match super::path::Written::parse(argument)?.scheme.as_deref() {
+    let written = Written::parse(argument)?;
+    match written.scheme.as_deref() {
+        Some("file") => of_uri(argument, &written),
+        None if argument.starts_with("file:") => {
+            Err(Failure::path(argument, "what follows `file:' is a whole path, as in file:///data/x"))
+        }
         None => Ok(PathBuf::from(argument)),
-        Some("file") => Ok(PathBuf::from(super::path::Written::parse(argument)?.path)),
+        // A name like `12:30/x` is no URI if it is there.
+        Some(_) if Path::new(argument).symlink_metadata().is_ok() => Ok(PathBuf::from(argument)),
         Some(_) => Err(Failure::path(argument, "is not a path of this machine")),
+    }
+}
+
+/// The path of `file:///a`. A host between the slashes is mostly a slash that was forgotten.
+pub fn of_uri(argument: &str, written: &Written) -> Outcome<PathBuf> {
+    match &*written.authority {
+        "" | "localhost" => Ok(PathBuf::from(&written.path)),
+        host => {
+            let reason = format!(
+                "names the machine {host}; a path of this machine is file:///{host}{}",
+                written.path.trim_end_matches('/')
+            );
+            Err(Failure::path(argument, &reason))
+        }
     }
 }
 
 pub fn metadata(path: &Path) -> Outcome<Metadata> {
     std::fs::metadata(path).map_err(|error| Failure::local(path, error))
+}
+
+/// What is met in a tree: a pipe or a device there would be read for ever. One that was named is meant.
+pub fn metadata_in_tree(path: &Path) -> Outcome<Metadata> {
+    let wrong = |reason: &str| Err(Failure::path(&path.display().to_string(), reason));
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() || metadata.is_file() => Ok(metadata),
+        Ok(_) => wrong("is neither a file nor a directory, and is left out"),
+        Err(error) if error.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
+            Ok(to) => wrong(&format!("is a link to `{}', which is not there", to.display())),
+            Err(_) => Err(Failure::local(path, error)),
+        },
+        Err(error) => Err(Failure::local(path, error)),
+    }
 }
 
 /// Entries of a directory in the order of names.

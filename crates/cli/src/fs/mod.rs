@@ -14,6 +14,7 @@ mod destination;
 mod du;
 mod expunge;
 mod failure;
+mod find;
 pub mod format;
 mod get;
 mod getfacl;
@@ -23,6 +24,7 @@ mod glob;
 mod item;
 mod json;
 mod local;
+mod local_file;
 mod ls;
 mod mkdir;
 mod mv;
@@ -74,6 +76,9 @@ enum Command {
     /// Copy files of this machine into the file system, then delete them here.
     #[command(name = "moveFromLocal")]
     MoveFromLocal(put::Args),
+    /// Copy files to this machine, then delete them in the file system.
+    #[command(name = "moveToLocal")]
+    MoveToLocal(get::Args),
     #[command(name = "appendToFile")]
     AppendToFile(append_to_file::Args),
     Getmerge(getmerge::Args),
@@ -103,6 +108,7 @@ enum Command {
     Getfattr(getfattr::Args),
     Setfattr(setfattr::Args),
     Count(count::Args),
+    Find(find::Args),
     Test(test::Args),
     Checksum(checksum::Args),
     #[command(name = "createSnapshot")]
@@ -122,6 +128,7 @@ impl Command {
             Self::Put(_) => "put",
             Self::Get(_) => "get",
             Self::MoveFromLocal(_) => "moveFromLocal",
+            Self::MoveToLocal(_) => "moveToLocal",
             Self::AppendToFile(_) => "appendToFile",
             Self::Getmerge(_) => "getmerge",
             Self::Truncate(_) => "truncate",
@@ -149,6 +156,7 @@ impl Command {
             Self::Getfattr(_) => "getfattr",
             Self::Setfattr(_) => "setfattr",
             Self::Count(_) => "count",
+            Self::Find(_) => "find",
             Self::Test(_) => "test",
             Self::Checksum(_) => "checksum",
             Self::CreateSnapshot(_) => "createSnapshot",
@@ -162,8 +170,9 @@ impl Command {
             Self::Ls(args) => ls::run(shell, args).await,
             Self::Mkdir(args) => mkdir::run(shell, args).await,
             Self::Put(args) => put::put(shell, args).await,
-            Self::Get(args) => get::run(shell, args).await,
+            Self::Get(args) => get::get(shell, args).await,
             Self::MoveFromLocal(args) => put::move_from_local(shell, args).await,
+            Self::MoveToLocal(args) => get::move_to_local(shell, args).await,
             Self::AppendToFile(args) => append_to_file::run(shell, args).await,
             Self::Getmerge(args) => getmerge::run(shell, args).await,
             Self::Truncate(args) => truncate::run(shell, args).await,
@@ -191,6 +200,7 @@ impl Command {
             Self::Getfattr(args) => getfattr::run(shell, args).await,
             Self::Setfattr(args) => setfattr::run(shell, args).await,
             Self::Count(args) => count::run(shell, args).await,
+            Self::Find(args) => find::run(shell, args).await,
             Self::Test(args) => test::run(shell, args).await,
             Self::Checksum(args) => checksum::run(shell, args).await,
             Self::CreateSnapshot(args) => snapshot::create(shell, args).await,

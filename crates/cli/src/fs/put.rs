@@ -10,7 +10,9 @@ use super::{
 };
 use std::{
     fs::{File, Metadata},
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
+    sync::Arc,
 };
 
 /// Copy files and directories of this machine into the file system.
@@ -29,7 +31,30 @@ pub struct Args {
     paths: Vec<String>,
 }
 
-/// What follows a directory's or a file's copy.
+/// Something of this machine, and what it is to become.
+struct Waiting {
+    source: PathBuf,
+    metadata: Metadata,
+    target: Item,
+    above: Option<Arc<Above>>,
+}
+
+/// A directory that is being copied, and those above it.
+struct Above {
+    device: u64,
+    inode: u64,
+    above: Option<Arc<Above>>,
+}
+
+impl Above {
+    /// Whether a directory is this one or one above it: a link leads back to it.
+    fn has(&self, metadata: &Metadata) -> bool {
+        std::iter::successors(Some(self), |above| above.above.as_deref())
+            .any(|above| (above.device, above.inode) == (metadata.dev(), metadata.ino()))
+    }
+}
+
+/// What follows a directory's copy.
 struct After {
     source: PathBuf,
     metadata: Metadata,
@@ -83,9 +108,11 @@ async fn from_standard_input(shell: &mut Shell, args: &Args, destination: &Desti
     if target.exists() && (target.is_dir() || !args.options.force) {
         return Err(Failure::exists(&target.shown));
     }
+    target.check_name()?;
     let mut transfer = Transfer::new(&args.options);
+    let progress = transfer.expect_unknown();
     let source = read_local(std::io::stdin());
-    let outcome = upload(&target.fs, &target.path, "-", source, &args.options, &transfer.progress).await;
+    let outcome = upload(&target.fs, &target.path, "-", source, &args.options, &progress).await;
     transfer.finish(shell).await;
     outcome
 }
@@ -98,25 +125,32 @@ struct Put {
 }
 
 impl Put {
-    /// Copies a file, or a directory with everything below. Directories are made as they are met.
+    /// Copies a file, or a directory with everything below. Directories are made as they are met. What cannot be
+    /// read is told, and the rest is copied.
     async fn copy(&mut self, shell: &mut Shell, source: PathBuf, metadata: Metadata, target: Item) {
         // A list instead of recursion: depth costs no stack.
-        let mut waiting = vec![(source, metadata, target)];
-        while let Some((source, metadata, target)) = waiting.pop() {
-            if !metadata.is_dir() {
-                self.start(shell, source, metadata, target).await;
+        let mut waiting = vec![Waiting { source, metadata, target, above: None }];
+        while let Some(next) = waiting.pop() {
+            if !next.metadata.is_dir() {
+                self.start(shell, next.source, next.metadata, next.target).await;
                 continue;
             }
-            let below = self.enter(&source, &target).await;
+            let below = self.enter(shell, &next).await;
             if let Some(below) = shell.check(below) {
                 waiting.extend(below.into_iter().rev());
+                let Waiting { source, metadata, target, .. } = next;
                 self.after.push(After { source, metadata, target });
             }
         }
     }
 
     /// Makes a directory and says what is to be copied into it.
-    async fn enter(&self, source: &Path, target: &Item) -> Outcome<Vec<(PathBuf, Metadata, Item)>> {
+    async fn enter(&self, shell: &mut Shell, directory: &Waiting) -> Outcome<Vec<Waiting>> {
+        let Waiting { source, metadata, target, above } = directory;
+        if above.as_ref().is_some_and(|above| above.has(metadata)) {
+            let reason = "is a link to a directory above it, whose copy would have no end";
+            return Err(Failure::path(&source.display().to_string(), reason));
+        }
         if self.is_move && target.is_dir() {
             return Err(Failure::exists(&target.shown));
         }
@@ -125,14 +159,18 @@ impl Put {
             Some(_) => {}
             None => target.fs.mkdirs(&target.path).await?,
         }
+        let this = Above { device: metadata.dev(), inode: metadata.ino(), above: above.clone() };
+        let this = Some(Arc::new(this));
         let mut below = Vec::new();
         for entry in local::entries(source)? {
-            let metadata = local::metadata(&entry)?;
-            let mut child = target.child_named(&local::name_of(&entry)?);
+            let found = local::metadata_in_tree(&entry);
+            let found = found.and_then(|metadata| Ok((metadata, local::name_of(&entry)?)));
+            let Some((metadata, name)) = shell.check(found) else { continue };
+            let mut child = target.child_named(&name);
             if target.exists() {
                 child.refresh().await?;
             }
-            below.push((entry, metadata, child));
+            below.push(Waiting { source: entry, metadata, target: child, above: this.clone() });
         }
         Ok(below)
     }
@@ -140,6 +178,10 @@ impl Put {
     async fn start(&mut self, shell: &mut Shell, source: PathBuf, metadata: Metadata, target: Item) {
         if target.exists() && (target.is_dir() || !self.args.options.force) {
             return shell.fail(&Failure::exists(&target.shown));
+        }
+        let possible = target.check_name();
+        if shell.check(possible).is_none() {
+            return;
         }
         let progress = self.transfer.expect(metadata.len());
         let (options, preserve, is_move) = (self.args.options.clone(), self.args.preserve, self.is_move);

@@ -172,19 +172,20 @@ impl Shell {
     }
 
     pub async fn expand_glob(&mut self, argument: &str) -> Outcome<Vec<Item>> {
-        if !glob::has_wildcards(argument) {
-            return Ok(vec![self.look_up(&glob::unescape(argument)).await?]);
-        }
         let written = Written::parse(argument)?;
+        if !glob::has_wildcards(argument) {
+            let mut item = self.look_up(&glob::unescape(argument)).await?;
+            // What is there is shown without detours, as `/a/b` for `/a//c/../b/`; what is missing as it was written.
+            if item.exists() {
+                item.shown = shown(&written, &item.fs, &item.path);
+            }
+            return Ok(vec![item]);
+        }
         let mut items: Vec<Item> = Vec::new();
         for expanded in glob::expand_braces(argument)? {
             let pattern = self.locate(&expanded)?;
             for path in matching(&pattern.fs, &pattern.path).await? {
-                let shown = match (&written.scheme, written.is_absolute()) {
-                    (Some(scheme), _) => format!("{scheme}://{}{}", written.authority, path.path),
-                    (None, true) => path.path.clone(),
-                    (None, false) => path::relative_to(&home(&pattern.fs), &path.path),
-                };
+                let shown = shown(&written, &pattern.fs, &path.path);
                 items.push(Item {
                     fs: pattern.fs.clone(),
                     path: path.path.clone(),
@@ -197,6 +198,15 @@ impl Shell {
         items.sort_by(|a, b| a.path.cmp(&b.path));
         items.dedup_by(|a, b| a.path == b.path);
         Ok(items)
+    }
+}
+
+/// How a path that is there is shown to somebody who wrote an argument in this way.
+fn shown(written: &Written, fs: &FileSystem, path: &str) -> String {
+    match (&written.scheme, written.is_absolute()) {
+        (Some(scheme), _) => format!("{scheme}://{}{path}", written.authority),
+        (None, true) => path.to_owned(),
+        (None, false) => path::relative_to(&home(fs), path),
     }
 }
 

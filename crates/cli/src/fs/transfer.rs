@@ -2,6 +2,7 @@
 
 use super::{
     failure::{Failure, Outcome},
+    local_file::{self, LocalFile, UNFINISHED},
     shell::Shell,
 };
 use bytes::Bytes;
@@ -12,14 +13,12 @@ use std::{
     fs::File,
     future::Future,
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
-/// What a file is called until it is whole, as Hadoop's shell calls it.
-const UNFINISHED: &str = "._COPYING_";
 /// Bytes that go from hand to hand at once.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that wait between a local file and the network.
@@ -65,6 +64,13 @@ impl Transfer {
         self.progress.clone()
     }
 
+    /// Bytes are to be copied, and nobody knows how many.
+    pub fn expect_unknown(&self) -> Progress {
+        self.progress.bar.unset_length();
+        self.progress.set_style("{spinner} {bytes} {bytes_per_sec} {elapsed} {wide_msg}");
+        self.progress.clone()
+    }
+
     /// Starts a copy, after waiting for one of the others when there are enough.
     pub async fn start(&mut self, shell: &mut Shell, copy: impl Future<Output = Outcome> + Send + 'static) {
         while self.running.len() >= self.threads {
@@ -102,11 +108,27 @@ pub struct Progress {
 impl Progress {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let template = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {wide_msg}";
+        let progress = Self { bar };
+        progress.set_style("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {wide_msg}");
+        progress
+    }
+
+    /// Of a command that copies one file after the other.
+    pub fn of_bytes(bytes: u64) -> Self {
+        let progress = Self::new();
+        progress.bar.set_length(bytes);
+        progress
+    }
+
+    /// For a command whose output is what the bar would stand on.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
+    fn set_style(&self, template: &str) {
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            self.bar.set_style(style);
         }
-        Self { bar }
     }
 
     pub fn begin(&self, name: &str) {
@@ -118,21 +140,17 @@ impl Progress {
         self.bar.inc(bytes as u64);
     }
 
-    fn clear(&self) {
+    pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Unfinished files that are to go when the command is interrupted.
 static UNFINISHED_REMOTE: Mutex<BTreeMap<String, FileSystem>> = Mutex::new(BTreeMap::new());
-static UNFINISHED_LOCAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Deletes what an interrupted command leaves behind.
 pub async fn clean_up() {
-    let local = std::mem::take(&mut *UNFINISHED_LOCAL.lock().unwrap_or_else(PoisonError::into_inner));
-    for path in local {
-        let _ = std::fs::remove_file(path);
-    }
+    local_file::clean_up();
     let remote = std::mem::take(&mut *UNFINISHED_REMOTE.lock().unwrap_or_else(PoisonError::into_inner));
     for (path, fs) in remote {
         let _ = tokio::time::timeout(Duration::from_secs(5), fs.delete(&path, false)).await;
@@ -216,18 +234,8 @@ pub async fn download(
     options: &Options,
     progress: &Progress,
 ) -> Outcome {
-    let unfinished = match options.direct {
-        true => target.to_owned(),
-        false => {
-            let mut name = target.as_os_str().to_owned();
-            name.push(UNFINISHED);
-            PathBuf::from(name)
-        }
-    };
     let mut reader = fs.open(path).await?;
-    let file = File::create(&unfinished).map_err(|error| Failure::local(&unfinished, error))?;
-    let lock = || UNFINISHED_LOCAL.lock().unwrap_or_else(PoisonError::into_inner);
-    lock().push(unfinished.clone());
+    let (unfinished, file) = LocalFile::create(target, options.direct)?;
     progress.begin(path);
     let (sender, receiver) = mpsc::channel::<Bytes>(CHUNKS_WAITING);
     let writing = tokio::task::spawn_blocking(move || write_local(file, receiver));
@@ -244,18 +252,11 @@ pub async fn download(
     .await;
     drop(sender);
     let written = match writing.await {
-        Ok(written) => written.map_err(|error| Failure::local(&unfinished, error)),
+        Ok(written) => written.map_err(|error| Failure::local(unfinished.path(), error)),
         Err(panic) => Err(Failure::Other(format!("writing ended in a bug: {panic}"))),
     };
-    let mut outcome = copied.and(written);
-    if outcome.is_ok() && !options.direct {
-        outcome = std::fs::rename(&unfinished, target).map_err(|error| Failure::local(target, error));
-    }
-    if outcome.is_err() && !options.direct {
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    lock().retain(|path| *path != unfinished);
-    outcome
+    copied.and(written)?;
+    unfinished.finish()
 }
 
 fn write_local(mut file: File, mut chunks: mpsc::Receiver<Bytes>) -> io::Result<()> {
