@@ -2,8 +2,8 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make random-ops [SEED=7] [STEPS=20000], make jobs, make contract, make shell-contract, make test-zookeeper,
-#   make faults-sim [SEEDS=10], make model, make lint, make clean-clients
+#   make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
+#   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -67,6 +67,15 @@ faults-meta-slice: setup-test
 	$(CARGO) build --locked --package clover
 	python3 -B -m unittest discover -q -s tests/faults/checks
 	tests/faults/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice $(FAULTS)
+
+# Days of an operator on real processes: orders, pages, reports, full disks.
+operator: build setup-test
+	tests/operator/run --clover $(BUILD)/release/clover $(OPERATOR)
+
+# The quick ones, with the debug build.
+operator-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/operator/run --clover $(BUILD)/debug/clover --slice $(OPERATOR)
 
 # Hadoop's own tests, by the stock client: what passes on Hadoop's HDFS passes here. CONTRACT=--hadoop-column runs
 # Hadoop's column anew instead of taking the stored one.

@@ -31,6 +31,9 @@ pub struct Args {
 enum Command {
     /// Make a new cluster, or with --join this server's part of one, in an empty directory. Never done implicitly.
     Format(Format),
+    /// Give a cluster that was made for one server a ZooKeeper, so that further servers can be added. The server is stopped, and
+    /// its file names the ZooKeeper and a peer_address already.
+    MakeGroup(Serve),
     /// Use a store again that stopped because its disk had failed. Check the disk first.
     AcceptDisk(Serve),
     /// What was put aside of a store that is not believed any more: look at it, or drop it.
@@ -93,6 +96,7 @@ impl Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Format(format)) => make(&format),
+        Some(Command::MakeGroup(args)) => make_group(&args),
         Some(Command::AcceptDisk(args)) => accept_disk(&args),
         Some(Command::Aside(args)) => aside::run(&args),
         None => serve(&args.serve),
@@ -136,6 +140,9 @@ fn found(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     }
     if let Some(exposure) = metad::format::exposure(group) {
         eprintln!("WARNING: {exposure}.");
+    }
+    if group.members.len() > 1 && group.in_sync_min == Some(1) {
+        eprintln!("WARNING: {}.", metad::ONE_COPY);
     }
     println!("Next:");
     println!("  {}", args.serve.command());
@@ -181,6 +188,32 @@ fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     println!("  clover admin group --fs hdfs://{}", config.rpc_address);
     println!("    shows how far it is");
     Ok(())
+}
+
+fn make_group(args: &Serve) -> anyhow::Result<ExitCode> {
+    let config = config::meta::config(&args.settings()?, &user::of_this_process()?)?;
+    let cluster = metad::make_group(&Env::production(), &config.name_directory, &config.group)?;
+    println!(
+        "Cluster {} can have several servers now; member {} is the first.",
+        cluster.cluster_id, config.group.member
+    );
+    if let CoordinatorConfig::ZooKeeper(zookeeper) = &config.group.coordinator {
+        println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
+    }
+    let before = config.name_directory.join(metad::COORDINATOR_BEFORE);
+    println!("What the server kept until now is in {}; nothing reads it.", before.display());
+    if let Some(exposure) = metad::format::exposure(&config.group) {
+        eprintln!("WARNING: {exposure}.");
+    }
+    println!("Next:");
+    println!("  {}", args.command());
+    println!(
+        "  clover admin group add 2    and on that machine `clover meta format --join --config FILE`, `clover meta --config FILE`"
+    );
+    println!(
+        "  clover admin group minimum 2    once it is in sync: a change is acknowledged when both have it"
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {

@@ -333,6 +333,8 @@ impl Member {
             matched: peer.matched,
             end: peer.end,
             state,
+            data_servers: peer.data_servers,
+            is_ready: peer.is_ready,
         }
     }
 

@@ -42,4 +42,7 @@ pub struct PeerStatus {
     pub end: Option<LogPoint>,
     /// "in sync", "exile", "catching up", "reading the log", "needs an image", "contradicts", "silent".
     pub state: &'static str,
+    /// How many data servers reach it, and whether it knows where the blocks are, as it last said.
+    pub data_servers: u32,
+    pub is_ready: bool,
 }

@@ -65,4 +65,4 @@ pub use salvage::Run;
 pub use scrub::{Look, Rot, Sealed};
 pub use settings::{Identity, Settings};
 pub use staging::{Staged, StagedImage};
-pub use store::{Accepted, accept_fault, distrust, format, open, outlive};
+pub use store::{Accepted, accept_fault, distrust, format, hold, open, outlive};

@@ -105,6 +105,11 @@ pub(crate) fn lock(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenErr
     })
 }
 
+/// Keeps every server out of a store for as long as the value lives: nothing runs there, and nothing begins to.
+pub fn hold(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenError> {
+    lock(env, directory)
+}
+
 pub(crate) fn promise_error(directory: &Path, error: promise::ReadError) -> OpenError {
     match error {
         promise::ReadError::Damaged([first, second]) => OpenError::StateDamaged { first, second },

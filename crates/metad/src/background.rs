@@ -76,12 +76,17 @@ fn say_ready(core: &Core, said: &mut bool) {
 
 /// Tells the group how many data servers reach this member. An active that none reaches is of no use.
 fn say_data_servers(core: &Core, said: &mut u32) {
-    let limit_ms = HEARTBEATS_MISSED * core.config.blocks.heartbeat_interval_ms;
-    let count = core.blocks.lock().heard_within(limit_ms, core.moment());
+    let count = data_servers(core);
     if count != *said {
         core.replica.say_data_servers(count);
         *said = count;
     }
+}
+
+/// Data servers that have been heard lately.
+pub fn data_servers(core: &Core) -> u32 {
+    let limit_ms = HEARTBEATS_MISSED * core.config.blocks.heartbeat_interval_ms;
+    core.blocks.lock().heard_within(limit_ms, core.moment())
 }
 
 /// Closes the files of writers that were silent for longer than the hard limit.

@@ -20,6 +20,10 @@ use crate::{
 /// The one group that there is so far.
 pub const GROUP: GroupId = GroupId(1);
 
+/// What a minimum of 1 means for a group of several.
+pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has it (in_sync_min = 1): if that member's disk is lost, or \
+                            another one goes on without it, acknowledged changes are lost. Two is what keeps them";
+
 const SECRET_BYTES: usize = 32;
 const CLUSTER_FILE: &str = "CLUSTER";
 const STORE_DIRECTORY: &str = "group-1";
@@ -228,7 +232,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A file of `key=value` lines, as Hadoop's VERSION is.
-fn text_of(cluster: &Cluster) -> String {
+pub(crate) fn text_of(cluster: &Cluster) -> String {
     let mut text = format!(
         "layout=1\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
         cluster.cluster_id, cluster.namespace_id, cluster.block_pool, cluster.created_ms

@@ -65,7 +65,10 @@ pub enum RecoverError {
     Coordinator(#[from] coord::OpenError),
     #[error(transparent)]
     Read(#[from] coord::ReadError),
-    #[error("the coordinator knows nothing of group {0}; format the metadata directory again or restore it")]
+    #[error(
+        "the coordinator knows nothing of group {0}. Is `coordinator` that of this cluster? One that was made for a single server \
+             gets a ZooKeeper with `clover meta make-group`; what was lost at the coordinator is restored from a copy"
+    )]
     NoView(base::GroupId),
     #[error("the group has {members} members, and this one names no address where the others reach it")]
     NoPeerAddress { members: usize },
@@ -123,6 +126,9 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
     let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
         .ok_or(RecoverError::NoView(format::GROUP))?
         .view;
+    if view.in_sync_min == 1 && view.members.len() > 1 {
+        tracing::warn!("{}", format::ONE_COPY);
+    }
     if view.members.len() > 1 && config.group.peer_address.is_none() {
         return Err(RecoverError::NoPeerAddress { members: view.members.len() });
     }

@@ -149,7 +149,7 @@ async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_swit
 
     // The active ends without a word; a call sent meanwhile waits and is answered.
     let answer: p::FailActiveResponseProto =
-        order(&cluster, standby, "failActive", &p::FailActiveRequestProto {}).await.unwrap();
+        order(&cluster, standby, "failActive", &p::FailActiveRequestProto::default()).await.unwrap();
     assert_eq!(answer.failed, Some(active));
     let ended = cluster.server(active).ended().await;
     assert!(matches!(ended, metad::Ended::Restart(_)), "{ended:?}");
@@ -252,7 +252,7 @@ async fn nobody_gives_an_order_by_a_name_alone() {
     for member in [active, standby] {
         // Anybody may call itself by the superuser's name.
         let client = ask(&cluster, member, protocol::ADMIN, SUPERUSER);
-        let fail = p::FailActiveRequestProto {};
+        let fail = p::FailActiveRequestProto::default();
         let error = client.call::<_, p::FailActiveResponseProto>("failActive", &fail).await.unwrap_err();
         assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
         assert!(

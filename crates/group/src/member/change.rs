@@ -103,6 +103,7 @@ impl Member {
         let pending = self.pending.take().expect("a change was confirmed");
         self.retry_at = None;
         self.evidence.older = None;
+        self.coordinator_is_there();
         self.view = Some((pending.change.view, version));
         match pending.cause {
             Cause::Claim => self.claim_confirmed(now, effects),
@@ -162,6 +163,7 @@ impl Member {
             return self.saw_older_view(now, view, version);
         }
         self.evidence.older = None;
+        self.coordinator_is_there();
         let is_first = self.view.is_none();
         if let Some(pending) = &self.pending {
             let (expected, expected_id) = (pending.change.expected_version, pending.change.expected_id);

@@ -1,4 +1,7 @@
 //! The graceful end of an epoch.
+//!
+//! The other member claims the next epoch at the coordinator. While that does not answer nobody could, and the group would stand
+//! still until it is back: so the coordinator is asked first, and the epoch does not end before it has answered.
 
 use super::Member;
 use crate::{Effects, Message, Role};
@@ -10,6 +13,10 @@ pub(super) struct HandOver {
     to: MemberId,
     /// No turn is open: nothing more will be proposed.
     is_quiet: bool,
+    /// The coordinator was asked for the view since the hand-over began ...
+    has_asked: bool,
+    /// ... and has answered: the other can claim the next epoch.
+    is_coordinator_there: bool,
     /// No read, append or commit in this epoch ever again, whether the other acts or not.
     pub is_sealed: bool,
     pub deadline: Moment,
@@ -35,6 +42,9 @@ impl Member {
         let Role::Serving { epoch } = self.role else {
             return Err(format!("member {} does not lead", self.me.member));
         };
+        if self.evidence.older.is_some() {
+            return Err("the coordinator has gone back to an older state: nobody could follow".into());
+        }
         let view = self.view().expect("whoever leads has a view");
         let leading = self.leading.as_ref().expect("this member leads");
         let candidate = view
@@ -56,7 +66,15 @@ impl Member {
             });
         };
         let deadline = now.plus_ms(PATIENCE_MS);
-        let hand_over = HandOver { ticket, to: member, is_quiet: false, is_sealed: false, deadline };
+        let hand_over = HandOver {
+            ticket,
+            to: member,
+            is_quiet: false,
+            has_asked: false,
+            is_coordinator_there: false,
+            is_sealed: false,
+            deadline,
+        };
         self.leading.as_mut().expect("this member leads").hand_over = Some(hand_over);
         self.role = Role::HandingOver { epoch };
         Ok(())
@@ -70,11 +88,26 @@ impl Member {
         }
     }
 
+    /// The coordinator has said something.
+    pub(super) fn coordinator_is_there(&mut self) {
+        if let Some(leading) = &mut self.leading
+            && let Some(hand_over) = &mut leading.hand_over
+        {
+            hand_over.is_coordinator_there = true;
+        }
+    }
+
     pub(super) fn go_on_handing_over(&mut self, now: Moment, effects: &mut Effects) {
         let Some(leading) = &mut self.leading else { return };
         let epoch = leading.epoch;
         let Some(hand_over) = &mut leading.hand_over else { return };
-        if self.committed == self.tail.end().id.sn && hand_over.is_quiet && self.pending.is_none() {
+        if !hand_over.has_asked {
+            hand_over.has_asked = true;
+            effects.outgoing.read_view = true;
+        }
+        let may_follow = hand_over.is_coordinator_there && self.evidence.older.is_none();
+        let is_over = self.committed == self.tail.end().id.sn && hand_over.is_quiet && self.pending.is_none();
+        if is_over && may_follow {
             // Sealed by leaving the role in this very step.
             hand_over.is_sealed = true;
             let (to, ticket) = (hand_over.to, hand_over.ticket.take());
@@ -90,11 +123,15 @@ impl Member {
             return;
         }
         if now >= hand_over.deadline {
-            let ticket = hand_over.ticket;
+            let (ticket, is_there) = (hand_over.ticket, hand_over.is_coordinator_there);
             leading.hand_over = None;
             self.role = Role::Serving { epoch };
             if let Some(ticket) = ticket {
-                let text = "what is under way did not commit in time; the active stays".to_owned();
+                let text = match is_there {
+                    true => "what is under way did not commit in time; the active stays",
+                    false => "the coordinator has not answered, so nobody could follow; the active stays",
+                };
+                let text = text.to_owned();
                 effects.outgoing.answers.push((ticket, Err(text)));
             }
         }

@@ -3,6 +3,7 @@ mod deaf;
 mod digests;
 mod evidence;
 mod groups;
+mod hand_over;
 mod repair;
 
 use super::*;

@@ -9,6 +9,7 @@ mod orders;
 mod proof;
 mod repair_view;
 pub mod show;
+mod successor;
 mod unclean;
 
 pub use orders::order_hand_over;

@@ -1,6 +1,6 @@
 //! Orders that the active carries out.
 
-use super::refuse;
+use super::{refuse, successor};
 use crate::{CoordinatorConfig, client_protocol::decode, core::Core, forward, replica::Standing};
 use base::MemberId;
 use group::Order;
@@ -29,30 +29,51 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
     if to == Some(core.replica.me().member) {
         return refuse(reply, format!("member {} is active already", core.replica.me().member));
     }
-    order(core, Order::HandOver { to }, reply, move |reply, message| {
-        reply.ok(&p::HandOverResponseProto { message: Some(message), active: to.map(|to| to.0) });
-    });
+    let Some(runtime) = core.forwarder.runtime() else {
+        return refuse(reply, "this group has one member: nobody could go on");
+    };
+    let core = core.clone();
+    drop(runtime.spawn(async move {
+        let found = match successor::look(&core, &call.caller.user, to).await {
+            Ok(found) => found,
+            Err(reason) => return refuse(reply, reason),
+        };
+        order(&core, Order::HandOver { to: found.to }, reply, move |reply, message| {
+            let message = match found.warning {
+                Some(warning) => format!("{message}. WARNING: {warning}"),
+                None => message,
+            };
+            reply.ok(&p::HandOverResponseProto { message: Some(message), active: found.to.map(|to| to.0) });
+        });
+    }));
 }
 
 /// As if the process had been killed, without a word to the others: they have to find out.
 pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::FailActiveRequestProto>(&call, reply) else { return };
+    let Some((request, reply)) = decode::<p::FailActiveRequestProto>(&call, reply) else { return };
     if !core.replica.is_serving() {
         return pass_on(core, call, reply);
     }
     let Some(runtime) = core.forwarder.runtime() else {
         return refuse(reply, "this group has one member: nobody could go on");
     };
-    let me = core.replica.me().member;
-    tracing::warn!(user = %call.caller, "this member fails because an operator wants to see it");
-    reply.ok(&p::FailActiveResponseProto {
-        message: Some(format!("Member {me} drops everything, and starts again as if it had been killed.")),
-        failed: Some(me.0),
-    });
-    let replica = core.replica.clone();
+    let core = core.clone();
     drop(runtime.spawn(async move {
+        if !request.is_forced()
+            && let Err(reason) = successor::look(&core, &call.caller.user, None).await
+        {
+            return refuse(reply, reason);
+        }
+        let me = core.replica.me().member;
+        tracing::warn!(user = %call.caller, "this member fails because an operator wants to see it");
+        reply.ok(&p::FailActiveResponseProto {
+            message: Some(format!(
+                "Member {me} drops everything, and starts again as if it had been killed."
+            )),
+            failed: Some(me.0),
+        });
         tokio::time::sleep(LAST_WORDS).await;
-        replica.restart("an operator has failed it");
+        core.replica.restart("an operator has failed it");
     }));
 }
 
@@ -65,8 +86,8 @@ pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
         // The further server could never join, and from then on it would be missed.
         return refuse(
             reply,
-            "coordinator = embedded: this cluster was made for one metadata server. A group is made with a ZooKeeper as its \
-             coordinator",
+            "coordinator = embedded: this cluster was made for one metadata server, and others could not join. Stop it, name a \
+             ZooKeeper in its file, and give it the order `clover meta make-group`",
         );
     }
     let added = MemberId(request.member);
@@ -107,12 +128,31 @@ fn reconfigure(
     change(&mut members);
     members.sort();
     members.dedup();
-    // Who removes members leaves fewer than had to be in sync before, perhaps.
-    let in_sync_min = in_sync_min.unwrap_or(view.in_sync_min.min(members.len() as u32));
+    let in_sync_min = in_sync_min.unwrap_or(view.in_sync_min);
+    if in_sync_min as usize > members.len() {
+        // Nobody lowers silently what protects acknowledged changes.
+        return refuse(
+            reply,
+            format!(
+                "a change needs {in_sync_min} members that have it, and {} would be left: say --in-sync-min {} if so many are \
+                 to be enough from now on, or add another member first; nothing was done",
+                members.len(),
+                members.len()
+            ),
+        );
+    }
     if members == view.members && in_sync_min == view.in_sync_min {
         return done(reply, "That is how it is already.".into());
     }
-    order(core, Order::Reconfigure { members, in_sync_min }, reply, done);
+    let warning = one_copy_is_enough(&members, in_sync_min);
+    order(core, Order::Reconfigure { members, in_sync_min }, reply, move |reply, message| {
+        done(reply, warning.map_or(message.clone(), |warning| format!("{message}. WARNING: {warning}")));
+    });
+}
+
+/// Why a minimum is to be thought about.
+fn one_copy_is_enough(members: &[MemberId], in_sync_min: u32) -> Option<&'static str> {
+    (members.len() > 1 && in_sync_min == 1).then_some(crate::ONE_COPY)
 }
 
 fn order(
@@ -199,6 +239,7 @@ async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Re
 /// Gives the order once.
 async fn given(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
     if core.replica.is_serving() {
+        let to = successor::look(core, &order.caller.user, to).await?.to;
         let (sender, receiver) = tokio::sync::oneshot::channel();
         core.replica.order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
         let answer = tokio::time::timeout(PATIENCE, receiver).await;

@@ -267,6 +267,8 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         is_eligible: Some(status.is_eligible),
         lag: matches!(status.role, Role::Serving { .. }).then_some(0),
         reason,
+        data_servers: Some(data_servers(core)),
+        coordinator_away_ms: core.replica.coordinator_away_ms(),
         ..blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member))
     }
 }
@@ -286,9 +288,15 @@ fn other(member: MemberId, status: &Status, record: Option<&MemberRecord>) -> p:
         is_connected: peer.map(|peer| peer.is_connected),
         matched: peer.map(|peer| peer.matched.0),
         state: peer.map(|peer| peer.state.to_owned()),
+        data_servers: peer.map(|peer| peer.data_servers),
         // What it is at the moment it may say itself.
         ..blank(member, p::RoleProto::Unknown, record)
     }
+}
+
+/// Data servers that have been heard lately.
+pub fn data_servers(core: &Core) -> u32 {
+    crate::background::data_servers(core)
 }
 
 fn behind(committed: Sn, end: LogPoint) -> u64 {

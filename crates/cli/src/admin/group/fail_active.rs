@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Fail the active even if nobody is in sync who could go on.
+    /// Fail the active even if nobody could go on: no other member is in sync, or the coordinator does not answer.
     #[arg(long)]
     force: bool,
 }
@@ -24,7 +24,7 @@ pub async fn run(servers: &Servers, args: Args, is_json: bool) -> anyhow::Result
     if view.in_sync.len() + view.exiles.len() < 2 && !args.force {
         bail!(
             "member {active} is the only complete one: nobody could go on, and the file system would stand still until \
-             it is back. `--force` does it all the same"
+             it is back; nothing was done. `--force` does it all the same"
         );
     }
     let secret = servers.secret()?;
@@ -33,7 +33,7 @@ pub async fn run(servers: &Servers, args: Args, is_json: bool) -> anyhow::Result
         println!("Member {active} is active in epoch {}. It ends now, as if it had been killed.", view.epoch);
     }
     let order = async {
-        let request = FailActiveRequestProto::default();
+        let request = FailActiveRequestProto { is_forced: Some(args.force) };
         servers.give::<_, FailActiveResponseProto>(&secret, &address, "failActive", &request).await
     };
     let watched = async {

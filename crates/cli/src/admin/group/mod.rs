@@ -31,6 +31,8 @@ enum Command {
     Add(orders::Add),
     /// Take a server out of the group.
     Remove(orders::Remove),
+    /// Say how many servers must hold a change before it is acknowledged.
+    Minimum(orders::Minimum),
     /// Let another server become active, without a gap in what clients see.
     HandOver(orders::HandOver),
     /// Let the active end as if it had been killed, and watch who takes over and how long it takes.
@@ -55,6 +57,7 @@ pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Add(order)) => orders::add(servers, order).await,
         Some(Command::Remove(order)) => orders::remove(servers, order).await,
+        Some(Command::Minimum(order)) => orders::minimum(servers, order).await,
         Some(Command::HandOver(order)) => orders::hand_over(servers, order, args.json).await,
         Some(Command::FailActive(order)) => fail_active::run(servers, order, args.json).await,
         Some(Command::UncleanElect(order)) => unclean_elect::run(servers, order).await,

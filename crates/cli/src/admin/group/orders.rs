@@ -31,6 +31,13 @@ pub struct Remove {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct Minimum {
+    /// So many; two is what keeps acknowledged changes when a disk is lost.
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
+    count: u32,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct HandOver {
     /// The server to go on; any that is in sync where none is named.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -78,6 +85,34 @@ pub async fn remove(servers: &Servers, order: Remove) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+pub async fn minimum(servers: &Servers, order: Minimum) -> anyhow::Result<ExitCode> {
+    let group = servers.group().await?;
+    let view = group.view.as_ref().context("the group's view is not known to any member")?;
+    let Some(active) = view.active else {
+        bail!("no member is active, so nobody can change the group: `clover admin group` shows the members");
+    };
+    if order.count as usize > view.members.len() {
+        bail!(
+            "the group has {} members, and {} could never have a change; nothing was done",
+            view.members.len(),
+            order.count
+        );
+    }
+    if order.count as usize > view.in_sync.len() {
+        bail!(
+            "{} members are in sync: with a minimum of {} every change would be refused. Bring others in sync first; nothing was \
+             done",
+            view.in_sync.len(),
+            order.count
+        );
+    }
+    // The members stay as they are: the active is one of them.
+    let request = AddMemberRequestProto { member: active, in_sync_min: Some(order.count) };
+    let answer: AddMemberResponseProto = servers.order(&group, "addMember", &request).await?;
+    say(answer.message, || format!("A change is acknowledged when {} members have it.", order.count));
+    Ok(ExitCode::SUCCESS)
+}
+
 pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> anyhow::Result<ExitCode> {
     let group = servers.group().await?;
     let view = group.view.as_ref().context("the group's view is not known to any member")?;
@@ -97,16 +132,20 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
         let request = HandOverRequestProto { to: order.to };
         servers.order::<_, HandOverResponseProto>(&group, "handOver", &request).await
     };
-    let (answer, successor) = tokio::join!(order, watch::successor(servers, &group, view.epoch));
+    // Where the order is refused nobody follows.
+    let outcome = tokio::try_join!(order, watch::successor(servers, &group, view.epoch));
     let noticed = bystander.stop().await;
-    answer?;
-    let successor = successor?;
+    let (answer, successor) = outcome?;
+    let warning = answer.message.as_deref().and_then(|message| Some(message.split_once("WARNING: ")?.1));
     if is_json {
         let line = json!({"from": active, "to": successor.member, "epoch": successor.epoch,
             "after_ms": successor.after.as_millis() as u64, "client_longest_ms": noticed.longest.as_millis() as u64,
-            "client_failed": noticed.failed});
+            "client_failed": noticed.failed, "warning": warning});
         println!("{line}");
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(warning) = warning {
+        eprintln!("WARNING: {warning}.");
     }
     println!(
         "Member {} is active in epoch {}, {} ms after the order; before it was member {active}.",

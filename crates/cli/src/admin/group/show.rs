@@ -129,6 +129,9 @@ fn headline(group: &GetGroupResponseProto) -> Vec<String> {
             None => String::new(),
         }
     ));
+    if view.in_sync_min == 1 && view.members.len() > 1 {
+        lines.push(format!("WARNING: {}.", metad::ONE_COPY));
+    }
     if group.is_writable == Some(false) {
         lines.push(format!(
             "CHANGES ARE REFUSED: {} in sync, {} needed. Start the others, or bring a stopped one back.",
@@ -359,6 +362,8 @@ fn member_json(group: &GetGroupResponseProto, member: &MemberProto) -> Value {
         "image_bytes_done": member.image_bytes_done,
         "image_bytes_total": member.image_bytes_total,
         "disk_failed": member.disk_failed(),
+        "data_servers": member.data_servers,
+        "coordinator_away_ms": member.coordinator_away_ms,
     })
 }
 

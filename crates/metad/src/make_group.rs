@@ -1,0 +1,132 @@
+//! A cluster that was made for one metadata server gets a coordinator that several can reach.
+//!
+//! What the directory beside the store keeps is written to ZooKeeper as it is: the cluster's name, and the view with its
+//! epoch. Then the directory is renamed, so that the server cannot be started by what it says any more. If this is cut off in
+//! between, ZooKeeper holds exactly that, and the order is carried out again.
+
+use crate::{
+    config::{CoordinatorConfig, GroupConfig},
+    core::Cluster,
+    format::{ClusterError, FormatError, GROUP, Layout, parse_cluster, read_cluster, text_of},
+    recover::open_coordinator,
+};
+use base::{GroupView, MemberId};
+use coord::Coordinator;
+use env::Env;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// Where what the server kept of its coordinator is from then on. Nothing reads it.
+pub const BEFORE: &str = "coordinator-before-the-group";
+
+#[derive(Debug, Error)]
+pub enum MakeGroupError {
+    #[error(
+        "coordinator = embedded: name the ZooKeeper that the group is to have, as coordinator = \"zookeeper://zk-1:2181/clover/my-cluster\""
+    )]
+    NoZooKeeper,
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(
+        "{0} keeps no coordinator of its own: this cluster was made with a ZooKeeper, or is a group already. Further members are \
+         taken in with `clover admin group add`"
+    )]
+    NotAlone(PathBuf),
+    #[error("the server runs: stop it first")]
+    Runs(#[source] journal::OpenError),
+    #[error("this server is member {found}, and is configured as member {expected}")]
+    AnotherMember { found: MemberId, expected: MemberId },
+    #[error(
+        "there is another cluster ({0}) below this path of ZooKeeper: name a path of its own in `coordinator`. Nothing was changed"
+    )]
+    Taken(String),
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    #[error("{path} cannot be renamed; ZooKeeper holds the cluster already, so give the order again")]
+    Rename { path: PathBuf, source: io::Error },
+}
+
+impl From<coord::OpenError> for MakeGroupError {
+    fn from(error: coord::OpenError) -> Self {
+        Self::Format(error.into())
+    }
+}
+
+impl From<coord::ChangeError> for MakeGroupError {
+    fn from(error: coord::ChangeError) -> Self {
+        Self::Format(error.into())
+    }
+}
+
+impl From<coord::ReadError> for MakeGroupError {
+    fn from(error: coord::ReadError) -> Self {
+        Self::Format(error.into())
+    }
+}
+
+/// Moves the view of a lone server, which is stopped, to the ZooKeeper of `group`.
+pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, MakeGroupError> {
+    if matches!(group.coordinator, CoordinatorConfig::Embedded) {
+        return Err(MakeGroupError::NoZooKeeper);
+    }
+    let layout = Layout::of(name_directory);
+    let cluster = read_cluster(env, name_directory)?;
+    let is_there = |path: &Path| env.disk.is_directory(path);
+    let io = |source| FormatError::Io { path: layout.coordinator.clone(), source };
+    if !is_there(&layout.coordinator).map_err(io)? {
+        return Err(MakeGroupError::NotAlone(name_directory.to_owned()));
+    }
+    let _held = journal::hold(env, &layout.store).map_err(MakeGroupError::Runs)?;
+    let own = open_coordinator(env, &CoordinatorConfig::Embedded, &layout)?;
+    let known = coord::wait(|done| own.read(GROUP, done))?;
+    let view = known.ok_or_else(|| MakeGroupError::NotAlone(name_directory.to_owned()))?.view;
+    if !view.members.contains(&group.member) {
+        let found = view.members.first().copied().unwrap_or(MemberId(0));
+        return Err(MakeGroupError::AnotherMember { found, expected: group.member });
+    }
+    let next = open_coordinator(env, &group.coordinator, &layout)?;
+    give(&*next, &cluster, group, view)?;
+    drop(own);
+    let before = name_directory.join(BEFORE);
+    env.disk
+        .rename(&layout.coordinator, &before)
+        .and_then(|()| env.disk.sync_directory(name_directory))
+        .map_err(|source| MakeGroupError::Rename { path: layout.coordinator.clone(), source })?;
+    Ok(cluster)
+}
+
+/// Writes both, or finds that they have been written already.
+fn give(
+    next: &dyn Coordinator,
+    cluster: &Cluster,
+    group: &GroupConfig,
+    view: GroupView,
+) -> Result<(), MakeGroupError> {
+    // Whoever brings a secret of their own wants no other written down.
+    let secret = if group.secret.is_some() { None } else { cluster.secret.clone() };
+    let told = Cluster { secret, ..cluster.clone() };
+    match coord::wait(|done| next.read_cluster(done))? {
+        None => coord::wait(|done| next.create_cluster(text_of(&told).into_bytes(), done))?,
+        Some(text) => {
+            let found = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+            if found.cluster_id != cluster.cluster_id {
+                return Err(MakeGroupError::Taken(found.cluster_id));
+            }
+        }
+    }
+    // A view that is there already is that of an order which was cut off. The server may have run alone again since then.
+    match coord::wait(|done| next.read(GROUP, done))? {
+        None => {
+            coord::wait(|done| next.create(GROUP, view, done))?;
+        }
+        Some(there) if there.view == view => {}
+        Some(there) if there.view.members == view.members && there.view.epoch <= view.epoch => {
+            coord::wait(|done| next.change(GROUP, there.basis(), view, &[], done))?;
+        }
+        Some(_) => return Err(MakeGroupError::Taken(cluster.cluster_id.clone())),
+    }
+    Ok(())
+}
