@@ -1,10 +1,6 @@
-//! `cat`, `text`, `head` and `tail`: what is in a file, to the standard output.
+//! `cat`, `head` and `tail`: what is in a file, to the standard output.
 
-use super::{
-    failure::{Failure, Outcome},
-    item::Item,
-    shell::Shell,
-};
+use super::{failure::Outcome, item::Item, shell::Shell};
 use client::FileReader;
 use std::time::Duration;
 
@@ -13,10 +9,6 @@ const PART_BYTES: u64 = 1024;
 
 /// Bytes that are handed to the output at once, at most.
 const CHUNK_BYTES: usize = 1 << 20;
-
-/// The first bytes of files that `text` cannot turn into text here, and what they are.
-const CONTAINERS: [(&[u8], &str); 3] =
-    [(b"\x1f\x8b", "compressed by gzip"), (b"SEQ", "a sequence file"), (b"Obj\x01", "an Avro file")];
 
 /// Print files.
 #[derive(Debug, clap::Args)]
@@ -51,30 +43,15 @@ pub struct Tail {
 
 pub async fn cat(shell: &mut Shell, args: Cat) -> Outcome {
     for item in shell.expand_all(&args.paths).await {
-        let outcome = print(shell, &item, false).await;
+        let outcome = print(shell, &item).await;
         shell.check(outcome);
     }
     Ok(())
 }
 
-pub async fn text(shell: &mut Shell, args: Cat) -> Outcome {
-    for item in shell.expand_all(&args.paths).await {
-        let outcome = print(shell, &item, true).await;
-        shell.check(outcome);
-    }
-    Ok(())
-}
-
-async fn print(shell: &mut Shell, item: &Item, only_text: bool) -> Outcome {
+async fn print(shell: &mut Shell, item: &Item) -> Outcome {
     item.file()?;
     let mut reader = item.fs.open(&item.path).await?;
-    if only_text {
-        let first = reader.read_at(0, 4).await?;
-        if let Some((_, what)) = CONTAINERS.iter().find(|(magic, _)| first.starts_with(magic)) {
-            let reason = format!("is {what}, which `text' does not read yet; `cat' prints it as it is");
-            return Err(Failure::path(&item.shown, &reason));
-        }
-    }
     pour(shell, &mut reader, u64::MAX).await
 }
 
@@ -105,7 +82,7 @@ pub async fn tail(shell: &mut Shell, args: Tail) -> Outcome {
 }
 
 /// Prints at most `count_max` bytes from where the reader is.
-async fn pour(shell: &mut Shell, reader: &mut FileReader, mut count_max: u64) -> Outcome {
+pub async fn pour(shell: &mut Shell, reader: &mut FileReader, mut count_max: u64) -> Outcome {
     while count_max > 0
         && let Some(bytes) =
             reader.read(CHUNK_BYTES.min(usize::try_from(count_max).unwrap_or(CHUNK_BYTES))).await?

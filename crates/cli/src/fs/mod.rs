@@ -39,6 +39,7 @@ mod snapshot;
 pub mod spelling;
 mod stat;
 mod test;
+mod text;
 mod touch;
 mod transfer;
 mod truncate;
@@ -85,7 +86,7 @@ enum Command {
     Truncate(truncate::Args),
     Concat(concat::Args),
     Cat(cat::Cat),
-    /// Print files of text; says what it is where it is not text.
+    /// Print files as text: what is in compressed files (gzip, bzip2, zstd, lz4, snappy, zlib), the rows of sequence files.
     Text(cat::Cat),
     Head(cat::Head),
     Tail(cat::Tail),
@@ -178,7 +179,7 @@ impl Command {
             Self::Truncate(args) => truncate::run(shell, args).await,
             Self::Concat(args) => concat::run(shell, args).await,
             Self::Cat(args) => cat::cat(shell, args).await,
-            Self::Text(args) => cat::text(shell, args).await,
+            Self::Text(args) => text::text(shell, args).await,
             Self::Head(args) => cat::head(shell, args).await,
             Self::Tail(args) => cat::tail(shell, args).await,
             Self::Rm(args) => rm::rm(shell, args).await,
