@@ -15,6 +15,9 @@ pub struct Construction {
     pub asked: Vec<u32>,
     /// The recovery ordered last may still come to an end until then.
     pub recovering_until: Option<Moment>,
+    /// The length that finished replicas had when the block was opened again. Its writer may keep the stamp: then only
+    /// this tells what was there before from what was written since.
+    pub length_before: Option<u64>,
     /// A place was forgotten that may have had bytes of the block, and may come back.
     pub lost_place: bool,
 }
@@ -31,12 +34,35 @@ impl Construction {
         places
     }
 
+    /// Whether this is what the replicas were when the block was opened again, under the stamp that it still has.
+    fn is_from_before(&self, replica: &UcReplica, stamp: GenerationStamp) -> bool {
+        replica.state == ReplicaState::Finalized
+            && replica.generation_stamp == stamp
+            && self.length_before == Some(replica.length)
+    }
+
+    /// Once somebody writes on the block, what its replicas were before says nothing about what they are.
+    pub fn forget_before(&mut self, stamp: GenerationStamp) {
+        let mut replicas = std::mem::take(&mut self.replicas);
+        replicas.retain(|(place, replica)| {
+            !(self.targets.contains(place) && self.is_from_before(replica, stamp))
+        });
+        self.replicas = replicas;
+    }
+
     pub fn note(&mut self, place: u32, reported: &ReportedReplica) {
         let replica = UcReplica {
             generation_stamp: reported.block.generation_stamp,
             length: reported.block.length,
             state: reported.state,
         };
+        let is_written_on = reported.state != ReplicaState::Finalized
+            && self.replicas.iter().any(|(held, known)| {
+                *held == place && self.is_from_before(known, reported.block.generation_stamp)
+            });
+        if is_written_on {
+            self.forget_before(reported.block.generation_stamp);
+        }
         match self.replicas.iter_mut().find(|(held, _)| *held == place) {
             // A report that was on its way when the replica was finalized changes nothing.
             Some((_, known))

@@ -80,15 +80,27 @@ impl BlockMap {
     }
 
     /// Of the replicas reported as finalized, those that fit the committed block become its places; the
-    /// others with its stamp are damaged.
+    /// others with its stamp are damaged. After an append that kept the stamp the places from before are none any
+    /// more, until they are reported anew: those behind a newer stamp are not either.
     fn take_finalized(&mut self, slot: u32, block: Block) {
+        let mut places = self.good_places(slot);
         let construction = self.constructions.entry(block.id);
+        let has_grown = construction.length_before.is_some_and(|before| before < block.length);
+        if has_grown {
+            construction.forget_before(block.generation_stamp);
+        }
         let mut fitting = Vec::new();
         let mut damaged = Vec::new();
         for (place, replica) in &construction.replicas {
             if replica.state == ReplicaState::Finalized && replica.generation_stamp == block.generation_stamp
             {
                 if replica.length == block.length { &mut fitting } else { &mut damaged }.push(*place);
+            }
+        }
+        if has_grown {
+            places.retain(|place| !fitting.contains(place) && !damaged.contains(place));
+            for place in places {
+                self.remove_place(slot, place);
             }
         }
         for place in damaged {
@@ -141,6 +153,7 @@ impl BlockMap {
         let given = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
         construction.targets = if given.is_empty() { places.clone() } else { given };
+        construction.length_before = Some(old.length());
         for place in places {
             let reported = ReportedReplica { block: old.block(), state: ReplicaState::Finalized };
             construction.note(place, &reported);

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 impl BlockStore {
     /// Opens a finalized replica of exactly `length` bytes and `block`'s generation stamp to be written on, at
-    /// stamp `new_stamp`.
+    /// stamp `new_stamp`. That may be the stamp that it has: as in Hadoop, whose rule some clients rely on that append
+    /// without asking the metadata service for a new one. `docs/protocol/stamps.md` says what holds then.
     pub fn append(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -31,7 +32,7 @@ impl BlockStore {
         match self.record_to_change(wanted.id)? {
             Record::Finalized(settled) => {
                 let found = settled.block(wanted.id);
-                if found.generation_stamp != wanted.generation_stamp || new_stamp <= found.generation_stamp {
+                if found.generation_stamp != wanted.generation_stamp || new_stamp < found.generation_stamp {
                     return Err(StoreError::GenerationStamp { wanted, found: found.generation_stamp });
                 }
                 check_length(found, ReplicaState::Finalized, length)?;

@@ -164,7 +164,8 @@ fn live(
         let id = 1 + dice.below(3) + (dice.below(2) << 8);
         let mut promise = promises.get(&id).copied().unwrap_or_default();
         let mut writer = if promise.is_finished {
-            let stamp = promise.stamp + 1;
+            // Some clients keep the stamp.
+            let stamp = promise.stamp + dice.below(2);
             promises.get_mut(&id).expect("it is finished").is_changing = true;
             let writer = store.append(&block(id, promise.stamp), GenerationStamp(stamp), promise.length)?;
             // The new stamp is durable with the next sync.

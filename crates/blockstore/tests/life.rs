@@ -119,6 +119,29 @@ fn appends_continue_the_partial_chunk() {
     assert!(matches!(newer, StoreError::GenerationStamp { .. }), "{newer}");
 }
 
+/// Some clients append without asking for a new stamp first. Hadoop's data server refuses a stamp only if it is smaller.
+#[test]
+fn an_append_may_keep_the_stamp() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let data = bytes(3000);
+    let mut writer = store.create_rbw(&new(1, 1005)).unwrap();
+    fill(&mut writer, &data[..1300], 1024);
+    writer.finalize(false).unwrap();
+    let smaller = store.append(&block(1, 1005), GenerationStamp(1004), 1300).err().unwrap();
+    assert!(matches!(smaller, StoreError::GenerationStamp { .. }), "{smaller}");
+    let mut writer = store.append(&block(1, 1005), GenerationStamp(1005), 1300).unwrap();
+    writer.write(1300, &data[1300..1536], &Checksum::DEFAULT.sum(&data[1300..1536])).unwrap();
+    writer.write(1536, &data[1536..], &sums(&data[1536..])).unwrap();
+    let second = store.append(&block(1, 1005), GenerationStamp(1005), 1300).err().unwrap();
+    assert!(matches!(second, StoreError::State { .. }), "it has a writer already: {second}");
+    writer.finalize(true).unwrap();
+    let late = store.append(&block(1, 1005), GenerationStamp(1005), 1300).err().unwrap();
+    assert!(matches!(late, StoreError::State { .. }), "it is longer by now: {late}");
+    store.close();
+    assert_eq!(content(&open(root.path(), 1).read(&block(1, 1005)).unwrap()), data);
+}
+
 #[test]
 fn pipeline_recovery_fences_the_old_writer_and_cuts_what_was_not_acknowledged() {
     let root = tempfile::tempdir().unwrap();

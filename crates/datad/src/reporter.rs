@@ -22,7 +22,7 @@ const CORRUPT_COUNT_MAX: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A client has begun to write it here.
-    Receiving,
+    Receiving { at_once: bool },
     /// It is complete here. The hint names the server whose copy should go instead (balancing).
     Received { delete_hint: Option<String> },
     /// Its files are gone.
@@ -66,8 +66,9 @@ struct Pending {
 }
 
 impl Reporter {
-    pub fn notify_receiving(&self, storage_id: &Arc<str>, block: Block) {
-        self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Receiving });
+    /// `at_once`: the metadata server must not take the replica for what it was before, and no new stamp tells it.
+    pub fn notify_receiving(&self, storage_id: &Arc<str>, block: Block, at_once: bool) {
+        self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Receiving { at_once } });
     }
 
     pub fn notify_received(&self, storage_id: &Arc<str>, block: Block, delete_hint: Option<String>) {
@@ -124,7 +125,7 @@ impl Reporter {
 
 impl Queue {
     fn push(&self, event: Event) {
-        let is_urgent = matches!(event.change, Change::Received { .. });
+        let is_urgent = matches!(event.change, Change::Received { .. } | Change::Receiving { at_once: true });
         let mut pending = self.pending.lock();
         if pending.events.len() >= EVENT_COUNT_MAX {
             pending.events.clear();
@@ -198,7 +199,7 @@ mod tests {
         let reporter = Reporter::default();
         let (one, other) = (reporter.subscribe(), reporter.subscribe());
         let storage: Arc<str> = "DS-1".into();
-        reporter.notify_receiving(&storage, block(1));
+        reporter.notify_receiving(&storage, block(1), false);
         reporter.notify_received(&storage, block(1), None);
         reporter.notify_deleted(&storage, block(2));
         assert_eq!(one.take(usize::MAX).len(), 3);
@@ -211,14 +212,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_finished_block_is_urgent() {
+    async fn a_finished_block_is_urgent_and_one_that_is_written_on_under_its_old_stamp() {
         let reporter = Reporter::default();
         let queue = reporter.subscribe();
         let storage: Arc<str> = "DS-1".into();
-        reporter.notify_receiving(&storage, block(1));
+        reporter.notify_receiving(&storage, block(1), false);
         let wait = std::time::Duration::from_millis(20);
         assert!(tokio::time::timeout(wait, queue.urgent()).await.is_err());
         reporter.notify_received(&storage, block(1), None);
+        queue.urgent().await;
+        reporter.notify_receiving(&storage, block(1), true);
         queue.urgent().await;
     }
 

@@ -162,7 +162,7 @@ fn store_block(server: &DataServer, id: u64) {
     };
     let mut writer = state.store.create_rbw(&new).unwrap();
     let storage = writer.storage_id().clone();
-    state.reporter.notify_receiving(&storage, writer.block());
+    state.reporter.notify_receiving(&storage, writer.block(), false);
     writer.write(0, b"clover", &Checksum::DEFAULT.sum(b"clover")).unwrap();
     let finished = writer.finalize(false).unwrap();
     state.reporter.notify_received(&storage, finished, None);

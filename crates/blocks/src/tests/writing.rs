@@ -181,6 +181,57 @@ fn an_appended_block_is_written_where_it_is() {
     assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
 }
 
+/// Clients that append without asking for a new stamp: only the length tells what was there before.
+#[test]
+fn an_appended_block_may_keep_its_stamp() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.reopen(block(1, 50), &[]);
+    for server in [1, 2] {
+        cluster.tell(server, &[Increment::Receiving(block(1, 0))]);
+    }
+    assert_eq!(cluster.holders(1), [1, 2, 3], "it is read from its pipeline");
+    cluster.tell(1, &[received(block(1, 60))]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 60)), 1);
+    cluster.map.commit(block(1, 60), cluster.now);
+    cluster.check();
+    let stats = cluster.map.stats();
+    assert_eq!((cluster.holders(1), stats.corrupt, stats.under_replicated), (vec![1], 0, 0));
+    cluster.tell(2, &[received(block(1, 60))]);
+    assert!(transfers(&cluster.pass(1_000, &[1, 2, 3, 4])).is_empty(), "the third is awaited");
+    cluster.tell(3, &[received(block(1, 60))]);
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+}
+
+#[test]
+fn a_replica_that_missed_an_append_is_told_by_its_length() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.reopen(block(1, 50), &[]);
+    for server in [1, 2] {
+        cluster.tell(server, &[Increment::Receiving(block(1, 0)), received(block(1, 60))]);
+    }
+    cluster.map.commit(block(1, 60), cluster.now);
+    assert_eq!(cluster.holders(1), [1, 2], "the third may have it or not");
+    assert_eq!(cluster.report(3, &[finalized(block(1, 50))]).corrupt, 1);
+    assert_eq!(cluster.holders(1), [1, 2]);
+}
+
+/// What was finished before says nothing once somebody writes on it under the same stamp.
+#[test]
+fn a_block_that_is_written_on_is_not_complete_as_it_was() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 50), 3, &[1, 2, 3]);
+    cluster.map.reopen(block(1, 50), &[]);
+    let finished = |cluster: &Cluster| cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 50));
+    assert_eq!(finished(&cluster), 3, "its writer may close it without having written");
+    cluster.tell(1, &[Increment::Receiving(block(1, 0))]);
+    assert_eq!((finished(&cluster), cluster.holders(1)), (0, vec![1, 2, 3]));
+    // Its pipeline could not be set up, and the server took back what it had begun.
+    cluster.tell(1, &[received(block(1, 50))]);
+    assert_eq!(finished(&cluster), 1);
+}
+
 #[test]
 fn an_appended_block_keeps_the_replicas_that_were_to_go() {
     let mut cluster = Cluster::with_servers(config(), 3);

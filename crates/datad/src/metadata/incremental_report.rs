@@ -57,7 +57,7 @@ impl Actor {
 
 fn change_to_proto(event: &Event) -> ReceivedDeletedBlockInfoProto {
     let (status, delete_hint) = match &event.change {
-        Change::Receiving => (BlockStatus::Receiving, None),
+        Change::Receiving { .. } => (BlockStatus::Receiving, None),
         Change::Received { delete_hint } => (BlockStatus::Received, delete_hint.clone()),
         Change::Deleted => (BlockStatus::Deleted, None),
     };

@@ -136,6 +136,11 @@ impl Write {
         Ok(write)
     }
 
+    /// An append by a client that did not ask for a new stamp.
+    pub fn keeps_its_stamp(&self) -> bool {
+        self.stage == Stage::PipelineSetupAppend && self.new_stamp == self.block.block.generation_stamp
+    }
+
     /// A client has another server bring this one up to a broken pipeline's state.
     pub fn is_transfer(&self) -> bool {
         matches!(self.stage, Stage::TransferRbw | Stage::TransferFinalized)

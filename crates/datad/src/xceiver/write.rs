@@ -40,7 +40,13 @@ pub async fn write_block(
     };
     // Both at once: a pipeline of three is then set up in the time of one, not of three after another.
     let (place, mirror) = tokio::join!(open, open_mirror(state, &write));
-    let (place, mirror) = (place?, mirror?);
+    let (place, mirror) = match (place, mirror) {
+        (Ok(Place::Open(writer)), Err(refusal)) if write.keeps_its_stamp() => {
+            finish_again(state, writer).await;
+            return Err(refusal);
+        }
+        (place, mirror) => (place?, mirror?),
+    };
 
     if write.is_acknowledged() {
         out.message(&success()).await?;
@@ -74,6 +80,23 @@ pub async fn write_block(
         out.message(&success()).await?;
     }
     Ok(Next::End)
+}
+
+/// No pipeline came of an append that kept its stamp, and nothing was written: the replica is what it was. Its writer does
+/// not mend pipelines, and the next one can append only to a finished replica.
+async fn finish_again(state: &Arc<State>, writer: ReplicaWriter) {
+    let block = writer.block();
+    let finished = on_disk(state, block.id, move |state| {
+        let storage_id = writer.storage_id().clone();
+        writer.finalize(true).map(|block| state.reporter.notify_received(&storage_id, block, None))
+    });
+    match finished.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%block, %error, "an append that did not begin leaves its replica open")
+        }
+        Err(error) => tracing::warn!(%block, %error, "an append that did not begin leaves its replica open"),
+    }
 }
 
 /// The server that sent a copy has a corrupt replica: nobody else is there to have spoilt it.
@@ -145,6 +168,7 @@ fn open(state: &Arc<State>, write: &Write) -> Result<Place, Refusal> {
         other => return Err(Refusal::error(format!("Unsupported stage {other:?} while receiving {block}"))),
     };
     let Block { id, generation_stamp, .. } = writer.block();
-    state.reporter.notify_receiving(writer.storage_id(), Block { id, generation_stamp, length: 0 });
+    let receiving = Block { id, generation_stamp, length: 0 };
+    state.reporter.notify_receiving(writer.storage_id(), receiving, write.keeps_its_stamp());
     Ok(Place::Open(writer))
 }

@@ -1,7 +1,7 @@
 //! Opens a finished file to be written on.
 //!
 //! A last block that has room is written on: it is no longer finished from here on, and its writer asks for a new
-//! generation stamp before it sends anything. A full one, or one that the client wants to leave as it is, stays
+//! generation stamp before it sends anything, or goes on under the one that it has. A full one, or one that the client wants to leave as it is, stays
 //! finished, and the client asks for another block.
 
 use crate::{

@@ -14,7 +14,7 @@ use proto::{
         op_write_block_proto::BlockConstructionStage as Stage,
     },
 };
-use rpc::streaming::Inbound;
+use rpc::streaming::{Inbound, Outgoing};
 use std::{sync::Arc, time::Duration};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,6 +253,48 @@ async fn a_pipeline_that_broke_while_closing_is_closed_wherever_its_replicas_sta
         assert!(server.file(1).unwrap().0.to_str().unwrap().contains("finalized"));
         assert_eq!(read_range(&located(renamed(2001), &[server]), 0, 700).await.unwrap(), data);
     }
+}
+
+/// As hdfs-native and the Go client do it: nobody is asked for a new stamp.
+async fn append_under_the_same_stamp(servers: &[&Server], length: u64) -> (Inbound, Outgoing) {
+    let targets = servers[1..].iter().map(|server| server.info()).collect();
+    let op = recovery_op(Stage::PipelineSetupAppend, block(1).generation_stamp, length, targets);
+    servers[0].send(Opcode::WriteBlock, &op).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_may_keep_the_stamp() {
+    let [a, b] = servers().await;
+    let data = some_bytes(2000);
+    write_block(&located(block(1), &[&a, &b]), &data[..700]).await;
+    let (mut inbound, mut out) = append_under_the_same_stamp(&[&a, &b], 700).await;
+    let response = answer(&mut inbound).await;
+    assert_eq!(response.status, Status::Success as i32, "{}", response.message());
+    for packet in [packet(0, 512, &data[512..], false), packet(1, 2000, &[], true)] {
+        out.write(&packet).await.unwrap();
+        let ack: PipelineAckProto = inbound.message().await.unwrap();
+        assert_eq!(ack.reply, [0, 0]);
+    }
+    for server in [&a, &b] {
+        assert_eq!(read_range(&located(block(1), &[server]), 0, 2000).await.unwrap(), data);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_gets_no_pipeline_leaves_finished_replicas() {
+    let [a, b, dead] = servers().await;
+    let data = some_bytes(700);
+    write_block(&located(block(1), &[&a, &b, &dead]), &data).await;
+    dead.kill().await;
+    let (mut inbound, _out) = append_under_the_same_stamp(&[&a, &b, &dead], 700).await;
+    let response = answer(&mut inbound).await;
+    assert_ne!(response.status, Status::Success as i32);
+    for server in [&a, &b] {
+        assert!(server.file(1).unwrap().0.to_str().unwrap().contains("finalized"));
+    }
+    let (mut inbound, _out) = append_under_the_same_stamp(&[&a, &b], 700).await;
+    let response = answer(&mut inbound).await;
+    assert_eq!(response.status, Status::Success as i32, "{}", response.message());
 }
 
 #[tokio::test(flavor = "multi_thread")]
