@@ -1,5 +1,6 @@
 """The foreign clients, and our own, behind one face: store a tree, read a tree."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -72,6 +73,9 @@ class Driver:
     """A client with a driver program of ours around it; all drivers take the same arguments."""
 
     takes_many = True
+    # Each file that is appended is an append of its own.
+    appends_at_once = False
+    changes = {"append", "flush", "truncate", "rename", "concat"}
 
     def __init__(self, stock):
         self.stock = stock
@@ -87,6 +91,36 @@ class Driver:
         entries = [json.loads(line) for line in lines]
         return {entry["path"]: (entry["size"], entry["sha256"]) for entry in entries}
 
+    def append(self, uri, pieces, remotes):
+        """Each file of the directory `pieces`, by name, behind each of the remote ones."""
+        call([*self.command(), "append", uri, pieces, *remotes])
+
+    @contextlib.contextmanager
+    def flushed(self, uri, piece, remote):
+        """The piece is appended and can be read, and the file is open until the end of the `with` block."""
+        command = list(map(str, [*self.command(), "flush", uri, piece, remote]))
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        with subprocess.Popen(command, **pipes) as process:
+            try:
+                visible = process.stdout.readline() == b"visible\n"
+                if visible:
+                    yield
+                output, errors = process.communicate(b"\n", timeout=TIMEOUT_S)
+            finally:
+                process.kill()
+        if not visible or process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command, output, errors)
+
+    def truncate(self, uri, length, remote):
+        """Returns when the file can be appended to again."""
+        call([*self.command(), "truncate", uri, length, remote])
+
+    def rename(self, uri, source, target):
+        call([*self.command(), "rename", uri, source, target])
+
+    def concat(self, uri, target, sources):
+        call([*self.command(), "concat", uri, target, *sources])
+
 
 class Java(Driver):
     name = "hadoop api"
@@ -99,6 +133,8 @@ class Java(Driver):
 class HdfsNative(Driver):
     name = "hdfs-native"
     takes_large = True
+    # Its Python face has no truncate, and it has no concat at all.
+    changes = {"append", "flush", "rename"}
 
     def command(self):
         return [self.stock.clients / "venv/bin/python", self.stock.python_driver]
@@ -107,6 +143,7 @@ class HdfsNative(Driver):
 class Go(Driver):
     name = "go hdfs"
     takes_large = False
+    changes = Driver.changes - {"concat"}
 
     def command(self):
         return [self.stock.clients / "go-driver"]
@@ -117,6 +154,8 @@ class Shell:
 
     takes_large = False
     takes_many = False
+    appends_at_once = True
+    changes = Driver.changes - {"flush"}
 
     def __init__(self, stock):
         self.stock = stock
@@ -139,6 +178,21 @@ class Shell:
         found = trees.sums(self.stock.scratch / "tree")
         shutil.rmtree(self.stock.scratch)
         return found
+
+
+    def append(self, uri, pieces, remotes):
+        """All pieces in one append."""
+        for remote in remotes:
+            call([*self.command(uri), "-appendToFile", *sorted(pieces.iterdir()), remote])
+
+    def truncate(self, uri, length, remote):
+        call([*self.command(uri), "-truncate", "-w", length, remote])
+
+    def rename(self, uri, source, target):
+        call([*self.command(uri), "-mv", source, target])
+
+    def concat(self, uri, target, sources):
+        call([*self.command(uri), "-concat", target, *sources])
 
 
 class HadoopShell(Shell):

@@ -2,6 +2,10 @@
 //
 //	put URI LOCAL REMOTE BLOCK-SIZE   stores a local tree
 //	sums URI REMOTE                   reads a tree: one JSON line for each file and directory
+//	append URI LOCAL REMOTE…          appends each file of a local directory, by name, to each remote file; opened anew each time
+//	flush URI LOCAL REMOTE            appends a local file, makes it visible, says so, and closes when told to
+//	truncate URI LENGTH REMOTE
+//	rename URI FROM TO
 package main
 
 import (
@@ -55,6 +59,18 @@ func run(arguments []string) error {
 		return put(client, arguments[2], arguments[3], blockSize)
 	case "sums":
 		return sums(client, arguments[2])
+	case "append":
+		return appendAll(client, arguments[2], arguments[3:])
+	case "flush":
+		return flush(client, arguments[2], arguments[3])
+	case "truncate":
+		length, err := strconv.ParseInt(arguments[2], 10, 64)
+		if err != nil {
+			return err
+		}
+		return truncate(client, length, arguments[3])
+	case "rename":
+		return client.Rename(arguments[2], arguments[3])
 	}
 	return fmt.Errorf("unknown command %s", arguments[0])
 }
@@ -102,6 +118,10 @@ func putFile(client *hdfs.Client, source, target string, replication int, blockS
 		writer.Close()
 		return fmt.Errorf("%s: %w", target, err)
 	}
+	return closed(writer)
+}
+
+func closed(writer *hdfs.FileWriter) error {
 	// This client does not wait for the replicas itself: it says so, and leaves the waiting to its caller.
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		err := writer.Close()
@@ -109,6 +129,67 @@ func putFile(client *hdfs.Client, source, target string, replication int, blockS
 			return err
 		}
 	}
+}
+
+func appendAll(client *hdfs.Client, local string, remotes []string) error {
+	pieces, err := os.ReadDir(local)
+	if err != nil {
+		return err
+	}
+	for _, remote := range remotes {
+		for _, piece := range pieces {
+			writer, err := appended(client, filepath.Join(local, piece.Name()), remote)
+			if err != nil {
+				return err
+			}
+			if err := closed(writer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func appended(client *hdfs.Client, local, remote string) (*hdfs.FileWriter, error) {
+	bytes, err := os.ReadFile(local)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := client.Append(remote)
+	if err != nil {
+		return nil, err
+	}
+	_, err = writer.Write(bytes)
+	return writer, err
+}
+
+func flush(client *hdfs.Client, local, remote string) error {
+	writer, err := appended(client, local, remote)
+	if err != nil {
+		return err
+	}
+	if err := writer.Flush(); err != nil {
+		return err
+	}
+	fmt.Println("visible")
+	if _, err := fmt.Scanln(); err != nil && err != io.EOF && err.Error() != "unexpected newline" {
+		return err
+	}
+	return closed(writer)
+}
+
+// truncate waits until the last block has been cut: then the file can be appended to again.
+func truncate(client *hdfs.Client, length int64, remote string) error {
+	done, err := client.Truncate(remote, length)
+	for deadline := time.Now().Add(60 * time.Second); err == nil && !done; time.Sleep(100 * time.Millisecond) {
+		var info os.FileInfo
+		info, err = client.Stat(remote)
+		done = err == nil && info.Size() == length
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s is still not of %d bytes", remote, length)
+		}
+	}
+	return err
 }
 
 type line struct {

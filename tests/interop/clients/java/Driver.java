@@ -1,5 +1,8 @@
 import java.net.URI;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -10,6 +13,11 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * <pre>
  * put URI LOCAL REMOTE BLOCK-SIZE   stores a local tree
  * sums URI REMOTE                   reads a tree: one JSON line for each file and directory
+ * append URI LOCAL REMOTE…          appends each file of a local directory, by name, to each remote file
+ * flush URI LOCAL REMOTE            appends a local file, makes it visible, says so, and closes when told to
+ * truncate URI LENGTH REMOTE
+ * rename URI FROM TO
+ * concat URI TARGET SOURCE…
  * wait URI SECONDS                  waits until the cluster leaves safe mode and takes a block
  * history URI REMOTE FILE SEED      works without end, and writes down what was acknowledged
  * writing-on URI ROUNDS              appends, truncates, and loses data servers while it writes
@@ -27,6 +35,21 @@ public final class Driver {
           break;
         case "sums":
           Tree.sums(fs, remote(arguments[2]));
+          break;
+        case "append":
+          Change.append(fs, Path.of(arguments[2]), remotes(arguments, 3));
+          break;
+        case "flush":
+          Change.flush(fs, Path.of(arguments[2]), remote(arguments[3]));
+          break;
+        case "truncate":
+          Change.truncate(fs, Long.parseLong(arguments[2]), remote(arguments[3]));
+          break;
+        case "rename":
+          fs.rename(remote(arguments[2]), remote(arguments[3]));
+          break;
+        case "concat":
+          fs.concat(remote(arguments[2]), remotes(arguments, 3).toArray(new org.apache.hadoop.fs.Path[0]));
           break;
         case "wait":
           Ready.await(fs, Integer.parseInt(arguments[2]));
@@ -55,6 +78,10 @@ public final class Driver {
       conf.setInt("ipc.client.connect.retry.interval", 100);
     }
     return conf;
+  }
+
+  private static List<org.apache.hadoop.fs.Path> remotes(String[] arguments, int first) {
+    return Arrays.stream(arguments).skip(first).map(Driver::remote).collect(Collectors.toList());
   }
 
   private static org.apache.hadoop.fs.Path remote(String path) {

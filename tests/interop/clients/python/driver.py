@@ -2,6 +2,9 @@
 
 put URI LOCAL REMOTE BLOCK-SIZE   stores a local tree
 sums URI REMOTE                   reads a tree: one JSON line for each file and directory
+append URI LOCAL REMOTE…          appends each file of a local directory, by name, to each remote file; opened anew each time
+flush URI LOCAL REMOTE            appends a local file, makes it visible, says so, and closes when told to
+rename URI FROM TO
 """
 
 import hashlib
@@ -61,6 +64,22 @@ def sums(client, remote):
             print(json.dumps(found))
 
 
+def append(client, local, remotes):
+    for remote in remotes:
+        for name in sorted(os.listdir(local)):
+            with open(os.path.join(local, name), "rb") as reader, client.append(remote) as writer:
+                writer.write(reader.read())
+
+
+def flush(client, local, remote):
+    with open(local, "rb") as reader, client.append(remote) as writer:
+        writer.write(reader.read())
+        # This client has no other way to make bytes visible.
+        writer.hsync()
+        print("visible", flush=True)
+        sys.stdin.readline()
+
+
 def main():
     command, uri, *rest = sys.argv[1:]
     client = Client(uri)
@@ -68,6 +87,12 @@ def main():
         put(client, rest[0], rest[1], int(rest[2]))
     elif command == "sums":
         sums(client, rest[0])
+    elif command == "append":
+        append(client, rest[0], rest[1:])
+    elif command == "flush":
+        flush(client, *rest)
+    elif command == "rename":
+        client.rename(*rest)
     else:
         sys.exit(f"unknown command {command}")
 
