@@ -1,7 +1,7 @@
 //! Quotas of directories, and storage policies.
 
 use crate::{Error, FileSystem, Result};
-use base::{FsError, StoragePolicy, StorageType};
+use base::{FsError, StorageType};
 use proto::hdfs;
 
 /// What becomes of a limit.
@@ -177,13 +177,6 @@ impl From<hdfs::BlockStoragePolicyProto> for KnownPolicy {
             creation_fallbacks: wire.creation_fallback_policy.map(kinds).unwrap_or_default(),
             replication_fallbacks: wire.replication_fallback_policy.map(kinds).unwrap_or_default(),
         }
-    }
-}
-
-impl std::fmt::Display for KnownPolicy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { id, name, types, creation_fallbacks, replication_fallbacks } = self;
-        f.write_str(&StoragePolicy::describe(*id, name, types, creation_fallbacks, replication_fallbacks))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     fs::{self, Outcome, Shell},
+    table,
     target::Target,
 };
 use serde_json::json;
@@ -63,25 +64,37 @@ pub fn run(target: &Target, args: Args) -> anyhow::Result<ExitCode> {
 
 async fn list(shell: &mut Shell) -> Outcome {
     let policies = shell.locate("/")?.fs.storage_policies().await?;
-    if !shell.is_json {
-        shell.say("Block Storage Policies:")?;
-    }
-    for policy in policies {
-        let names = |kinds: &[base::StorageType]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>();
-        let line = match shell.is_json {
-            true => json!({
+    let names = |kinds: &[base::StorageType]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>();
+    if shell.is_json {
+        for policy in policies {
+            let line = json!({
                 "id": policy.id,
                 "name": policy.name,
                 "storage_types": names(&policy.types),
                 "creation_fallbacks": names(&policy.creation_fallbacks),
                 "replication_fallbacks": names(&policy.replication_fallbacks),
-            })
-            .to_string(),
-            false => format!("\t{policy}"),
-        };
-        shell.say(line)?;
+            });
+            shell.say(line.to_string())?;
+        }
+        return Ok(());
     }
-    Ok(())
+    // The last of the media holds all further copies.
+    let heading = ["NAME", "ID", "COPIES ON", "ELSE, WHEN WRITTEN", "ELSE, WHEN COPIED LATER"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(policies.iter().map(|policy| {
+        let shown = |kinds: &[base::StorageType]| match kinds {
+            [] => "-".to_owned(),
+            kinds => names(kinds).join(", "),
+        };
+        vec![
+            policy.name.clone(),
+            policy.id.to_string(),
+            shown(&policy.types),
+            shown(&policy.creation_fallbacks),
+            shown(&policy.replication_fallbacks),
+        ]
+    }));
+    table::lines(&rows).iter().try_for_each(|line| shell.say(line))
 }
 
 async fn get(shell: &mut Shell, path: &str) -> Outcome {
@@ -94,7 +107,7 @@ async fn get(shell: &mut Shell, path: &str) -> Outcome {
         return shell.say(json!({ "path": path, "policy": name }).to_string());
     }
     match known {
-        Some(policy) => shell.say(format!("The storage policy of {path}:\n{policy}")),
+        Some(policy) => shell.say(format!("The storage policy of {path} is {}", policy.name)),
         None => shell.say(format!("The storage policy of {path} is unspecified")),
     }
 }

@@ -59,7 +59,8 @@ async fn print(shell: &mut Shell, item: &Item, name: Option<&str>, encoding: Enc
         }
     };
     if shell.is_json {
-        let of_one = |(name, value): &(String, bytes::Bytes)| (name.clone(), encoding.encode(value).into());
+        let of_one =
+            |(name, value): &(String, bytes::Bytes)| (name.clone(), encoding.for_programs(value).into());
         let values: serde_json::Map<_, _> = xattrs.iter().map(of_one).collect();
         return shell.say(json!({ "path": item.shown, "xattrs": values }).to_string());
     }

@@ -33,6 +33,17 @@ impl Encoding {
     }
 }
 
+impl Encoding {
+    /// As a value of JSON, which has quotes of its own. What is no text is written as hex.
+    pub fn for_programs(self, value: &[u8]) -> String {
+        match (self, std::str::from_utf8(value)) {
+            (Self::Text, Ok(text)) => text.to_owned(),
+            (Self::Text, Err(_)) => Self::Hex.encode(value),
+            _ => self.encode(value),
+        }
+    }
+}
+
 fn base64(value: &[u8]) -> String {
     let mut text = String::from("0s");
     for three in value.chunks(3) {
@@ -90,6 +101,13 @@ fn from_base64(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_get_text_without_quotes() {
+        assert_eq!(Encoding::Text.for_programs(b"a \"b\""), "a \"b\"");
+        assert_eq!(Encoding::Text.for_programs(b"\xff"), "0xff");
+        assert_eq!(Encoding::Base64.for_programs(b"a"), "0sYQ==");
+    }
 
     #[test]
     fn values_are_written_in_three_ways_and_read_back() {

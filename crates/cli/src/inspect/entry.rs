@@ -33,14 +33,96 @@ pub fn meaning(entry: &Entry) -> String {
 }
 
 fn told(edit: &Edit) -> String {
-    let mut text = format!("{}  {:?}", time(edit.time.ms), edit.body);
+    let mut text = format!("{}  {}", time(edit.time.ms), plain(&format!("{:?}", edit.body)));
     if let Some(dues) = &edit.dues {
-        text += &format!("  {dues:?}");
+        text += &format!("  owes {}", plain(&format!("{dues:?}")));
     }
     if let Some(origin) = &edit.origin {
         text += &format!("  for call {} of {}", origin.call.0, origin.client);
     }
     text
+}
+
+/// How the program shows a value to its developers, as people read it: `Create(CreateEdit { parent: InodeId(7), mode: 420,
+/// acl: None })` becomes `Create parent=7 mode=0644 acl=-`. Texts in quotes stay as they are.
+fn plain(shown: &str) -> String {
+    let mut text = String::new();
+    // What each open bracket closes with.
+    let mut open: Vec<&str> = Vec::new();
+    let mut is_within = false;
+    let mut rest = shown;
+    while let Some(first) = rest.chars().next() {
+        let word_end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(word_end);
+        if !word.is_empty() {
+            rest = behind;
+            if let Some(behind) = rest.strip_prefix(" {") {
+                // The kind of a value within a value is known from its name.
+                let is_whole = !std::mem::replace(&mut is_within, true);
+                text += if is_whole { "" } else { "{" };
+                open.push(if is_whole { "" } else { "}" });
+                rest = behind.trim_start();
+            } else if let Some(behind) = rest.strip_prefix('(') {
+                if open.is_empty() {
+                    text += &format!("{word} ");
+                }
+                open.push("");
+                rest = behind;
+            } else if let Some(behind) = rest.strip_prefix(": ") {
+                text += &format!("{word}=");
+                rest = behind;
+            } else {
+                match (word, word.parse::<u32>()) {
+                    ("None", _) => text.push('-'),
+                    (_, Ok(mode)) if text.ends_with("mode=") => text += &format!("{mode:04o}"),
+                    _ => text += word,
+                }
+            }
+            continue;
+        }
+        let taken = match first {
+            '"' => {
+                let end = end_of_quoted(rest);
+                text += &rest[..end];
+                end
+            }
+            '[' | '(' | '{' => {
+                text.push(first);
+                open.push(match first {
+                    '[' => "]",
+                    '(' => ")",
+                    _ => "}",
+                });
+                1
+            }
+            ']' | ')' | '}' => {
+                text.truncate(text.trim_end().len());
+                text += open.pop().unwrap_or_default();
+                1
+            }
+            ',' => 1,
+            other => {
+                text.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    text.trim_end().to_owned()
+}
+
+/// Where a text in quotes ends that begins here.
+fn end_of_quoted(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 pub fn as_json(offset: u64, entry: &Entry) -> Value {
@@ -52,4 +134,32 @@ pub fn as_json(offset: u64, entry: &Entry) -> Value {
         "bytes": entry.payload.len(),
         "what": meaning(entry),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn values_are_shown_without_the_programs_own_spelling() {
+        for (shown, expected) in [
+            ("Cleanup(CleanupEdit { inodes: [] })", "Cleanup inodes=[]"),
+            (
+                "Create(CreateEdit { parent: InodeId(7), missing: [], name: \"a, \\\"b\\\" { c\", mode: 420, acl: None })",
+                "Create parent=7 missing=[] name=\"a, \\\"b\\\" { c\" mode=0644 acl=-",
+            ),
+            (
+                "Mkdirs(MkdirsEdit { directories: [NewDirectory { id: InodeId(1), mode: 493 }, NewDirectory { id: InodeId(2), mode: 493 }], owner: \"ä\" })",
+                "Mkdirs directories=[{id=1 mode=0755} {id=2 mode=0755}] owner=\"ä\"",
+            ),
+            (
+                "Complete(CompleteEdit { committed: Some(Block { id: BlockId(1), length: 6 }), drop_last: false })",
+                "Complete committed={id=1 length=6} drop_last=false",
+            ),
+            ("Dues { preserve: [(InodeId(1), SnapshotId(2))], kept: [] }", "preserve=[(1 2)] kept=[]"),
+            ("Unit", "Unit"),
+        ] {
+            assert_eq!(plain(shown), expected);
+        }
+    }
 }

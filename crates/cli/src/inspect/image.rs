@@ -1,6 +1,6 @@
 //! An image: whether every checksum of it is right, and what is in it.
 
-use super::{Args, hex, open};
+use super::{Args, REMEDY, hex, open};
 use anyhow::Context;
 use env::Disk;
 use journal::{ImageReader, image::ImageHeader};
@@ -38,8 +38,12 @@ pub fn show(disk: &dyn Disk, path: &Path, args: &Args, out: &mut impl Write) -> 
         Ok(read) => read,
         Err(error) => {
             match args.json {
-                true => writeln!(out, "{}", json!({ "file": path, "damage": format!("{error:#}") }))?,
-                false => writeln!(out, "DAMAGED {error:#}")?,
+                true => writeln!(
+                    out,
+                    "{}",
+                    json!({ "file": path, "damage": format!("{error:#}"), "sound": false })
+                )?,
+                false => writeln!(out, "DAMAGED {error:#}\nverdict: NOT SOUND. {REMEDY}")?,
             }
             return Ok(false);
         }
@@ -54,6 +58,7 @@ pub fn show(disk: &dyn Disk, path: &Path, args: &Args, out: &mut impl Write) -> 
 fn as_json(path: &Path, read: &Read) -> serde_json::Value {
     let mut line = json!({
         "file": path,
+        "sound": true,
         "group": read.header.group.0,
         "epoch": read.header.at.id.epoch.0,
         "sn": read.header.at.id.sn.0,
@@ -97,6 +102,10 @@ fn tell(path: &Path, read: &Read, out: &mut impl Write) -> anyhow::Result<()> {
             counts.snapshots,
             namespace.digest()
         )?;
+    }
+    match read.namespace {
+        Some(_) => writeln!(out, "verdict: sound, and so is the namespace in it")?,
+        None => writeln!(out, "verdict: sound; --deep reads the namespace in it as well")?,
     }
     Ok(())
 }

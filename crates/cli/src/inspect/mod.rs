@@ -34,6 +34,10 @@ pub struct Args {
     json: bool,
 }
 
+/// What to do about damage; where a group has another copy, its server mends itself.
+const REMEDY: &str =
+    "docs/operating/recovery.md says what to do; a server of a group that has others is renewed from them";
+
 /// What a path turns out to be.
 enum Kind {
     Store(PathBuf),

@@ -1,6 +1,6 @@
 //! A segment of the log: its entries, how it ends, and what is around a place that is damaged.
 
-use super::{Args, dump, entry};
+use super::{Args, REMEDY, dump, entry};
 use anyhow::{Context, bail};
 use base::{Entry, GroupId};
 use bytes::Bytes;
@@ -97,7 +97,8 @@ pub fn show(path: &Path, args: &Args, out: &mut impl Write) -> anyhow::Result<bo
 }
 
 fn end_as_json(path: &Path, read: &Read) -> serde_json::Value {
-    let mut line = json!({ "file": path, "group": read.group.0, "end": read.end() });
+    let mut line =
+        json!({ "file": path, "group": read.group.0, "end": read.end(), "sound": read.is_sound() });
     match &read.result {
         Ok(scanned) => {
             line["entries"] = scanned.count.into();
@@ -128,6 +129,7 @@ fn tell_end(read: &Read, out: &mut impl Write) -> anyhow::Result<()> {
             for offset in &scanned.dirty_padding {
                 writeln!(out, "harmless: a byte at {offset} should be zero and is not")?;
             }
+            writeln!(out, "verdict: sound; each entry follows the one before it")?;
         }
         Err(damage) => {
             writeln!(
@@ -143,6 +145,7 @@ fn tell_end(read: &Read, out: &mut impl Write) -> anyhow::Result<()> {
             for line in behind(&read.bytes, at) {
                 writeln!(out, "{line}")?;
             }
+            writeln!(out, "verdict: NOT SOUND from offset {} on. {REMEDY}", damage.offset)?;
         }
     }
     Ok(())

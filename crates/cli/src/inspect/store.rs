@@ -1,6 +1,6 @@
 //! A whole store: what the member knows of itself, its segments and its images, each read to the end.
 
-use super::{Args, hex, image, segment};
+use super::{Args, REMEDY, hex, image, segment};
 use crate::table;
 use env::Disk;
 use journal::{NextStart, survey::Survey};
@@ -140,7 +140,25 @@ fn tell(
     for finding in findings {
         writeln!(out, "amiss: {finding}")?;
     }
+    writeln!(out, "verdict: {}", verdict(rows, findings))?;
     Ok(())
+}
+
+/// What all of it comes to, in a sentence.
+fn verdict(rows: &[Row], findings: &[String]) -> String {
+    let damaged = rows.iter().filter(|row| !row.is_sound).count();
+    let many =
+        |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    match (damaged, findings.len()) {
+        (0, 0) => format!("sound; {} read to the end", many(rows.len(), "file")),
+        (0, amiss) => format!("NOT SOUND: {}. {REMEDY}", many(amiss, "thing") + " amiss"),
+        (damaged, 0) => format!("NOT SOUND: {damaged} of {} damaged. {REMEDY}", many(rows.len(), "file")),
+        (damaged, amiss) => format!(
+            "NOT SOUND: {damaged} of {} damaged, and {} amiss. {REMEDY}",
+            many(rows.len(), "file"),
+            many(amiss, "thing")
+        ),
+    }
 }
 
 fn as_json(directory: &Path, survey: &Survey, rows: &[Row], findings: &[String]) -> Value {
@@ -164,5 +182,7 @@ fn as_json(directory: &Path, survey: &Survey, rows: &[Row], findings: &[String])
         "notes": flags(survey),
         "files": files.collect::<Vec<_>>(),
         "findings": findings,
+        "sound": rows.iter().all(|row| row.is_sound) && findings.is_empty(),
+        "verdict": verdict(rows, findings),
     })
 }

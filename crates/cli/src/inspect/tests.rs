@@ -96,11 +96,12 @@ fn a_store_tells_who_it_is_and_what_it_holds() {
     assert!(is_sound, "{text}");
     assert!(text.contains("cluster    CID-inspect"), "{text}");
     assert!(text.contains("group      1, member 7"), "{text}");
+    assert!(text.ends_with("verdict: sound; 2 files read to the end\n"), "{text}");
     assert!(text.contains("3-1   3-4        4"), "the segment's first and last entry: {text}");
     let (is_sound, line) = shown(&store, &args(true));
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert!(is_sound);
-    assert_eq!(line["member"], 7);
+    assert_eq!((&line["member"], &line["sound"]), (&7.into(), &true.into()));
     assert_eq!(line["files"].as_array().unwrap().len(), 2, "an image and a segment: {line}");
 }
 
@@ -111,8 +112,9 @@ fn a_segment_tells_its_entries_one_a_line() {
     let (is_sound, text) = shown(&segment, &args(false));
     assert!(is_sound, "{text}");
     assert!(text.contains("3-1  EPOCH_START  0 bytes  epoch 3 begins"), "{text}");
-    assert!(text.contains("2023-11-14T22:13:20.002Z  Cleanup(CleanupEdit { inodes: [] })"), "{text}");
+    assert!(text.contains("2023-11-14T22:13:20.002Z  Cleanup inodes=[]"), "{text}");
     assert!(text.contains("4 entries up to 3-4/"), "{text}");
+    assert!(text.ends_with("verdict: sound; each entry follows the one before it\n"), "{text}");
     let (_, text) = shown(&segment, &Args { from: 3, to: 3, ..args(false) });
     assert_eq!(text.matches("OPERATION").count(), 1, "only what was asked for: {text}");
     let (_, lines) = shown(&segment, &args(true));
