@@ -59,12 +59,14 @@ pub enum Broken {
     NoHints,
     /// A claimant with a torn tail asks only those that are in sync without the old active.
     ForgetsOldActive,
+    /// A claimant that has just begun waits for, and adopts entries from, those only that are complete by the view it found.
+    FirstClaimHearsTheViewOnly,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 21] = [
+    pub const ALL: [Broken; 22] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -86,6 +88,7 @@ impl Broken {
         Self::LonelyFirstClaim,
         Self::NoHints,
         Self::ForgetsOldActive,
+        Self::FirstClaimHearsTheViewOnly,
     ];
 }
 

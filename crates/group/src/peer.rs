@@ -24,6 +24,10 @@ pub(crate) struct Peer {
     pub committed: LogPoint,
     /// Durable there and verified against this log, in this epoch and that life.
     pub matched: Sn,
+    /// The last entry that it was ever sent in this life, acknowledged or not.
+    pub sent: Sn,
+    /// When the first of what is in flight was sent.
+    pub in_flight_since: Moment,
     /// When it last had nothing to acknowledge, or acknowledged something.
     pub kept_up_at: Moment,
     pub next: Next,
@@ -68,6 +72,8 @@ impl Peer {
             end: None,
             committed: LogPoint::default(),
             matched: Sn(0),
+            sent: Sn(0),
+            in_flight_since: now,
             kept_up_at: now,
             next: Next::Unknown,
             missed: None,
@@ -95,6 +101,12 @@ impl Peer {
     /// How much of the log this very store is known to hold.
     pub fn matched_by(&self, store: MemberStore) -> Option<Sn> {
         self.life.is_some_and(|(life, _)| life == store).then_some(self.matched)
+    }
+
+    /// It was sent more than it has acknowledged, perhaps by a stream that was begun anew since, and has acknowledged nothing for
+    /// longer than this.
+    pub fn is_slow(&self, now: Moment, ms: u64) -> bool {
+        self.matched < self.sent && now.ms_since(self.kept_up_at) > ms
     }
 
     pub fn in_flight_bytes(&self) -> usize {

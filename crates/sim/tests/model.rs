@@ -58,6 +58,7 @@ fn is_found_at_random(rule: Broken) -> bool {
             | Broken::LonelyFirstClaim
             | Broken::NoHints
             | Broken::ForgetsOldActive
+            | Broken::FirstClaimHearsTheViewOnly
     )
 }
 

@@ -6,7 +6,7 @@
 
 use super::Member;
 use crate::{Effects, Known, broken::Broken};
-use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment};
+use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
 use std::collections::BTreeMap;
 
 /// What was heard of others in this life.
@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 pub(super) struct Evidence {
     /// Of each member, what its store has proved last.
     known: BTreeMap<MemberId, (MemberStore, Known)>,
-    /// This member has followed or served since it began, so the view that it knows has been that of a living group; or an
-    /// operator's word stands for that.
+    /// In this life something has committed here in the epoch of an active that this member followed, or in its own; or an
+    /// operator's word stands for that. So the view that it knows has been that of a living group. To hear somebody who claims is
+    /// not enough: that one may itself rest on an older view.
     pub has_taken_part: bool,
     /// This member leads and had not taken part before: that nothing committed without it rests on the coordinator's word.
     pub leads_on_view_alone: bool,
@@ -122,6 +123,22 @@ impl Member {
         }
         let is_heard = |member: &MemberId| self.evidence.known.contains_key(member);
         view.members.iter().any(|member| *member != self.me.member && !is_heard(member))
+    }
+
+    /// The view that this member leads by may be an older one: whom it calls complete may lack entries, and members that it does
+    /// not call so may hold them. So every member that runs is heard, and the longest log of all is adopted.
+    pub(super) fn hears_all(&self) -> bool {
+        self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
+    }
+
+    /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of
+    /// another member.
+    pub(super) fn certain(&self) -> Sn {
+        let hint = self.view().map(|view| view.commit_hint);
+        let hinted = hint.filter(|hint| self.tail.point_at(hint.sn).is_some_and(|point| point.id == *hint));
+        let heard = self.evidence.known.values().map(|(_, known)| known.committed);
+        let held = heard.filter(|point| self.tail.holds(*point)).map(|point| point.id.sn);
+        held.chain(hinted.map(|hint| hint.sn)).fold(self.committed, Sn::max)
     }
 
     /// Whether so many other members are silent that reads here are not certain. The view that this claim is based on may be an

@@ -176,7 +176,6 @@ impl Member {
             effects.promise = Some(epoch);
         }
         self.following.heard_at = Some(now);
-        self.evidence.has_taken_part = true;
         self.void_force(now, "an active is heard", effects);
         self.withdraw();
         true
@@ -338,8 +337,11 @@ impl Member {
             return;
         }
         let up_to = leader.committed.min(leader.verified).min(self.durable.id.sn);
-        let start = leader.start;
+        let (epoch, start) = (leader.epoch, leader.start);
         self.commit_up_to(up_to, effects);
+        if !self.evidence.has_taken_part && self.committed_point().id.epoch == epoch {
+            self.evidence.has_taken_part = true;
+        }
         if self.is_suspect && start.is_some_and(|start| self.committed >= start) {
             // Everything that had committed before this epoch is here again.
             self.is_suspect = false;

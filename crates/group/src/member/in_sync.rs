@@ -48,10 +48,11 @@ impl Member {
         }
     }
 
-    /// This log may have lost entries at its end, and what the others hold is not yet durable here.
+    /// This log may have lost entries at its end, or lack some because the view is an older one; and what the others hold is not
+    /// yet durable here.
     fn lacks_entries(&self) -> bool {
         let start = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
-        self.is_suspect && (start == Sn(0) || self.durable.id.sn < start)
+        (self.is_suspect || self.hears_all()) && (start == Sn(0) || self.durable.id.sn < start)
     }
 
     /// More has committed than the view knows.
@@ -85,8 +86,7 @@ impl Member {
             let is_silent =
                 now.ms_since(peer.heard_at.unwrap_or_default().max(leading.began_at)) > silence_ms;
             let is_another = peer.life.is_some_and(|(life, _)| life != **store);
-            let is_slow = !peer.in_flight.is_empty() && now.ms_since(peer.kept_up_at) > ack_silence_ms;
-            peer.is_gone || is_silent || is_another || is_slow
+            peer.is_gone || is_silent || is_another || peer.is_slow(now, ack_silence_ms)
         };
         view.in_sync.iter().filter(is_lost).copied().collect()
     }
@@ -136,8 +136,8 @@ impl Member {
                     leading.wanted.as_ref().is_some_and(|wanted| !wanted.members.contains(member));
                 let is_heard =
                     peer.heard_at.is_some_and(|at| now.ms_since(at) <= self.settings.silence_ms / 2);
-                let is_slow = !peer.in_flight.is_empty()
-                    && now.ms_since(peer.kept_up_at) > self.settings.ack_silence_ms / 2;
+                // One that was taken out for its silence is let in again when it acknowledges, not when it is sent the same anew.
+                let is_slow = peer.is_slow(now, self.settings.ack_silence_ms / 2);
                 let is_near = self.end().id.sn.0 - peer.matched.0.min(self.end().id.sn.0) <= NEAR_COUNT;
                 !is_in
                     && !is_leaving

@@ -8,7 +8,7 @@ use crate::{
     peer::{Next, Peer},
 };
 use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leading {
@@ -37,6 +37,8 @@ pub(super) struct Leading {
     pub committed_at: Moment,
     /// Complete members of the view that was claimed upon.
     pub complete: Vec<MemberStore>,
+    /// Members whose logs end later than this one, and have nothing that is to be adopted.
+    passed_over: BTreeSet<MemberId>,
     takeover: Takeover,
     /// The one member that is not required and is being read to from the disk.
     pub renewing: Option<MemberId>,
@@ -111,6 +113,7 @@ impl Member {
             durable_at: now,
             committed_at: now,
             complete,
+            passed_over: BTreeSet::new(),
             takeover,
             renewing: None,
             hand_over: None,
@@ -202,14 +205,18 @@ impl Member {
                 None => self.append_epoch_start(now, effects),
             }
         }
-        if let Stage::Adopting { from, since } = self.leading_mut().stage {
-            // Every complete log will do; only a torn one needs what the others hold.
-            let leading = self.leading.as_ref().expect("this member leads");
+        // It may just have given the epoch up.
+        let Some(leading) = &self.leading else { return };
+        if let Stage::Adopting { from, since } = leading.stage {
+            // Every complete log will do; only a torn one needs what the others hold, or one by a view that may be an older one.
             let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
             let is_late = now.ms_since(since) >= self.settings.silence_ms;
-            if (is_lost || is_late) && !self.is_suspect {
+            if is_late && self.hears_all() && !self.is_suspect && !is_lost {
+                let reason = format!("member {from} has a longer log, and does not hand it on");
+                self.step_down(now, &reason, effects);
+            } else if (is_lost || is_late) && !self.is_suspect && !self.hears_all() {
                 self.append_epoch_start(now, effects);
-            } else if is_late {
+            } else if is_late || is_lost && !self.is_suspect {
                 self.leading_mut().stage = Stage::Fencing;
             }
         }
@@ -259,6 +266,11 @@ impl Member {
                 |store: &MemberStore| leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone);
             return leading.complete.iter().all(|store| answered(store) && is_there(store));
         }
+        // The view may be an older one: whoever runs is heard, complete by it or not.
+        let is_over = |peer: &Peer| peer.has_promised || peer.is_gone || !is_patient;
+        if self.hears_all() && !leading.peers.values().all(is_over) {
+            return false;
+        }
         // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
         let is_few = (view.in_sync.len() as u32) < view.in_sync_min;
         let wanted = view.in_sync.iter().chain(view.exiles.iter().filter(|_| is_few));
@@ -268,21 +280,28 @@ impl Member {
         })
     }
 
-    /// The longest log among the complete ones that have answered, if it is longer than this one. The mere beginnings of epochs
+    /// Whether this member may hold what has committed: one that is complete by the view, and in a first claim any but those whose
+    /// entries an unclean election has given up.
+    fn may_know_more(&self, peer: &Peer, its: Epoch) -> bool {
+        let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
+        let is_complete = peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
+        is_complete || peer.life.is_some() && self.hears_all() && its >= view.unclean_epoch
+    }
+
+    /// The longest log among those that have answered, if it is longer than this one. The mere beginnings of epochs
     /// in which nothing has committed make no log longer: another may hold in their place what was acknowledged, if the
     /// coordinator has named somebody who lacked it.
     fn longer_log(&self) -> Option<(MemberId, LogPoint)> {
         let leading = self.leading.as_ref()?;
         let mine = self.end().id;
-        let of_mine = self.tail.last_beside_starts(self.committed).id;
+        let of_mine = self.tail.last_beside_starts(self.certain()).id;
         leading
-            .complete
+            .peers
             .iter()
-            .filter_map(|store| {
-                let peer = leading.peers.get(&store.member)?;
-                let is_same = peer.life.is_some_and(|(life, _)| life == *store);
-                let end = peer.end.filter(|_| is_same && peer.has_promised && !peer.is_gone)?;
-                Some((store.member, end))
+            .filter(|(member, _)| !leading.passed_over.contains(member))
+            .filter_map(|(member, peer)| {
+                let end = peer.end.filter(|_| peer.has_promised && !peer.is_gone)?;
+                self.may_know_more(peer, end.id.epoch).then_some((*member, end))
             })
             .filter(|(_, end)| end.id > mine || end.id > of_mine && !self.tail.holds(*end))
             .max_by_key(|(_, end)| end.id)
@@ -336,6 +355,13 @@ impl Member {
                 );
                 return self.lead_no_more(now, reason, effects);
             }
+            if kept < self.certain() {
+                // Another member, or the view, knows that what this log holds there has committed.
+                let leading = self.leading_mut();
+                leading.passed_over.insert(sender);
+                leading.stage = Stage::Fencing;
+                return;
+            }
             let mine = self.end();
             let is_all = self.longer_log().is_none_or(|(from, end)| from == sender && end == at);
             let has_more = fresh.iter().any(|entry| entry.kind != EntryKind::EpochStart) || !is_all;
@@ -343,7 +369,7 @@ impl Member {
             if !has_more && (would_lose || at.id < mine.id) {
                 // Nothing but beginnings of epochs, in the place of more than that, or of later ones.
                 let leading = self.leading_mut();
-                leading.complete.retain(|store| store.member != sender);
+                leading.passed_over.insert(sender);
                 leading.stage = Stage::Fencing;
                 return;
             }
@@ -370,7 +396,7 @@ impl Member {
             self.fetch(sender, committed, effects);
         } else if !self.is_suspect {
             // Nothing common in memory: this log is complete without it.
-            self.leading_mut().complete.retain(|store| store.member != sender);
+            self.leading_mut().passed_over.insert(sender);
             self.leading_mut().stage = Stage::Fencing;
         }
     }
@@ -381,11 +407,9 @@ impl Member {
         let leading = self.leading.as_ref().expect("this member leads");
         let epoch = leading.epoch;
         // Whoever knows more committed entries than this log holds proves that this log is not complete.
-        let is_complete = |peer: &Peer| peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
-        let ahead = leading
-            .peers
-            .iter()
-            .find(|(_, peer)| is_complete(peer) && peer.committed.id.sn > self.end().id.sn);
+        let ahead = leading.peers.iter().find(|(_, peer)| {
+            peer.committed.id.sn > self.end().id.sn && self.may_know_more(peer, peer.committed.id.epoch)
+        });
         if let Some((member, peer)) = ahead {
             let reason = format!(
                 "member {member} knows that {} has committed, this log ends at {}",

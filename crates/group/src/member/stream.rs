@@ -179,7 +179,6 @@ impl Member {
         if let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) {
             peer.next = Next::At(Sn(after.0 + 1));
             peer.in_flight.clear();
-            peer.kept_up_at = now;
         }
         self.pump(now, member, effects);
         let next = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)).map(|peer| peer.next);
@@ -260,7 +259,7 @@ impl Member {
         while peer.in_flight.front().is_some_and(|(sn, _)| *sn <= last) {
             peer.in_flight.pop_front();
         }
-        if peer.in_flight.is_empty() {
+        if peer.matched >= peer.sent {
             peer.kept_up_at = now;
         }
         self.pump(now, member, effects);
@@ -440,13 +439,12 @@ impl Member {
         let lost_ms = self.settings.silence_ms / 2;
         let Some(leading) = &mut self.leading else { return };
         for peer in leading.peers.values_mut() {
-            let waits = !peer.in_flight.is_empty() && now.ms_since(peer.kept_up_at) >= lost_ms;
+            let since = peer.kept_up_at.max(peer.in_flight_since);
+            let waits = !peer.in_flight.is_empty() && now.ms_since(since) >= lost_ms;
             let lacks =
                 peer.end.is_some_and(|end| peer.in_flight.back().is_some_and(|(sn, _)| end.id.sn < *sn));
             if waits && lacks && matches!(peer.next, Next::At(_)) {
-                let since = peer.kept_up_at;
                 peer.restart_stream();
-                peer.kept_up_at = since;
             }
         }
     }
@@ -459,9 +457,13 @@ impl Member {
 fn send(peer: &mut Peer, member: MemberId, append: Append, effects: &mut Effects, now: Moment) {
     let bytes = append.entries.iter().map(|entry| entry.payload.len()).sum();
     let last = append.entries.last().expect("a stream message has entries").id.sn;
-    if peer.in_flight.is_empty() {
+    if peer.matched >= peer.sent {
         peer.kept_up_at = now;
     }
+    if peer.in_flight.is_empty() {
+        peer.in_flight_since = now;
+    }
+    peer.sent = peer.sent.max(last);
     peer.in_flight.push_back((last, bytes));
     effects.messages.push((member, Message::Append(append)));
 }

@@ -2,6 +2,7 @@ mod cluster;
 mod deaf;
 mod digests;
 mod evidence;
+mod first_claim;
 mod groups;
 mod hand_over;
 mod repair;
