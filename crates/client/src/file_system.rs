@@ -148,6 +148,13 @@ impl FileSystem {
         let replication = options.replication.or(settings.replication).unwrap_or(defaults.replication);
         let block_size = options.block_size.or(settings.block_size).unwrap_or(defaults.block_size);
         let block_options = self.block_options(options).await?;
+        let chunk = block_options.bytes_per_checksum;
+        // No server asks for it: Hadoop's Java client neither makes such a file nor appends to one.
+        if !block_size.is_multiple_of(chunk.into()) {
+            return Err(refused(format!(
+                "{path}: dfs.bytes-per-checksum ({chunk}) must divide dfs.blocksize ({block_size})"
+            )));
+        }
         let request = hdfs::CreateRequestProto {
             src: path.to_owned(),
             masked: permission(mode & !settings.umask),

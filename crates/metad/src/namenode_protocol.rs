@@ -33,8 +33,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "getBlockKeys" => {
             let Some((_, reply)) = decode::<p::GetBlockKeysRequestProto>(&call, reply) else { return };
-            // None: block tokens are not in use.
-            reply.ok(&p::GetBlockKeysResponseProto { keys: None });
+            reply.ok(&p::GetBlockKeysResponseProto { keys: Some(no_block_keys()) });
         }
         "isUpgradeFinalized" => {
             let Some((_, reply)) = decode::<p::IsUpgradeFinalizedRequestProto>(&call, reply) else { return };
@@ -46,6 +45,18 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         method => reply
             .fs_error(&FsError::Unsupported(format!("{method} is not built yet in this version of Clover."))),
+    }
+}
+
+/// Block tokens are not in use. Hadoop says it with keys that are switched off, and its balancer looks into the answer.
+fn no_block_keys() -> hdfs::ExportedBlockKeysProto {
+    let no_key = hdfs::BlockKeyProto { key_id: 0, expiry_date: 0, key_bytes: Some(Vec::new().into()) };
+    hdfs::ExportedBlockKeysProto {
+        is_block_token_enabled: false,
+        key_update_interval: 0,
+        token_life_time: 0,
+        current_key: no_key,
+        all_keys: Vec::new(),
     }
 }
 

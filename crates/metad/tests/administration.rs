@@ -316,3 +316,26 @@ async fn what_can_be_read_again_is_and_the_rest_says_so() {
     let (class, _) = refused(&bob, "startReconfiguration", &p::StartReconfigurationRequestProto {}).await;
     assert_eq!(class, ACCESS_CONTROL);
 }
+
+/// Without an answer that has keys in it Hadoop's balancer and mover end in a `NullPointerException`.
+#[tokio::test(flavor = "multi_thread")]
+async fn block_keys_are_switched_off_and_balancing_is_refused_in_words() {
+    use p::namenode as n;
+    let (cluster, _files) = start().await;
+    let balancer = connect(&cluster, protocol::NAMENODE, SUPERUSER);
+    let answer: n::GetBlockKeysResponseProto =
+        ok(&balancer, "getBlockKeys", &n::GetBlockKeysRequestProto {}).await;
+    let keys = answer.keys.expect("Hadoop looks into it");
+    assert!(!keys.is_block_token_enabled && keys.all_keys.is_empty());
+    let blocks = n::GetBlocksRequestProto {
+        datanode: p::DatanodeIdProto { datanode_uuid: "any".into(), ..Default::default() },
+        size: 1 << 20,
+        ..Default::default()
+    };
+    let (class, message) = refused(&balancer, "getBlocks", &blocks).await;
+    assert_eq!(class, UNSUPPORTED_OPERATION);
+    assert!(message.contains("getBlocks is not built yet"), "{message}");
+    let bob = connect(&cluster, protocol::NAMENODE, "bob");
+    let (class, _) = refused(&bob, "getBlockKeys", &n::GetBlockKeysRequestProto {}).await;
+    assert_eq!(class, ACCESS_CONTROL);
+}

@@ -20,8 +20,6 @@ pub struct Limits {
     pub block_size_min: u64,
     /// Clover's own: the largest block that a record can describe.
     pub block_size_max: u64,
-    /// A block's size must be a multiple of it; `dfs.bytes-per-checksum`.
-    pub checksum_chunk: u64,
     /// `dfs.namenode.fs-limits.max-blocks-per-file`.
     pub blocks_per_file_max: u32,
     /// Files, directories and blocks of the whole tree; 0: as many as memory holds. `dfs.namenode.max.objects`.
@@ -60,7 +58,6 @@ impl Default for Limits {
             directory_items_max: 1_048_576,
             block_size_min: 1_048_576,
             block_size_max: 1 << 46,
-            checksum_chunk: 512,
             blocks_per_file_max: 10_000,
             objects_max: 0,
             replication_min: 1,

@@ -211,12 +211,10 @@ fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
             size as i64, limits.block_size_min
         )));
     }
-    // Whoever allows smaller blocks than a chunk has clients with smaller chunks.
-    let chunk = limits.checksum_chunk.min(limits.block_size_min.max(1));
-    if size > limits.block_size_max || !size.is_multiple_of(chunk) {
+    if size > limits.block_size_max {
         return Err(FsError::InvalidArgument(format!(
-            "Specified block size {size} is not a multiple of {} from {} to {}",
-            chunk, limits.block_size_min, limits.block_size_max
+            "Specified block size {size} is greater than the greatest, {}",
+            limits.block_size_max
         )));
     }
     Ok(())
