@@ -52,6 +52,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover meta format --join --config meta.toml   # a further server of one",
         ],
     ),
+    ("meta make-group", &["clover meta make-group --config meta.toml"]),
     ("meta accept-disk", &["clover meta accept-disk --config meta.toml"]),
     ("meta aside", &["clover meta aside list --config meta.toml"]),
     ("meta aside list", &["clover meta aside list --config meta.toml"]),
@@ -152,6 +153,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("admin group show", &["clover admin group show --json | jq .view.active"]),
     ("admin group add", &["clover admin group add 4"]),
     ("admin group remove", &["clover admin group remove 3 --secret-file /etc/clover/secret"]),
+    ("admin group minimum", &["clover admin group minimum 2"]),
     ("admin group hand-over", &["clover admin group hand-over --to 2"]),
     ("admin group fail-active", &["clover admin group fail-active"]),
     (
@@ -221,6 +223,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("config", &["clover config meta > meta.toml", "clover config data --json | jq -r '.[].key'"]),
+    (
+        "config check",
+        &[
+            "clover config check /etc/clover/meta.toml",
+            "clover config check --json meta.toml data.toml | jq .problems",
+        ],
+    ),
+    (
+        "config convert",
+        &[
+            "clover config convert --role meta /etc/hadoop/conf > meta.toml",
+            "clover config convert --role data hdfs-site.xml core-site.xml > data.toml",
+        ],
+    ),
     ("completions", &["source <(clover completions bash)"]),
     (
         "inspect",

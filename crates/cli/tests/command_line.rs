@@ -159,6 +159,51 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
             data,
             &["metadata_servers", "`meta-1`", "host:port"],
         ),
+        (
+            "<?xml version='1.0'?>\n<configuration/>\n",
+            meta,
+            &["server.toml:1", "is XML", "clover config convert server.toml"],
+        ),
+        (
+            "name_dir = '/a,/b'\n",
+            meta,
+            &["name_dir = /a,/b", "several directories", "further members of a group"],
+        ),
+        ("name_dir = ['/a', '/b']\n", meta, &["server.toml:1", "is a list, and takes one value"]),
+        (
+            "data_dirs = ['/a,/b']\n",
+            data,
+            &["server.toml:1", "one text with commas in it", "quotes of its own"],
+        ),
+        (
+            "'dfs.block.size' = 1048576\n",
+            meta,
+            &["server.toml:1", "Hadoop's older name of `dfs.blocksize`; write that"],
+        ),
+        (
+            "'dfs.namenode.handler.count' = 64\n",
+            meta,
+            &["server.toml:1", "no thread stands behind a call; leave it out", "from-hdfs.md"],
+        ),
+        ("'dfs.hosts.exclude' = '/x'\n", meta, &["not built yet", "no decommissioning"]),
+        ("'dfs.client.retry.max.attempts' = 3\n", data, &["is read by clients"]),
+        (
+            "rpc_address = 'meta-1:8020'\n",
+            meta,
+            &["server.toml:1", "is a host's name", "0.0.0.0:8020", "advertised_"],
+        ),
+        ("rpc_address = 'localhost:8020'\n", meta, &["write 127.0.0.1:8020"]),
+        ("rpc_address = 'hdfs://10.0.0.1:8020'\n", meta, &["is a URI"]),
+        (
+            "data_dirs = ['d']\nmetadata_servers = ['hdfs://meta-1:8020']\n",
+            data,
+            &["leave out what stands before the host"],
+        ),
+        (
+            "name_dirs = 'n'\nmember = 0\n",
+            meta,
+            &["server.toml:1", "did you mean `name_dir`", "1 more", "clover config check server.toml"],
+        ),
         ("http_address = ''\n", data, &["server.toml:1", "`clover meta` has it"]),
         ("rpc_adress = ''\n", meta, &["did you mean `rpc_address`?"]),
         ("'dfs.namenode.rpc-adress' = ''\n", meta, &["did you mean `dfs.namenode.rpc-address`?"]),
@@ -172,6 +217,53 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
             assert!(output.text.contains(part), "{toml}: `{part}` is missing in: {}", output.text);
         }
     }
+}
+
+#[test]
+fn a_file_is_checked_whole_and_without_a_start() {
+    let check = &["config", "check", "server.toml"];
+    let good = start("name_dir = 'n'\n", check);
+    assert_eq!((good.code, &*good.text), (0, "server.toml: good for `clover meta --config server.toml`\n"));
+    let bad = start("name_dir = 'n'\nmember = 0\n\ndfs.nonsense = 1\nhold_ms = 'x'\n", check);
+    assert_eq!(bad.code, 1);
+    for part in ["server.toml:2: member", "server.toml:4: ", "server.toml:5: hold_ms", "NOT good", "3 things"]
+    {
+        assert!(bad.text.contains(part), "{part}: {}", bad.text);
+    }
+    // What must hold between keys.
+    let bad = start("name_dir = 'n'\nmembers = [1, 2]\n", &["config", "check", "--json", "server.toml"]);
+    assert_eq!(bad.code, 1);
+    assert!(bad.text.contains("\"good\":false") && bad.text.contains("need a coordinator"), "{}", bad.text);
+    let bad = start("data_dirs = ['d']\nmetadata_servers = ['m']\n", check);
+    assert!(bad.text.contains("NOT good for `clover data`"), "{}", bad.text);
+}
+
+#[test]
+fn hadoops_files_become_the_servers() {
+    let xml = "<configuration>\n<property><name>dfs.replication</name><value>2</value></property>\n\
+               <property><name>dfs.datanode.data.dir</name><value>/d1,/d2</value></property>\n\
+               <property><name>dfs.namenode.handler.count</name><value>64</value></property></configuration>";
+    let both = start(xml, &["config", "convert", "server.toml"]);
+    assert_eq!(both.code, 0, "{}", both.text);
+    for part in [
+        "default_replication = 2",
+        "data_dirs = [\"/d1\", \"/d2\"]",
+        "taken: 2",
+        "dropped: 1",
+        "dfs.namenode.handler.count = 64: has no counterpart",
+    ] {
+        assert!(both.text.contains(part), "{part}: {}", both.text);
+    }
+    let meta = start(xml, &["config", "convert", "--role", "meta", "--json", "server.toml"]);
+    let json: serde_json::Value = serde_json::from_str(&meta.text).unwrap();
+    assert_eq!(
+        (&json["taken"][0]["key"], &json["files"]["data"]),
+        (&"default_replication".into(), &().into())
+    );
+    let broken =
+        start("<configuration>\n<property>\n</configuration>", &["config", "convert", "server.toml"]);
+    assert_ne!(broken.code, 0);
+    assert!(broken.text.contains("server.toml:3: is not well-formed XML"), "{}", broken.text);
 }
 
 #[test]

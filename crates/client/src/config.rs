@@ -49,13 +49,19 @@ impl Config {
             return Err(ConfigError::at(dir, 0, "is not a directory with Hadoop configuration files"));
         }
         let mut config = Self::new();
+        config.read_directory(dir)?;
+        Ok(config)
+    }
+
+    /// Adds the files of a directory over what is there.
+    pub fn read_directory(&mut self, dir: &Path) -> Result<(), ConfigError> {
         for name in FILES {
             let file = dir.join(name);
             if file.exists() {
-                config.properties.read_file(&file)?;
+                self.properties.read_file(&file)?;
             }
         }
-        Ok(config)
+        Ok(())
     }
 
     /// Adds one more file over what is there.
@@ -66,6 +72,11 @@ impl Config {
     /// Sets a property over whatever the files say, as `-D key=value` does.
     pub fn set(&mut self, key: &str, value: &str) {
         self.properties.set(key, value);
+    }
+
+    /// The names of all properties that are set, in their order.
+    pub fn keys(&self) -> Vec<String> {
+        self.properties.keys()
     }
 
     /// The property with its `${…}` filled in, or nothing when it is not set.

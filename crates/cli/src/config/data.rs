@@ -58,7 +58,12 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
         bail!("metadata_servers is empty: name the metadata server as host:port");
     }
     if let Some(server) = servers.iter().find(|server| !is_host_port(server)) {
-        bail!("metadata_servers: `{server}` is not host:port, as meta-1.example:8020");
+        let remedy = if server.contains("://") {
+            "leave out what stands before the host"
+        } else {
+            "as meta-1.example:8020"
+        };
+        bail!("metadata_servers: `{server}` is not host:port; {remedy}");
     }
     let mut config = DataConfig::new(volumes, servers.to_vec());
     config.transfer_addr = settings.required_address("transfer_address")?;

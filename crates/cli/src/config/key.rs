@@ -100,11 +100,14 @@ impl Kind {
             Self::Address if text.is_empty() => Ok(Value::Text(String::new())),
             Self::Address => match text.parse::<std::net::SocketAddr>() {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
-                Err(_) => Err(format!("`{text}` is not an address; write it as 127.0.0.1:8020")),
+                Err(_) => Err(not_an_address(text)),
             },
             Self::HostPort if text.is_empty() => Ok(Value::Text(String::new())),
             Self::HostPort => match is_host_port(text) {
                 true => Ok(Value::Text(text.to_owned())),
+                false if text.contains("://") => {
+                    Err(format!("`{text}` is a URI; write its host and port alone, as meta-1.example:8020"))
+                }
                 false => Err(format!("`{text}` is not an address; write it as meta-1.example:8020")),
             },
             Self::Coordinator => {
@@ -162,6 +165,26 @@ impl Kind {
             }
             _ => Ok(Value::Number(number)),
         }
+    }
+}
+
+/// What is wrong with what should be an address to bind.
+fn not_an_address(text: &str) -> String {
+    match text.rsplit_once(':') {
+        _ if text.contains("://") => {
+            format!("`{text}` is a URI; write the address and the port alone, as 10.0.0.1:8020")
+        }
+        _ if text.contains(',') => {
+            format!("`{text}` is several addresses; a server binds one, or all as 0.0.0.0:8020")
+        }
+        Some(("localhost", port)) => {
+            format!("`{text}` is a name, and an address is wanted: write 127.0.0.1:{port}")
+        }
+        Some((_, port)) if is_host_port(text) => format!(
+            "`{text}` is a host's name, and an address of this machine is wanted: write it as 10.0.0.1:{port}, or 0.0.0.0:{port} \
+             for all that it has. What others call it stands in a key of its own (`advertised_…`, `hostname`)"
+        ),
+        _ => format!("`{text}` is not an address; write it as 127.0.0.1:8020"),
     }
 }
 

@@ -121,6 +121,12 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     if name_dir.is_empty() {
         bail!("name_dir is not set: name the directory that `clover meta format` made");
     }
+    if name_dir.split(',').count() > 1 && name_dir.split(',').all(|one| one.trim().starts_with(['/', 'f'])) {
+        bail!(
+            "name_dir = {name_dir}: several directories, as Hadoop takes them. A metadata server has one; the copies are further \
+             members of a group (docs/operating/groups.md)"
+        );
+    }
     let rpc_address = settings.required_address("rpc_address")?;
     let http_address = settings.address("http_address");
     for (key, address) in [("rpc_address", Some(rpc_address)), ("http_address", http_address)] {

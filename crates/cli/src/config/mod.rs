@@ -3,8 +3,11 @@
 //! A key is one row of a table ([`meta::KEYS`], [`data::KEYS`]): its name, Hadoop's name where the meaning is
 //! the same, its kind and range, its default and a sentence. Everything else follows from the row.
 
+mod check;
+mod convert;
 pub mod data;
 pub mod group;
+mod hadoop;
 #[cfg(test)]
 mod hostile;
 pub mod key;
@@ -22,14 +25,33 @@ pub const META: &[&[Key]] = &[meta::KEYS, group::KEYS];
 /// Those of a data server.
 pub const DATA: &[&[Key]] = &[data::KEYS];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Role {
     Meta,
     Data,
 }
 
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Meta => "meta",
+            Self::Data => "data",
+        }
+    }
+
+    fn tables(self) -> &'static [&'static [Key]] {
+        match self {
+            Self::Meta => META,
+            Self::Data => DATA,
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Only the keys of this role.
     role: Option<Role>,
     /// As JSON, one object a key.
@@ -37,7 +59,20 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Say all that is wrong with a server's file, without starting it.
+    Check(check::Check),
+    /// Print the servers' files for what Hadoop's core-site.xml and hdfs-site.xml say, and tell what became of each key.
+    Convert(convert::Convert),
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Some(Command::Check(check)) => return check::run(check),
+        Some(Command::Convert(convert)) => return convert::run(convert),
+        None => {}
+    }
     let roles: &[(&str, &[&[Key]])] = match args.role {
         Some(Role::Meta) => &[("meta", META)],
         Some(Role::Data) => &[("data", DATA)],
@@ -78,18 +113,32 @@ fn as_json(role: &str, key: &Key) -> serde_json::Value {
 /// The key as it would stand in a file. Tables come last in a TOML file, so they are shown as a comment.
 fn as_toml(key: &Key) -> String {
     let value = key.kind.parse(key.default, key::HadoopUnit::Same).expect("a default is a value of its kind");
-    let shown = match (&value, key.kind) {
-        (_, Kind::Table) => return format!("# {}\n# [{}]\n# \"host\" = \"/rack\"\n\n", key.help, key.name),
-        (Value::Text(text), _) => format!("{text:?}"),
-        (Value::Texts(texts), _) => format!("{texts:?}"),
-        (Value::Bool(flag), _) => flag.to_string(),
-        (Value::Number(number), _) => number.to_string(),
-        (Value::Numbers(numbers), _) => format!("{numbers:?}"),
-        (Value::Fraction(fraction), _) => fraction.to_string(),
-        (Value::Table(_), _) => unreachable!("only a table has a table's value"),
-    };
+    if key.kind == Kind::Table {
+        return format!("# {}\n# [{}]\n# \"host\" = \"/rack\"\n\n", key.help, key.name);
+    }
+    let shown = shown(&value);
     let hadoop = key.hadoop.map(|(name, _)| format!("; Hadoop: {name}")).unwrap_or_default();
     format!("# {} ({}{hadoop})\n{} = {shown}\n\n", key.help, key.kind, key.name)
+}
+
+/// A value as it stands in a TOML file.
+fn shown(value: &Value) -> String {
+    let text = |text: &String| toml::Value::String(text.clone()).to_string();
+    match value {
+        Value::Text(one) => text(one),
+        Value::Texts(texts) => format!("[{}]", texts.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Numbers(numbers) => {
+            toml::Value::from(numbers.iter().map(|n| *n as i64).collect::<Vec<_>>()).to_string()
+        }
+        Value::Fraction(fraction) => toml::Value::from(*fraction).to_string(),
+        Value::Table(rows) => {
+            let rows: Vec<_> =
+                rows.iter().map(|(key, value)| format!("{} = {}", text(key), text(value))).collect();
+            format!("{{ {} }}", rows.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]

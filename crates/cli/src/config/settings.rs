@@ -1,6 +1,10 @@
 //! A role's settings: the defaults, then a file, then what the command line sets.
 
-use super::key::{HadoopUnit, Key, Kind, Value};
+use super::{
+    hadoop::{self, Advice},
+    key::{HadoopUnit, Key, Kind, Value},
+    place::is_host_port,
+};
 use anyhow::{Context, bail};
 use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 
@@ -36,34 +40,63 @@ impl Settings {
 
     /// Takes over what a TOML file says. Unknown keys and wrong values are refused with file and line.
     pub fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
+        self.read_toml(&Self::text_of(path)?, &path.display().to_string())
+    }
+
+    /// The text of a configuration file.
+    pub fn text_of(path: &Path) -> anyhow::Result<String> {
         let name = path.display();
         let length = std::fs::metadata(path).with_context(|| format!("{name}"))?.len();
         if length > FILE_BYTES_MAX {
             bail!("{name} has {length} bytes; a configuration file has at most {FILE_BYTES_MAX}");
         }
-        let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
-        self.read_toml(&text, &name.to_string())
+        std::fs::read_to_string(path).with_context(|| format!("{name}"))
     }
 
     pub fn read_toml(&mut self, text: &str, name: &str) -> anyhow::Result<()> {
+        let problems = self.take_toml(text, name);
+        match problems.split_first() {
+            None => Ok(()),
+            Some((first, [])) => bail!("{first}"),
+            Some((first, more)) => {
+                bail!("{first} ({} more; `clover config check {name}` tells all)", more.len())
+            }
+        }
+    }
+
+    /// Takes over what makes sense of a file, and says all that does not.
+    pub fn take_toml(&mut self, text: &str, name: &str) -> Vec<String> {
         let line_of = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+        if text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+            return vec![format!(
+                "{name}:1: is XML, as Hadoop's files are, and servers read TOML: `clover config convert {name}` prints \
+                 what it would be"
+            )];
+        }
         let table = match toml::de::DeTable::parse(text) {
             Ok(table) => table,
             Err(error) => {
                 let line = error.span().map_or(1, |span| line_of(span.start));
-                bail!("{name}:{line}: {}", error.message());
+                return vec![format!("{name}:{line}: {}", error.message())];
             }
         };
-        for (key, value) in table.get_ref() {
+        let mut problems = Vec::new();
+        // By line, not by name.
+        let mut rows: Vec<_> = table.get_ref().iter().collect();
+        rows.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in rows {
             let line = line_of(key.span().start);
             let key_name = key.get_ref().as_ref();
-            let (known, unit) =
-                self.find(key_name).map_err(|error| anyhow::anyhow!("{name}:{line}: {error}"))?;
-            let parsed = from_toml(known.kind, value.get_ref(), unit)
-                .map_err(|error| anyhow::anyhow!("{name}:{line}: {key_name}: {error}"))?;
-            self.values.insert(known.name, parsed);
+            let taken = self.find(key_name).and_then(|(known, unit)| {
+                let parsed = from_toml(known.kind, value.get_ref(), unit);
+                Ok((known, parsed.map_err(|error| format!("{key_name}: {error}"))?))
+            });
+            match taken {
+                Ok((known, parsed)) => drop(self.values.insert(known.name, parsed)),
+                Err(problem) => problems.push(format!("{name}:{line}: {problem}")),
+            }
         }
-        Ok(())
+        problems
     }
 
     /// `KEY=VALUE`, with our name of the key or Hadoop's.
@@ -95,7 +128,16 @@ impl Settings {
         let is_it = |key: &Key| key.name == name || key.hadoop.is_some_and(|(hadoop, _)| hadoop == name);
         let hint = match roles.iter().find(|(_, tables)| super::in_order(tables).any(is_it)) {
             Some((role, _)) => format!("`{role}` has it; "),
-            None => self.near(name).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default(),
+            None => match hadoop::advice(name) {
+                Some(Advice::Renamed(new)) => {
+                    return Err(format!("`{name}` {}; write that", Advice::Renamed(new).words()));
+                }
+                // A letter too few is likelier than a key that nobody knows.
+                Some(advice) if advice != Advice::Unknown || self.near(name).is_none() => {
+                    return Err(format!("`{name}` {}; docs/operating/from-hdfs.md has more", advice.words()));
+                }
+                _ => self.near(name).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default(),
+            },
         };
         Err(format!("`{name}` is not a key of this configuration; {hint}`clover config` lists them all"))
     }
@@ -177,6 +219,9 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
         (Kind::Texts, DeValue::Array(items)) => items
             .iter()
             .map(|item| match item.get_ref() {
+                DeValue::String(text) if are_several(text) => Err(format!(
+                    "`{text}` is one text with commas in it: put each part in quotes of its own, or leave the brackets out"
+                )),
                 DeValue::String(text) => Ok(text.to_string()),
                 other => Err(format!("a list of texts has no {}", other.type_str())),
             })
@@ -211,8 +256,19 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
             Err(format!("is a text; it should be {kind}, without quotes"))
         }
         (_, DeValue::String(text)) => kind.parse(text, unit),
-        (_, other) => Err(format!("is a {}; it should be {kind}", other.type_str())),
+        (_, DeValue::Array(_)) => Err(format!("is a list, and takes one value: {kind}")),
+        (_, other) => Err(format!("is {} {}; it should be {kind}", article(other.type_str()), other.type_str())),
     }
+}
+
+fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+/// Whether a text is several directories or addresses, as Hadoop writes them.
+fn are_several(text: &str) -> bool {
+    let is_one = |part: &str| part.starts_with(['/', '[']) || part.starts_with("file:") || is_host_port(part);
+    text.contains(',') && text.split(',').all(|part| is_one(part.trim()))
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ impl Properties {
         self.map.insert(key.to_owned(), Property { value: value.to_owned(), is_final: true, source: None });
     }
 
+    pub fn keys(&self) -> Vec<String> {
+        self.map.keys().cloned().collect()
+    }
+
     pub fn get(&self, key: &str) -> Option<String> {
         self.map.get(key).map(|property| self.expand(&property.value))
     }
