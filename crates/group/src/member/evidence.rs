@@ -131,6 +131,11 @@ impl Member {
         self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
     }
 
+    /// Others may hold what has committed and this log lacks: its end was torn, or the view may be an older one.
+    pub(super) fn may_lack_entries(&self) -> bool {
+        self.is_suspect || self.hears_all()
+    }
+
     /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of
     /// another member.
     pub(super) fn certain(&self) -> Sn {
@@ -210,7 +215,9 @@ impl Member {
                 self.me.member
             ));
         }
-        if self.leading.is_some() || !view.is_eligible(self.me) || self.following.leader.is_some() {
+        let has_begun = self.leading.as_ref().is_some_and(|leading| leading.epoch_start > Sn(0));
+        let leads = self.leading.is_some() && (has_begun || !self.is_suspect);
+        if leads || !view.is_eligible(self.me) || self.following.leader.is_some() {
             return None;
         }
         if !self.holds_committed(view.commit_hint) {

@@ -52,7 +52,7 @@ impl Member {
     /// yet durable here.
     fn lacks_entries(&self) -> bool {
         let start = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
-        (self.is_suspect || self.hears_all()) && (start == Sn(0) || self.durable.id.sn < start)
+        self.may_lack_entries() && (start == Sn(0) || self.durable.id.sn < start)
     }
 
     /// More has committed than the view knows.

@@ -53,7 +53,7 @@ pub(super) enum Stage {
     /// Step 3: promises are asked for.
     Fencing,
     /// Step 4: a longer log is copied.
-    Adopting { from: MemberId, since: Moment },
+    Adopting { from: MemberId, since: Moment, asked_at: Moment },
     /// Step 5: the first entry is on its way to the in-sync set.
     Syncing,
     /// Step 6.
@@ -199,7 +199,7 @@ impl Member {
             self.leading_mut().takeover.fence_ms = now.ms_since(began_at);
             match self.longer_log() {
                 Some((from, _)) => {
-                    self.leading_mut().stage = Stage::Adopting { from, since: now };
+                    self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
                     self.fetch(from, self.end(), effects);
                 }
                 None => self.append_epoch_start(now, effects),
@@ -207,17 +207,24 @@ impl Member {
         }
         // It may just have given the epoch up.
         let Some(leading) = &self.leading else { return };
-        if let Stage::Adopting { from, since } = leading.stage {
-            // Every complete log will do; only a torn one needs what the others hold, or one by a view that may be an older one.
+        if let Stage::Adopting { from, since, asked_at } = leading.stage {
             let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
-            let is_late = now.ms_since(since) >= self.settings.silence_ms;
-            if is_late && self.hears_all() && !self.is_suspect && !is_lost {
+            let waited_ms = now.ms_since(since);
+            let is_late = waited_ms >= self.settings.silence_ms;
+            if !self.may_lack_entries() {
+                // Every complete log will do.
+                if is_lost || is_late {
+                    self.append_epoch_start(now, effects);
+                }
+            } else if is_lost && (is_late || !self.is_suspect) {
+                self.leading_mut().stage = Stage::Fencing;
+            } else if waited_ms >= self.settings.stall_ms {
                 let reason = format!("member {from} has a longer log, and does not hand it on");
                 self.step_down(now, &reason, effects);
-            } else if (is_lost || is_late) && !self.is_suspect && !self.hears_all() {
-                self.append_epoch_start(now, effects);
-            } else if is_late || is_lost && !self.is_suspect {
-                self.leading_mut().stage = Stage::Fencing;
+            } else if now.ms_since(asked_at) >= self.settings.silence_ms {
+                // The question or its answer was lost.
+                self.leading_mut().stage = Stage::Adopting { from, since, asked_at: now };
+                self.fetch(from, self.end(), effects);
             }
         }
     }
@@ -383,18 +390,34 @@ impl Member {
         // Another may have answered meanwhile, with a log as long as the sender's or longer: the rest may come from that one.
         let rest = self.longer_log().filter(|(_, end)| end.id > self.end().id && !was_empty);
         let Some((from, _)) = rest else { return self.append_epoch_start(now, effects) };
-        self.leading_mut().stage = Stage::Adopting { from, since: now };
+        self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
         self.fetch(from, self.end(), effects);
     }
 
-    pub(super) fn on_fetch_failed(&mut self, sender: MemberId, committed: LogPoint, effects: &mut Effects) {
+    /// The other log does not go on from this entry. It is tried from what has committed there, then from what has committed here for
+    /// longest.
+    pub(super) fn on_fetch_failed(
+        &mut self,
+        now: Moment,
+        sender: MemberId,
+        after: LogPoint,
+        committed: LogPoint,
+        effects: &mut Effects,
+    ) {
         let Some(leading) = &self.leading else { return };
         if !matches!(leading.stage, Stage::Adopting { from, .. } if from == sender) {
             return;
         }
-        if self.tail.holds(committed) && committed != self.end() {
-            self.fetch(sender, committed, effects);
-        } else if !self.is_suspect {
+        let base = self.tail.base();
+        let earlier =
+            [committed, base].into_iter().find(|point| point.id < after.id && self.tail.holds(*point));
+        if let Some(earlier) = earlier {
+            self.fetch(sender, earlier, effects);
+        } else if self.may_lack_entries() {
+            let reason =
+                format!("member {sender} has a longer log, and nothing of it joins this one after {base}");
+            self.step_down(now, &reason, effects);
+        } else {
             // Nothing common in memory: this log is complete without it.
             self.leading_mut().passed_over.insert(sender);
             self.leading_mut().stage = Stage::Fencing;

@@ -90,8 +90,8 @@ impl Member {
             Message::Fetched { epoch: of, previous, entries, .. } if of == epoch => {
                 self.on_fetched(now, sender, previous, entries, effects);
             }
-            Message::FetchFailed { epoch: of, committed, .. } if of == epoch => {
-                self.on_fetch_failed(sender, committed, effects);
+            Message::FetchFailed { epoch: of, after, committed, .. } if of == epoch => {
+                self.on_fetch_failed(now, sender, after, committed, effects);
             }
             _ => {}
         }

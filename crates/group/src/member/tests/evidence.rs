@@ -280,10 +280,8 @@ fn who_begins_alone_and_claims_again_answers_nothing_either() {
     assert!(matches!(cluster.role(3), Role::Starting { .. }), "{:?}", cluster.role(3));
 }
 
-/// Member 1 has lost with its torn end what member 2 alone holds beside it, and member 2 ends before it has handed that on. Member
-/// 3, which was not in sync, is no substitute: the entry is waited for.
-#[test]
-fn what_a_torn_end_has_lost_is_waited_for_when_its_last_holder_ends() {
+/// Member 1 has lost with its torn end what member 2 alone holds beside it. It leads, and has just asked member 2 for what it lacks.
+fn asks_for_what_a_torn_end_has_lost() -> Cluster {
     let mut cluster = serving(3);
     cluster.propose(1, "all have this");
     cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(2)) } });
@@ -325,11 +323,41 @@ fn what_a_torn_end_has_lost_is_waited_for_when_its_last_holder_ends() {
         }
     }
     assert!(cluster.wire.iter().any(asks), "{:?}", cluster.role(1));
+    cluster
+}
+
+/// Member 2 ends before it has handed on what it holds. Member 3, which was not in sync, is no substitute: the entry is waited for.
+#[test]
+fn what_a_torn_end_has_lost_is_waited_for_when_its_last_holder_ends() {
+    let mut cluster = asks_for_what_a_torn_end_has_lost();
     cluster.kill(2);
+    cluster.pass(300);
+    let trouble = cluster.members[&1].member.status(cluster.now).trouble.expect("it says what it waits for");
+    assert!(matches!(cluster.role(1), Role::Starting { .. }) && trouble.contains("torn"), "{trouble}");
     cluster.pass(5_000);
     assert_eq!(cluster.serving(), None, "nobody who is there holds it");
     cluster.restart(2);
     cluster.pass(5_000);
     let active = cluster.serving().expect("the group goes on");
     assert_eq!(cluster.operations(active), ["all have this", "3 never had this, and 1 loses it"]);
+}
+
+/// The log of member 2 does not go on from where this one ends, nor from anything that has committed here. That is no reason to ask the
+/// same for ever.
+#[test]
+fn a_longer_log_that_joins_nowhere_is_not_asked_for_for_ever() {
+    let mut cluster = asks_for_what_a_torn_end_has_lost();
+    for _ in 0..2 {
+        let asked = cluster.wire.iter().find_map(|(_, _, _, message)| match message {
+            crate::Message::Fetch { epoch, after, .. } => Some((*epoch, *after)),
+            _ => None,
+        });
+        let (epoch, after) = asked.expect("it asks from an earlier entry");
+        cluster.wire.clear();
+        let unknown = LogPoint { id: base::TxId { epoch: Epoch(1), sn: Sn(99) }, ..LogPoint::default() };
+        let message = crate::Message::FetchFailed { epoch, after, committed: unknown, is_gone: false };
+        let boot = cluster.members[&2].boot;
+        cluster.step(1, Input::Message { from: store(2), boot, message });
+    }
+    assert!(matches!(cluster.role(1), Role::Following), "{:?}", cluster.role(1));
 }
