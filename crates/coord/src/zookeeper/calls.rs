@@ -150,13 +150,12 @@ pub async fn change(
 ) -> Result<Version, ChangeError> {
     let path = session.nodes.state(group);
     let data = nodes::encode_view(view).map_err(|what| refused(&path, what))?;
-    let client = session.link().await.client;
-    is_basis(&path, client.get_data(&path).await, expected)?;
-    let expected = stat_version(expected.version).ok_or(ChangeError::BadVersion)?;
+    let expected_version = stat_version(expected.version).ok_or(ChangeError::BadVersion)?;
     if requires.is_empty() {
-        let stat =
-            client.set_data(&path, &data, Some(expected)).await.map_err(|error| failed(&path, error))?;
-        return Ok(version(&stat));
+        let client = session.link().await.client;
+        is_basis(&path, client.get_data(&path).await, expected)?;
+        let set = client.set_data(&path, &data, Some(expected_version)).await;
+        return Ok(version(&set.map_err(|error| failed(&path, error))?));
     }
     let mut met = None;
     for _ in 0..TRIES_MAX {
@@ -169,16 +168,18 @@ pub async fn change(
                 _ => return Err(ChangeError::MemberChanged(member)),
             }
         }
+        // The records are asked for on as many connections as it takes. The view is looked at on the one that carries the change.
         let client = session.link().await.client;
+        is_basis(&path, client.get_data(&path).await, expected)?;
         let mut multi = client.new_multi_writer();
         for (member, version) in &checks {
             let path = session.nodes.member(group, *member);
             multi.add_check_version(&path, *version).map_err(|error| refused(&path, error))?;
         }
-        multi.add_set_data(&path, &data, Some(expected)).map_err(|error| refused(&path, error))?;
+        multi.add_set_data(&path, &data, Some(expected_version)).map_err(|error| refused(&path, error))?;
         match multi.commit().await.map_err(part) {
             // The set is the last part; its success is that of all, and raises the version by one.
-            Ok(_) => return Ok(Version(expected as u64 + 2)),
+            Ok(_) => return Ok(Version(expected.version.0 + 1)),
             Err((Some(index), Error::BadVersion | Error::NoNode)) if index < checks.len() => {
                 met = Some(checks[index].0);
             }
