@@ -1,7 +1,7 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
+# Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
 #   make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
@@ -12,13 +12,17 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: faults-sim model help build dist demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
 
 build:
 	$(CARGO) build --release --locked --package clover
+
+# The program as users get it, stripped, and its debug symbols beside it: target/dist.
+dist: build
+	scripts/dist $(BUILD)/release/clover $(BUILD)/dist
 
 demo: build
 	DEMO_ONCE=$(DEMO_ONCE) scripts/demo $(BUILD)/release/clover $(DEMO_DIR)
