@@ -22,6 +22,9 @@ pub struct Args {
     /// What clients call the group: hdfs://NAME.
     #[arg(long, value_name = "NAME", default_value = "clover", requires = "members")]
     nameservice: String,
+    /// Where the metadata servers answer HTTP, in their order; the same hosts at port 9870 if not given.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
+    http: Vec<String>,
     /// How clients look for the active.
     #[arg(long, value_enum, default_value_t = Provider::Configured, requires = "members")]
     provider: Provider,
@@ -47,12 +50,22 @@ type Properties = Vec<(String, String, &'static str)>;
 
 /// What a client of a group needs beyond the addresses. A member that does not lead hands a call on or holds it,
 /// so the pauses of the client are for the case that a whole machine is silent.
-const PATIENCE: [(&str, &str, &str); 7] = [
+const PATIENCE: [(&str, &str, &str); 10] = [
     ("ipc.client.connect.timeout", "1000", "A machine that is off does not answer at all."),
     (
-        "ipc.client.rpc-timeout.ms",
+        "ipc.ping.interval",
         "1500",
-        "A server that is silent for so long is given up, and another is asked.",
+        "A server that is silent for so long is given up, and another is asked: without pings, this is what it says.",
+    ),
+    (
+        "ipc.client.ping",
+        "false",
+        "A ping has no answer, and would only prolong the wait for a silent server.",
+    ),
+    (
+        "ipc.client.rpc-timeout.ms",
+        "0",
+        "It would end a close that waits for a data server as well; the two before it do not.",
     ),
     (
         "dfs.client.failover.sleep.base.millis",
@@ -71,15 +84,26 @@ const PATIENCE: [(&str, &str, &str); 7] = [
         "400",
         "The same where a server asks for patience itself; Hadoop's ten are over in three seconds.",
     ),
+    (
+        "dfs.client.block.write.locateFollowingBlock.retries",
+        "8",
+        "A close waits for a data server's report for 100 seconds and more; Hadoop's five tries are over in 12.",
+    ),
 ];
+
+/// Where a metadata server answers HTTP unless it is told otherwise.
+const HTTP_PORT: u16 = 9870;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Addresses that make no sense are better refused now than by every client.
     let (core, hdfs) = match &*args.members {
         [] => {
-            (core_site(&client::Location::resolve(&args.target, &client::Config::new())?.uri()), Vec::new())
+            let location = client::Location::resolve(&args.target, &client::Config::new())?;
+            let http = http_addresses(&location.servers, &args.http)?;
+            let named = |address: String| ("dfs.namenode.http-address".to_owned(), address, HTTP_USE);
+            (core_site(&location.uri()), http.into_iter().map(named).collect())
         }
-        members => group(&args.nameservice, members, args.provider)?,
+        members => group(&args.nameservice, members, &args.http, args.provider)?,
     };
     let hdfs = hdfs.into_iter().chain(replication(args.replication)).collect();
     write_both(&args.dir, &core, &hdfs, args.force)?;
@@ -94,9 +118,10 @@ pub fn write_for_group(
     dir: &Path,
     nameservice: &str,
     members: &[String],
+    http: &[String],
     secret: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let (core, mut hdfs) = group(nameservice, members, Provider::Configured)?;
+    let (core, mut hdfs) = group(nameservice, members, http, Provider::Configured)?;
     if let Some(file) = secret {
         let what = "`clover admin group` proves its orders with the secret in this file.";
         hdfs.push((secret::PROPERTY.into(), file.display().to_string(), what));
@@ -118,7 +143,34 @@ fn write_both(dir: &Path, core: &Properties, hdfs: &Properties, force: bool) -> 
     Ok(())
 }
 
-fn group(name: &str, members: &[String], provider: Provider) -> anyhow::Result<(Properties, Properties)> {
+const HTTP_USE: &str = "Where `hdfs fsck` and its like ask.";
+
+/// Those given, or the usual port of the same hosts.
+fn http_addresses(servers: &[String], given: &[String]) -> anyhow::Result<Vec<String>> {
+    if given.is_empty() {
+        let host =
+            |server: &String| server.rsplit_once(':').map_or(server.clone(), |(host, _)| host.to_owned());
+        return Ok(servers.iter().map(|server| format!("{}:{HTTP_PORT}", host(server))).collect());
+    }
+    if let Some(address) = given.iter().find(|address| !is_host_port(address) || address.ends_with(":0")) {
+        bail!("--http: `{address}` is not host:port, as meta-1.example:{HTTP_PORT}");
+    }
+    if given.len() != servers.len() {
+        bail!(
+            "--http names {} addresses for {} metadata servers: it wants one for each",
+            given.len(),
+            servers.len()
+        );
+    }
+    Ok(given.to_vec())
+}
+
+fn group(
+    name: &str,
+    members: &[String],
+    http: &[String],
+    provider: Provider,
+) -> anyhow::Result<(Properties, Properties)> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     if name.is_empty() || !name.chars().all(is_name) {
         bail!("--nameservice {name}: a name has letters, digits, - and _; it is no host");
@@ -137,11 +189,19 @@ fn group(name: &str, members: &[String], provider: Provider) -> anyhow::Result<(
         }
         put(format!("dfs.namenode.rpc-address.{name}.{id}"), address, "Where clients call it.");
     }
+    for (id, address) in names.iter().zip(http_addresses(members, http)?) {
+        put(format!("dfs.namenode.http-address.{name}.{id}"), &address, HTTP_USE);
+    }
     let class = match provider {
         Provider::Configured => proto::protocol::CONFIGURED_FAILOVER,
         Provider::Hedging => proto::protocol::HEDGING_FAILOVER,
     };
     put(format!("dfs.client.failover.proxy.provider.{name}"), class, "How the active is looked for.");
+    put(
+        "dfs.ha.fencing.methods".into(),
+        "shell(/bin/true)",
+        "`hdfs haadmin -failover` wants one; members and data servers themselves refuse an old active.",
+    );
     for (key, value, what) in PATIENCE {
         put(key.into(), value, what);
     }
@@ -195,6 +255,7 @@ mod tests {
             target: target.into(),
             members: Vec::new(),
             nameservice: "clover".into(),
+            http: Vec::new(),
             provider: Provider::Configured,
             replication: Some(2),
             force,
@@ -205,7 +266,12 @@ mod tests {
     fn stock_clients_are_as_patient_as_the_native_one() {
         use client::config::high_availability::{CONNECT_TIMEOUT_MS, RPC_TIMEOUT_MS};
         let value = |key: &str| PATIENCE.iter().find(|(name, ..)| *name == key).map(|(_, value, _)| *value);
-        assert_eq!(value("ipc.client.rpc-timeout.ms"), Some(&*RPC_TIMEOUT_MS.to_string()));
+        assert_eq!(value("ipc.ping.interval"), Some(&*RPC_TIMEOUT_MS.to_string()));
+        // `Client.getTimeout`: the interval counts if these two say so.
+        assert_eq!(
+            (value("ipc.client.ping"), value("ipc.client.rpc-timeout.ms")),
+            (Some("false"), Some("0"))
+        );
         assert_eq!(value("ipc.client.connect.timeout"), Some(&*CONNECT_TIMEOUT_MS.to_string()));
     }
 
@@ -233,6 +299,43 @@ mod tests {
                 "{key}: {shortest} ms, where every pause is the shortest"
             );
         }
+    }
+
+    /// Hadoop's `DFSOutputStream.completeFile`: 400 ms before the second try, and each time twice as long. It gives up earlier
+    /// where `ipc.client.rpc-timeout.ms` is above 0 and over.
+    #[test]
+    fn a_stock_clients_close_outlasts_the_longest_takeover() {
+        use client::config::high_availability::TAKEOVER_MAX_MS;
+        let value =
+            |key: &str| PATIENCE.iter().find(|(name, ..)| *name == key).unwrap().1.parse::<u32>().unwrap();
+        let retries = value("dfs.client.block.write.locateFollowingBlock.retries");
+        assert!(400 * ((1 << retries) - 1) > TAKEOVER_MAX_MS * 3 / 2);
+        assert_eq!(value("ipc.client.rpc-timeout.ms"), 0);
+    }
+
+    #[test]
+    fn stock_tools_find_the_web_pages() {
+        let dir = std::env::temp_dir().join(format!("clover-client-config-http-{}", std::process::id()));
+        let group: Vec<String> = ["h1:1", "[::1]:2"].map(str::to_owned).to_vec();
+        let written = |members: &[String], http: &[&str]| {
+            let http = http.iter().map(|address| (*address).to_owned()).collect();
+            let args = Args { members: members.to_vec(), http, ..args(&dir, "hdfs://h:1", true) };
+            run(args).map(|_| client::Config::from_dir(&dir).unwrap())
+        };
+        let found =
+            |config: &client::Config, key: &str| config.get(&format!("dfs.namenode.http-address{key}"));
+        let config = written(&group, &[]).unwrap();
+        assert_eq!(found(&config, ".clover.m1").as_deref(), Some("h1:9870"));
+        assert_eq!(found(&config, ".clover.m2").as_deref(), Some("[::1]:9870"));
+        let config = written(&group, &["h1:81", "h2:82"]).unwrap();
+        assert_eq!(found(&config, ".clover.m2").as_deref(), Some("h2:82"));
+        assert_eq!(found(&written(&[], &[]).unwrap(), "").as_deref(), Some("h:9870"));
+        assert_eq!(found(&written(&[], &["h:80"]).unwrap(), "").as_deref(), Some("h:80"));
+        for (http, expected) in [(&["h:80"][..], "one for each"), (&["h", "i:1"], "host:port")] {
+            let refusal = written(&group, http).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

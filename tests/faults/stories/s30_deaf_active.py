@@ -8,9 +8,6 @@ NEEDS_CABLES = True
 # Their machine; no member has such a number.
 DATA = 60
 TROUBLE = "no data server"
-# A file cannot be closed before a data server has reported its last block. Stock clients give up after five tries, or when the
-# patience for one call is over.
-PATIENCE = {"dfs.client.block.write.locateFollowingBlock.retries": "8", "ipc.client.rpc-timeout.ms": "20000"}
 
 
 def run(scene_of):
@@ -18,7 +15,7 @@ def run(scene_of):
     cluster, network = scene.cluster, scene.options.network
     cluster.data_machine = DATA
     with scene:
-        load = scene.start_load("before", **PATIENCE)
+        load = scene.start_load("before")
         scene.start_native()
         scene.rest(1, 2)
         active = cluster.wait_active()

@@ -74,7 +74,9 @@ pub async fn serve(
     let data = start_data(&args, &mut settings, &env, &user).await?;
     let conf = std::path::absolute(args.dir.join("conf"))?;
     let secret = write_secret(&args, &env, &configs)?;
-    client_config::write_for_group(&conf, NAMESERVICE, &addresses, secret.as_deref())?;
+    let http = configs.iter().filter_map(|config| config.http_address).map(|address| address.to_string());
+    let http: Vec<String> = http.collect();
+    client_config::write_for_group(&conf, NAMESERVICE, &addresses, &http, secret.as_deref())?;
     let fs = FileSystem::connect(&format!("hdfs://{NAMESERVICE}"), &client::Config::from_dir(&conf)?)?;
     let signal = tokio::select! {
         biased;

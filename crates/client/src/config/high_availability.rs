@@ -6,6 +6,11 @@
 //!   cut off says nothing: then `ipc.client.rpc-timeout.ms` ends the wait. It counts the time without a byte from
 //!   the server while calls are outstanding; pings, which servers do not answer, change nothing about it. A
 //!   connection that is only being made is given up after `ipc.client.connect.timeout`.
+//! - The same key bounds two other things in Hadoop's client: a `close` that waits for a data server's report gives up when
+//!   it is over, and leases are renewed twice within it. Where it is 0 and `ipc.client.ping` is false, `ipc.ping.interval` ends
+//!   the wait for a silent server instead, and bounds nothing else. So stock clients are told that.
+//! - A `close` then waits as often as `dfs.client.block.write.locateFollowingBlock.retries` says, first 400 ms and each time
+//!   twice as long; so does a writer that wants a further block.
 //! - The first failover of a call is immediate; the pause before the next is
 //!   `dfs.client.failover.sleep.base.millis` times 2, 4, 8 …, give or take half, up to `…sleep.max.millis`.
 //! - A failover proxy makes no second attempt at a connection (`dfs.client.failover.connection.retries` and

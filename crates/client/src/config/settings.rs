@@ -25,7 +25,7 @@ pub struct Settings {
     /// `ipc.client.connect.timeout`.
     pub connect_timeout: Duration,
     /// How long a metadata server may take to answer a call before another one is asked
-    /// (`ipc.client.rpc-timeout.ms`), or the same again where there is no other.
+    /// (`ipc.client.rpc-timeout.ms`, or `ipc.ping.interval` without pings), or the same again where there is no other.
     pub rpc_timeout: Option<Duration>,
     /// `dfs.client.socket-timeout`.
     pub io_timeout: Duration,
@@ -61,6 +61,8 @@ pub struct Retries {
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
+/// Hadoop's default of `ipc.ping.interval`.
+const PING_INTERVAL: Duration = Duration::from_secs(60);
 /// Longer than any call takes.
 const RPC_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 
@@ -126,10 +128,14 @@ impl Read<'_> {
         }
     }
 
-    /// 0 means in Hadoop that nothing ends the wait.
+    /// As in Hadoop: at 0 the interval of pings ends the wait where none are sent, and nothing where they are.
     fn rpc_timeout(&self) -> Result<Option<Duration>, ConfigError> {
         let key = "ipc.client.rpc-timeout.ms";
         match self.config.get(key).as_deref().map(str::trim) {
+            Some("0") if !self.flag("ipc.client.ping", true)? => {
+                let interval = self.time("ipc.ping.interval", MILLISECOND)?.unwrap_or(PING_INTERVAL);
+                Ok(Some(interval.min(RPC_TIMEOUT_MAX)))
+            }
             Some("0") => Ok(Some(RPC_TIMEOUT_MAX)),
             _ => Ok(self.time(key, MILLISECOND)?.map(|timeout| timeout.min(RPC_TIMEOUT_MAX))),
         }

@@ -167,6 +167,22 @@ fn settings_are_parsed_and_ranges_named() {
     }
 }
 
+/// Hadoop's `Client.getTimeout`.
+#[test]
+fn a_silent_server_is_given_up_as_hadoops_properties_say() {
+    let timeout = |properties: &[(&str, &str)]| {
+        let mut config = Config::new();
+        properties.iter().for_each(|(key, value)| config.set(key, value));
+        Settings::new(&config).unwrap().rpc_timeout.map(|timeout| timeout.as_millis())
+    };
+    let (rpc, ping, interval) = ("ipc.client.rpc-timeout.ms", "ipc.client.ping", "ipc.ping.interval");
+    assert_eq!(timeout(&[(ping, "false"), (interval, "1500")]), None);
+    assert_eq!(timeout(&[(rpc, "700"), (ping, "false"), (interval, "1500")]), Some(700));
+    assert_eq!(timeout(&[(rpc, "0"), (ping, "false"), (interval, "1500")]), Some(1_500));
+    assert_eq!(timeout(&[(rpc, "0"), (ping, "false")]), Some(60_000));
+    assert_eq!(timeout(&[(rpc, "0"), (interval, "1500")]), Some(24 * 3_600_000));
+}
+
 #[test]
 fn lost_servers_are_replaced_as_hadoops_properties_say() {
     let replacement = |settings: &[(&str, &str)]| {
