@@ -132,6 +132,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("fs test", &["clover fs test -d /data && echo there"]),
     ("fs checksum", &["clover fs checksum /data/report.csv"]),
+    ("fs complete-path", &["clover fs complete-path /lo"]),
     ("fs createSnapshot", &["clover fs createSnapshot /data monday"]),
     ("fs deleteSnapshot", &["clover fs deleteSnapshot /data monday"]),
     ("fs renameSnapshot", &["clover fs renameSnapshot /data monday before-release"]),

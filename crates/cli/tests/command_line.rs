@@ -82,6 +82,8 @@ fn help_and_completions_are_there() {
         let output = say(&["completions", shell]);
         assert_eq!(output.code, 0);
         assert!(output.text.contains("client-config") && output.text.contains("checksum"), "{shell}");
+        let asks = output.text.lines().filter(|line| line.contains(" complete-path --")).count();
+        assert_eq!(asks, 1, "{shell} asks for paths, and offers nobody the question");
     }
     assert_eq!(say(&["completions", "csh"]).code, 2);
 }

@@ -7,6 +7,7 @@ mod cat;
 mod checksum;
 mod chmod;
 mod chown;
+mod complete_path;
 mod concat;
 mod count;
 mod cp;
@@ -112,6 +113,8 @@ enum Command {
     Find(find::Args),
     Test(test::Args),
     Checksum(checksum::Args),
+    #[command(name = "complete-path", hide = true)]
+    CompletePath(complete_path::Args),
     #[command(name = "createSnapshot")]
     CreateSnapshot(snapshot::Create),
     #[command(name = "deleteSnapshot")]
@@ -160,6 +163,7 @@ impl Command {
             Self::Find(_) => "find",
             Self::Test(_) => "test",
             Self::Checksum(_) => "checksum",
+            Self::CompletePath(_) => "complete-path",
             Self::CreateSnapshot(_) => "createSnapshot",
             Self::DeleteSnapshot(_) => "deleteSnapshot",
             Self::RenameSnapshot(_) => "renameSnapshot",
@@ -204,6 +208,7 @@ impl Command {
             Self::Find(args) => find::run(shell, args).await,
             Self::Test(args) => test::run(shell, args).await,
             Self::Checksum(args) => checksum::run(shell, args).await,
+            Self::CompletePath(args) => complete_path::run(shell, args).await,
             Self::CreateSnapshot(args) => snapshot::create(shell, args).await,
             Self::DeleteSnapshot(args) => snapshot::delete(shell, args).await,
             Self::RenameSnapshot(args) => snapshot::rename(shell, args).await,

@@ -1,0 +1,69 @@
+//! What bash offers behind `clover fs`, asked of a bash with a whole cluster.
+
+mod demo;
+
+use demo::Demo;
+use std::process::Command;
+
+/// What the program under test is called on a command line.
+const CLOVER: &str = env!("CARGO_BIN_EXE_clover");
+
+/// The words that bash offers for a line of which so much was typed. `clover` stands for the program, `FS` for the cluster.
+fn offered(demo: &Demo, typed: &str) -> Vec<String> {
+    let line = typed.replacen("clover", CLOVER, 1).replace("FS", &demo.uri());
+    let script = r#"
+        source <("$1" completions bash) || exit 9
+        COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+        read -ra COMP_WORDS <<<"$2"
+        [[ $2 == *' ' ]] && COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _clover_with_paths "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let mut command = Command::new("bash");
+    command
+        .current_dir(demo.local())
+        .args(["-c", script, "bash", CLOVER, &line])
+        .env_remove("HADOOP_CONF_DIR");
+    let output = command.output().unwrap();
+    assert_ne!(output.status.code(), Some(9));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn paths_commands_and_options_are_offered() {
+    let demo = Demo::of_data_servers(1);
+    demo.must(&["-mkdir", "-p", "/logs/monday", "/logs/sp ace"]);
+    demo.must(&["-touchz", "/logs/mine"]);
+    std::fs::write(demo.local().join("mine.txt"), "").unwrap();
+    for (typed, expected) in [
+        ("clover fs -fs FS -ls /lo", &["/logs/"][..]),
+        ("clover fs --fs FS ls /logs/m", &["/logs/mine", "/logs/monday/"]),
+        ("clover fs --fs FS ls /logs/s", &["/logs/sp ace/"]),
+        ("clover fs --fs FS rm /nowhere/x", &[]),
+        ("clover fs --fs FS put mi", &["mine.txt"]),
+        ("clover fs --fs FS put mine.txt /logs/mo", &["/logs/monday/"]),
+        ("clover fs --fs FS get /logs/mine mi", &["mine.txt"]),
+        ("clover fs --fs FS get mi", &[]),
+        ("clover fs -getm", &["-getmerge"]),
+        ("clover fs getm", &["getmerge"]),
+        ("clover fs comp", &[]),
+        ("clover fs --fs FS -count -", &["-q", "-u", "-t", "-h", "-v", "-x", "-s", "-e"]),
+        ("clover admin rep", &["report"]),
+        // Nobody answers there.
+        ("clover fs --fs hdfs://127.0.0.1:1 ls /lo", &[]),
+    ] {
+        let offered = offered(&demo, typed);
+        match typed.ends_with(" -") {
+            true => assert!(
+                expected.iter().all(|one| offered.iter().any(|word| word == one)),
+                "{typed}: {offered:?}"
+            ),
+            false => assert_eq!(offered, expected, "{typed}"),
+        }
+    }
+    // Behind the last colon only: bash has parted the word there.
+    let port = demo.uri().rsplit_once(':').unwrap().1.to_owned();
+    assert_eq!(offered(&demo, "clover fs -ls FS/logs/mi"), [format!("{port}/logs/mine")]);
+}
