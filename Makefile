@@ -2,7 +2,7 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
+#   make interop-suites, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build dist demo test setup-test lint conformance interop interop-slice faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -56,6 +56,10 @@ interop: build setup-test
 interop-slice: setup-test
 	$(CARGO) build --locked --package clover
 	tests/interop/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice
+
+# The test suites that foreign clients bring along, beside what they say of Hadoop's HDFS.
+interop-suites: build setup-test
+	tests/suites/run --clover $(BUILD)/release/clover $(SUITES)
 
 # Stories of faults on real processes, told to a stock client: all of them, or those that FAULTS names.
 faults-meta: build planted setup-test
