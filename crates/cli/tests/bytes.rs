@@ -83,6 +83,22 @@ fn pipes_are_read_and_written() {
 }
 
 #[test]
+fn files_of_this_machine_are_named_by_uris() {
+    let demo = Demo::start();
+    let local = demo.local().canonicalize().unwrap();
+    fs::write(local.join("lines"), "one\ntwo\n").unwrap();
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/text/bytes.seq"), local.join("rows")).unwrap();
+    let uri = |name: &str| format!("file://{}/{name}", local.display());
+    demo.must(&["-cp", &uri("lines"), "/copied"]);
+    demo.must(&["-cp", "-p", "/copied", &uri("back")]);
+    assert_eq!(fs::read_to_string(local.join("back")).unwrap(), "one\ntwo\n");
+    assert_eq!(demo.must(&["-cat", &uri("back"), "/copied"]).text, "one\ntwo\none\ntwo\n");
+    assert_eq!(demo.must(&["-text", &uri("rows"), &uri("lines")]).text, "(null)\t01 ff 0a\none\ntwo\n");
+    let refused = demo.fs(None, &["-cat", &format!("file://{}", local.display())]);
+    assert!(refused.code == 1 && refused.text.contains("Is a directory"), "{}", refused.text);
+}
+
+#[test]
 fn stock_configuration_files_lead_to_the_cluster() {
     let demo = Demo::start();
     let mut command = clover(&demo.local());

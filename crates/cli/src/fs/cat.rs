@@ -1,8 +1,13 @@
 //! `cat`, `head` and `tail`: what is in a file, to the standard output.
 
-use super::{failure::Outcome, item::Item, shell::Shell};
+use super::{
+    failure::{Failure, Outcome},
+    item::Item,
+    local,
+    shell::Shell,
+};
 use client::FileReader;
-use std::time::Duration;
+use std::{io::Read, time::Duration};
 
 /// Bytes that `head` and `tail` show.
 const PART_BYTES: u64 = 1024;
@@ -42,11 +47,31 @@ pub struct Tail {
 }
 
 pub async fn cat(shell: &mut Shell, args: Cat) -> Outcome {
-    for item in shell.expand_all(&args.paths).await {
-        let outcome = print(shell, &item).await;
-        shell.check(outcome);
+    for path in &args.paths {
+        if local::is_uri(path) {
+            let outcome = print_local(shell, path);
+            shell.check(outcome);
+            continue;
+        }
+        let items = shell.expand(path).await;
+        for item in shell.check(items).unwrap_or_default() {
+            let outcome = print(shell, &item).await;
+            shell.check(outcome);
+        }
     }
     Ok(())
+}
+
+/// A file of this machine, written as `file:///a`.
+fn print_local(shell: &mut Shell, argument: &str) -> Outcome {
+    let mut file = local::open_uri(argument)?;
+    let mut piece = vec![0; CHUNK_BYTES];
+    loop {
+        match file.read(&mut piece).map_err(|error| Failure::local(argument, error))? {
+            0 => return Ok(()),
+            count => shell.write(&piece[..count])?,
+        }
+    }
 }
 
 async fn print(shell: &mut Shell, item: &Item) -> Outcome {

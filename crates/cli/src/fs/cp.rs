@@ -3,8 +3,9 @@
 use super::{
     destination::{Destination, check_not_within},
     failure::{Failure, Outcome},
+    get,
     item::Item,
-    path,
+    local, path, put,
     shell::Shell,
     transfer::{Options, Transfer, read_remote, upload},
 };
@@ -78,6 +79,17 @@ impl Preserve {
 
 pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
     let preserve = Preserve::parse(args.preserve.as_deref().unwrap_or_default())?;
+    match Machine::of(&args.paths)? {
+        Machine::None => {}
+        Machine::Source => {
+            let args = put::Args::of_copy(args.options, args.preserve.is_some(), args.paths);
+            return put::put(shell, args).await;
+        }
+        Machine::Destination => {
+            let args = get::Args::of_copy(args.options, args.preserve.is_some(), args.paths);
+            return get::get(shell, args).await;
+        }
+    }
     let destination = Destination::take(shell, &mut args.paths).await?;
     let sources = shell.expand_all(&args.paths).await;
     if sources.is_empty() {
@@ -98,6 +110,31 @@ pub async fn run(shell: &mut Shell, mut args: Args) -> Outcome {
         shell.check(outcome);
     }
     Ok(())
+}
+
+/// Whether files of this machine (`file:///a`) take part.
+enum Machine {
+    None,
+    Source,
+    Destination,
+}
+
+impl Machine {
+    fn of(paths: &[String]) -> Outcome<Self> {
+        let Some((last, sources)) = paths.split_last() else { return Ok(Self::None) };
+        let local = sources.iter().filter(|path| local::is_uri(path)).count();
+        match (local::is_uri(last), local) {
+            (false, 0) => Ok(Self::None),
+            (false, local) if local == sources.len() => Ok(Self::Source),
+            (true, 0) => Ok(Self::Destination),
+            (true, local) if local == sources.len() => {
+                Err(Failure::path(last, "and what is to be copied are on this machine: cp without clover copies that"))
+            }
+            _ => Err(Failure::Other(
+                "some paths to be copied are of this machine and some are not: copy them one kind after the other".into(),
+            )),
+        }
+    }
 }
 
 async fn target_of(source: &Item, destination: &Destination) -> Outcome<Item> {

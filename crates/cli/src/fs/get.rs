@@ -30,6 +30,13 @@ pub struct Args {
     paths: Vec<String>,
 }
 
+impl Args {
+    /// `cp` to this machine.
+    pub fn of_copy(options: Options, preserve: bool, paths: Vec<String>) -> Self {
+        Self { options, preserve, ignore_crc: false, crc: false, paths }
+    }
+}
+
 pub async fn get(shell: &mut Shell, args: Args) -> Outcome {
     run(shell, args, false).await
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use client::{FileStatus, FileSystem};
 use std::{
-    fs::{FileTimes, Metadata},
+    fs::{File, FileTimes, Metadata},
     io::ErrorKind,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ pub fn path_of(argument: &str) -> Outcome<PathBuf> {
     let written = Written::parse(argument)?;
     match written.scheme.as_deref() {
         Some("file") => of_uri(argument, &written),
-        None if argument.starts_with("file:") => {
+        None if is_uri(argument) => {
             Err(Failure::path(argument, "what follows `file:' is a whole path, as in file:///data/x"))
         }
         None => Ok(PathBuf::from(argument)),
@@ -26,6 +26,11 @@ pub fn path_of(argument: &str) -> Outcome<PathBuf> {
         Some(_) if Path::new(argument).symlink_metadata().is_ok() => Ok(PathBuf::from(argument)),
         Some(_) => Err(Failure::path(argument, "is not a path of this machine")),
     }
+}
+
+/// Whether an argument says that it is a path of this machine.
+pub fn is_uri(argument: &str) -> bool {
+    argument.starts_with("file:")
 }
 
 /// The path of `file:///a`. A host between the slashes is mostly a slash that was forgotten.
@@ -40,6 +45,15 @@ pub fn of_uri(argument: &str, written: &Written) -> Outcome<PathBuf> {
             Err(Failure::path(argument, &reason))
         }
     }
+}
+
+/// Opens the file that `file:///a` means.
+pub fn open_uri(argument: &str) -> Outcome<File> {
+    let path = path_of(argument)?;
+    if path.is_dir() {
+        return Err(Failure::is_directory(argument));
+    }
+    File::open(&path).map_err(|error| Failure::local(argument, error))
 }
 
 pub fn metadata(path: &Path) -> Outcome<Metadata> {
@@ -112,7 +126,7 @@ pub fn preserve_locally(target: &Path, status: &FileStatus) -> Outcome {
     if status.accessed_ms > 0 {
         times = times.set_accessed(time(status.accessed_ms));
     }
-    let file = std::fs::File::open(target).map_err(wrong)?;
+    let file = File::open(target).map_err(wrong)?;
     file.set_times(times).map_err(wrong)
 }
 

@@ -31,6 +31,13 @@ pub struct Args {
     paths: Vec<String>,
 }
 
+impl Args {
+    /// `cp` from this machine.
+    pub fn of_copy(options: Options, preserve: bool, paths: Vec<String>) -> Self {
+        Self { options, preserve, lazy: false, paths }
+    }
+}
+
 /// Something of this machine, and what it is to become.
 struct Waiting {
     source: PathBuf,

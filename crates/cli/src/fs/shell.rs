@@ -126,7 +126,7 @@ impl Shell {
         let fs = match written.scheme.as_deref() {
             None | Some("hdfs") => self.connect(&written.authority)?,
             Some("file") => {
-                let reason = "is a path of this machine; only put and get take those";
+                let reason = "is a path of this machine; put, get, cp, cat and text take those";
                 return Err(Failure::path(text, reason));
             }
             Some(scheme) => return Err(Failure::Other(format!("No FileSystem for scheme \"{scheme}\""))),

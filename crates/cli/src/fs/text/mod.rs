@@ -15,13 +15,13 @@ use super::{
     cat::{Cat, pour},
     failure::{Failure, Outcome},
     item::Item,
-    path,
+    local, path,
     shell::Shell,
     transfer::{Source, read_remote},
 };
 use bytes::{Buf, Bytes};
 use codec::Codec;
-use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use tokio::sync::mpsc;
 
 /// Bytes of a file's beginning that say what it is.
@@ -32,34 +32,71 @@ const PIECE_BYTES: usize = 64 << 10;
 const PIECES_WAITING: usize = 4;
 
 pub async fn text(shell: &mut Shell, args: Cat) -> Outcome {
-    for item in shell.expand_all(&args.paths).await {
-        let outcome = print(shell, &item).await;
-        shell.check(outcome);
+    for path in &args.paths {
+        if local::is_uri(path) {
+            let outcome = print_local(shell, path);
+            shell.check(outcome);
+            continue;
+        }
+        let items = shell.expand(path).await;
+        for item in shell.check(items).unwrap_or_default() {
+            let outcome = print(shell, &item).await;
+            shell.check(outcome);
+        }
     }
     Ok(())
+}
+
+/// A file of this machine, written as `file:///a`.
+fn print_local(shell: &mut Shell, argument: &str) -> Outcome {
+    let wrong = |error| Failure::local(argument, error);
+    let mut input = BufReader::with_capacity(PIECE_BYTES, local::open_uri(argument)?);
+    let head = input.fill_buf().map_err(wrong)?;
+    let head = head[..head.len().min(HEAD_BYTES)].to_vec();
+    let Some(form) = form_of(&head, path::name(argument), argument)? else {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match input.read(&mut piece).map_err(wrong)? {
+                0 => return Ok(()),
+                count => shell.write(&piece[..count])?,
+            }
+        }
+    };
+    let mut unwritten = Ok(());
+    let decoded = form.decode(input, &mut |piece| {
+        unwritten = shell.write(&piece);
+        unwritten.as_ref().copied().map_err(|_| io::ErrorKind::BrokenPipe.into())
+    });
+    unwritten?;
+    decoded.map_err(|error| Failure::path(argument, &form.complaint(&error)))
+}
+
+/// What a file is, nothing for text; a failure where it is not what its name says.
+fn form_of(head: &[u8], name: &str, shown: &str) -> Outcome<Option<Form>> {
+    if head.starts_with(b"Obj\x01") {
+        let reason = "is an Avro file, which `text' does not read; `cat' prints it as it is";
+        return Err(Failure::path(shown, reason));
+    }
+    let form = Form::of(head, name);
+    match form {
+        Some(Form::Compressed(codec)) if codec.has_mark() && Codec::of_content(head).is_none() => {
+            let reason = format!(
+                "has the name of {}, and does not begin like one; `cat' prints it as it is",
+                codec.words()
+            );
+            Err(Failure::path(shown, &reason))
+        }
+        form => Ok(form),
+    }
 }
 
 async fn print(shell: &mut Shell, item: &Item) -> Outcome {
     item.file()?;
     let mut reader = item.fs.open(&item.path).await?;
     let head = reader.read_at(0, HEAD_BYTES).await?;
-    if head.starts_with(b"Obj\x01") {
-        let reason = "is an Avro file, which `text' does not read; `cat' prints it as it is";
-        return Err(Failure::path(&item.shown, reason));
-    }
-    let Some(form) = Form::of(&head, path::name(&item.path)) else {
+    let Some(form) = form_of(&head, path::name(&item.path), &item.shown)? else {
         return pour(shell, &mut reader, u64::MAX).await;
     };
-    if let Form::Compressed(codec) = form
-        && codec.has_mark()
-        && Codec::of_content(&head).is_none()
-    {
-        let reason = format!(
-            "has the name of {}, and does not begin like one; `cat' prints it as it is",
-            codec.words()
-        );
-        return Err(Failure::path(&item.shown, &reason));
-    }
     let source = read_remote(item.fs.clone(), item.path.clone());
     let (sender, mut pieces) = mpsc::channel::<Bytes>(PIECES_WAITING);
     let decoding = tokio::task::spawn_blocking(move || {
