@@ -35,6 +35,9 @@ pub struct Args {
     /// Show, and order by, the time of access instead of modification.
     #[arg(short = 'u')]
     access_time: bool,
+    /// Show how files are kept safe: by copies, or by which erasure coding.
+    #[arg(short = 'e')]
+    erasure_coding: bool,
     /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
@@ -69,12 +72,13 @@ struct Widths {
     replication: usize,
     owner: usize,
     group: usize,
+    erasure_coding: usize,
     length: usize,
 }
 
 impl Default for Widths {
     fn default() -> Self {
-        Self { replication: 3, owner: 0, group: 0, length: 10 }
+        Self { replication: 3, owner: 0, group: 0, erasure_coding: 0, length: 10 }
     }
 }
 
@@ -153,6 +157,7 @@ impl List {
             widths.replication = widths.replication.max(status.replication.to_string().len());
             widths.owner = widths.owner.max(status.owner.chars().count());
             widths.group = widths.group.max(status.group.chars().count());
+            widths.erasure_coding = widths.erasure_coding.max(erasure_coding(status).chars().count());
             // Hadoop measures the number even where it prints `1.5 K`.
             widths.length = widths.length.max(status.length.to_string().len());
         }
@@ -183,15 +188,29 @@ impl List {
             width => format!("{text:<width$} "),
         };
         format!(
-            "{}{acl}{replication:>replication_width$} {}{}{:>length_width$} {} {shown}",
+            "{}{acl}{replication:>replication_width$} {}{}{}{:>length_width$} {} {shown}",
             format::kind_and_mode(status),
             column(&status.owner, widths.owner),
             column(&status.group, widths.group),
+            if self.args.erasure_coding {
+                column(erasure_coding(status), widths.erasure_coding)
+            } else {
+                String::new()
+            },
             format::size(status.length, self.args.human),
             format::minute(ms),
             replication_width = widths.replication,
             length_width = widths.length,
         )
+    }
+}
+
+/// The name of a file's erasure coding.
+fn erasure_coding(status: &FileStatus) -> &str {
+    match &status.erasure_coding {
+        Some(name) => name,
+        None if status.is_file() => "Replicated",
+        None => "",
     }
 }
 
@@ -243,15 +262,35 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_is_hadoops() {
+    fn list(option: &str) -> List {
         #[derive(clap::Parser)]
         struct Cli {
             #[command(flatten)]
             args: Args,
         }
-        let args = <Cli as clap::Parser>::parse_from(["ls", "-h"]).args;
-        let mut list = List { args, widths: Widths::default() };
+        let args = <Cli as clap::Parser>::parse_from(["ls", option]).args;
+        List { args, widths: Widths::default() }
+    }
+
+    #[test]
+    fn erasure_coding_has_a_column_as_hadoops() {
+        let mut list = list("-e");
+        let (file, dir) = (status("f", FileKind::File, 4), status("d", FileKind::Directory, 0));
+        list.widen([&file, &dir]);
+        let date = format::minute(0);
+        assert_eq!(
+            list.line(&file, "/f"),
+            format!("-rw-r--r--   3 alice staff Replicated          4 {date} /f")
+        );
+        assert_eq!(
+            list.line(&dir, "/d"),
+            format!("drw-r--r--   - alice staff                     0 {date} /d")
+        );
+    }
+
+    #[test]
+    fn a_line_is_hadoops() {
+        let mut list = list("-h");
         let file = status("f", FileKind::File, 12_345_678_901);
         let dir = status("d", FileKind::Directory, 0);
         list.widen([&file, &dir]);
