@@ -157,6 +157,11 @@ impl BlockMap {
         self.safe_mode.message(self.reported(), now)
     }
 
+    /// How long start-up safe mode may take yet, or what it waits for.
+    pub fn safe_mode_outlook(&self, now: Moment) -> Option<String> {
+        self.safe_mode.outlook(self.reported(), now)
+    }
+
     /// The namespace has been read: start-up safe mode begins to count, or ends at once if there is
     /// nothing to wait for.
     pub fn activate(&mut self, now: Moment) {

@@ -28,7 +28,20 @@ pub struct Reported {
     pub future_bytes: u64,
 }
 
+/// How the number of reported blocks has risen.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    began_at: Moment,
+    began_with: u64,
+    safe: u64,
+    rose_at: Moment,
+}
+
+/// After so long without another block data servers are missing.
+const PATIENCE_MS: u64 = 10_000;
+
 pub struct SafeMode {
+    pace: Option<Pace>,
     config: SafeModeConfig,
     stage: Stage,
     /// Turned on by an operator, until turned off.
@@ -37,7 +50,7 @@ pub struct SafeMode {
 
 impl SafeMode {
     pub fn new(config: SafeModeConfig) -> Self {
-        Self { config, stage: Stage::Loading, manual: false }
+        Self { pace: None, config, stage: Stage::Loading, manual: false }
     }
 
     pub fn is_on(&self) -> bool {
@@ -64,6 +77,7 @@ impl SafeMode {
     /// Looks whether it is time for the next stage. True if safe mode has just ended. A server that only listens
     /// has no use for the extension: when it takes over, nothing is copied for a while anyway.
     pub fn check(&mut self, reported: Reported, is_commanding: bool, now: Moment) -> bool {
+        self.note(reported, now);
         match self.stage {
             _ if reported.future_bytes > 0 => return false,
             Stage::Loading | Stage::Off => return false,
@@ -107,6 +121,35 @@ impl SafeMode {
     /// HDFS multiplies in single precision, and so says the same number of blocks.
     fn needed(&self, total: u64) -> u64 {
         (total as f32 * self.config.threshold) as u64
+    }
+
+    fn note(&mut self, reported: Reported, now: Moment) {
+        let safe = reported.safe;
+        let new = Pace { began_at: now, began_with: safe, safe, rose_at: now };
+        let pace = self.pace.get_or_insert(new);
+        if safe != pace.safe {
+            (pace.safe, pace.rose_at) = (safe, now);
+        }
+    }
+
+    /// How long it may take yet, as far as that can be told, or what it waits for.
+    pub fn outlook(&self, reported: Reported, now: Moment) -> Option<String> {
+        let lacking = self.needed(reported.total).saturating_sub(reported.safe);
+        let pace = self.pace.filter(|_| self.is_of_start() && lacking > 0)?;
+        let still_ms = now.ms_since(pace.rose_at);
+        if still_ms >= PATIENCE_MS || reported.safe == 0 {
+            return Some(format!(
+                "No further block was reported for {} s, and {lacking} are lacking: are all data servers running?",
+                still_ms / 1_000
+            ));
+        }
+        let (gained, ms) =
+            (reported.safe.checked_sub(pace.began_with)?, pace.rose_at.ms_since(pace.began_at));
+        if gained == 0 || ms == 0 {
+            return None;
+        }
+        let left_s = (u128::from(lacking) * u128::from(ms)).div_ceil(u128::from(gained) * 1_000);
+        Some(format!("At this pace the blocks that are lacking are there in {left_s} s."))
     }
 
     /// The sentences of HDFS, which people and scripts know.

@@ -30,6 +30,13 @@ pub enum OpenError {
     Uuid { path: PathBuf, found: String, wanted: String },
     #[error("{failed} of {all} data directories cannot be used, {tolerated} may fail; the first: {first}")]
     TooManyFailed { failed: usize, all: usize, tolerated: usize, first: Box<OpenError> },
+    /// Mount the disk; or empty the directory, if it is to be new.
+    #[error(
+        "{}: this data directory was missing, and the cluster is not new: is its disk mounted? Only for a new data server or a new disk: \
+         `mkdir -p {0} && rm -f {0}/in_use.lock`, and start again",
+        path.display()
+    )]
+    Missing { path: PathBuf },
     #[error("no data directory is given")]
     NoVolume,
 }

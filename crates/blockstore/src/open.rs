@@ -24,6 +24,9 @@ use std::{
     },
 };
 
+/// Whoever sets a cluster up is done with it by then.
+const NEW_CLUSTER_MS: u64 = 60 * 60 * 1_000;
+
 const NODE_TYPE: &str = "DATA_NODE";
 
 impl BlockStore {
@@ -92,6 +95,7 @@ impl BlockStore {
             let what = format!("the metadata server's block pool id `{}` is not one", pool.pool);
             return Err(OpenError::Version { path: root.clone(), what });
         }
+        self.refuse_missing(pool)?;
         // All are looked at before any is changed, so that a directory of another cluster changes nothing.
         for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
             self.check_volume(volume, pool)?;
@@ -131,6 +135,25 @@ impl BlockStore {
         let _ = self.pool.set(pool.clone());
         for (volume, error) in failures {
             self.fail_volume(volume.index, &error.to_string());
+        }
+        Ok(())
+    }
+
+    /// A directory that was not there is made anew only for a cluster that is new itself: later it is rather the place of a disk
+    /// that is not mounted.
+    fn refuse_missing(&self, pool: &PoolInfo) -> Result<(), OpenError> {
+        let age_ms = self.env.clock.timestamp().ms.saturating_sub(pool.created_ms);
+        let missing: Vec<_> = self.volumes.iter().filter(|volume| volume.was_missing).collect();
+        if age_ms < NEW_CLUSTER_MS || missing.is_empty() {
+            return Ok(());
+        }
+        let error = |volume: &Volume| OpenError::Missing { path: volume.paths.root.clone() };
+        let failed = self.failed_at_start.len() + missing.len();
+        if failed > self.config.failed_volumes_tolerated || missing.len() == self.volumes.len() {
+            return Err(error(missing[0]));
+        }
+        for volume in missing {
+            self.fail_volume(volume.index, &error(volume).to_string());
         }
         Ok(())
     }
@@ -219,6 +242,7 @@ fn open_volume(
 ) -> Result<(Volume, Option<String>), OpenError> {
     let disk = &*env.disk;
     let paths = VolumePaths { root: config.path.clone() };
+    let was_missing = was_missing(disk, &paths).map_err(OpenError::io(&paths.root))?;
     disk.create_directory(&paths.root).map_err(OpenError::io(&paths.root))?;
     let lock = disk.lock(&paths.lock()).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => OpenError::Locked { path: paths.root.clone() },
@@ -240,7 +264,16 @@ fn open_volume(
         }
     };
     let storage = (storage_id.into(), config.storage_type);
-    Ok((Volume::new(index, paths, storage, reserved_bytes, lock), uuid))
+    Ok((Volume::new(index, paths, storage, reserved_bytes, lock, was_missing), uuid))
+}
+
+/// Whether nobody has made this directory but a start of a data server. It is made for the lock; whether it may be new, the
+/// cluster says at the handshake, and if it does not, the lock's file tells the next start.
+fn was_missing(disk: &dyn Disk, paths: &VolumePaths) -> io::Result<bool> {
+    if !disk.is_directory(&paths.root)? {
+        return Ok(true);
+    }
+    Ok(disk.list(&paths.root)?.len() == 1 && disk.exists(&paths.lock())?)
 }
 
 /// Without a VERSION, `current` must be empty: what else is there is not ours to write between.

@@ -32,6 +32,8 @@ pub(crate) struct Volume {
     /// Why it is no longer used: the first failure.
     failure: OnceLock<String>,
     lock: Mutex<Option<Box<dyn Lock>>>,
+    /// The directory was not there, and has been made at this start.
+    pub was_missing: bool,
     /// The `subdirX/subdirY` whose names this process has made durable. Existing is not enough: a finalize
     /// that did not sync may have made them.
     durable_directories: Mutex<HashSet<(u64, u64)>>,
@@ -44,6 +46,7 @@ impl Volume {
         storage: (Arc<str>, StorageType),
         reserved_bytes: u64,
         lock: Box<dyn Lock>,
+        was_missing: bool,
     ) -> Self {
         Self {
             index,
@@ -55,6 +58,7 @@ impl Volume {
             promised: AtomicU64::new(0),
             failure: OnceLock::new(),
             lock: Mutex::new(Some(lock)),
+            was_missing,
             durable_directories: Mutex::default(),
         }
     }

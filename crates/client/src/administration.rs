@@ -2,6 +2,7 @@
 
 use crate::{FileSystem, Result};
 use proto::hdfs;
+use std::collections::BTreeMap;
 
 /// A data server as the metadata server sees it. Sizes in bytes, times in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,16 @@ pub struct DataServer {
     pub last_contact_ms: u64,
     /// 0 before the first.
     pub last_block_report_ms: u64,
+}
+
+/// One directory of a data server, as it last said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    pub storage_id: String,
+    pub is_failed: bool,
+    pub capacity: u64,
+    pub used: u64,
+    pub remaining: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +92,28 @@ impl FileSystem {
             servers.extend(response.di.into_iter().map(|wire| DataServer::from_wire(wire, is_alive)));
         }
         Ok(servers)
+    }
+
+    /// The volumes of each data server that is alive, by its uuid.
+    pub async fn volumes(&self) -> Result<BTreeMap<String, Vec<Volume>>> {
+        let request =
+            hdfs::GetDatanodeStorageReportRequestProto { r#type: hdfs::DatanodeReportTypeProto::Live as i32 };
+        let response: hdfs::GetDatanodeStorageReportResponseProto =
+            self.call("getDatanodeStorageReport", &request).await?;
+        let volumes = |reports: Vec<hdfs::StorageReportProto>| {
+            let volume = |report: hdfs::StorageReportProto| Volume {
+                is_failed: report.failed(),
+                capacity: report.capacity(),
+                used: report.dfs_used(),
+                remaining: report.remaining(),
+                storage_id: report.storage.map(|storage| storage.storage_uuid).unwrap_or_default(),
+            };
+            reports.into_iter().map(volume).collect()
+        };
+        let servers = response.datanode_storage_reports.into_iter();
+        Ok(servers
+            .map(|server| (server.datanode_info.id.datanode_uuid.clone(), volumes(server.storage_reports)))
+            .collect())
     }
 
     /// Whether safe mode is on afterwards.

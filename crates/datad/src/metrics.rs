@@ -91,6 +91,9 @@ pub fn registry(state: &Arc<State>) -> Registry {
     registry
 }
 
+/// A volume with less is full.
+const FULL_BELOW_BYTES: u64 = 1 << 20;
+
 /// Well while at least one metadata server has this one and at least one volume is left.
 pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
     let serving = progress.iter().filter(|seen| *seen.borrow() == Progress::Serving).count();
@@ -104,10 +107,25 @@ pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
     if !failed.is_empty() {
         details.insert("failed_volumes".to_owned(), failed.join(", "));
     }
+    for (number, seen) in progress.iter().enumerate() {
+        if let Progress::Refused(reason) = &*seen.borrow() {
+            let address = &state.config.metadata_servers[number];
+            details.insert(format!("refused_by_{address}"), reason.clone());
+        }
+    }
+    let full = state
+        .store
+        .storage_reports()
+        .iter()
+        .filter(|report| report.remaining_bytes < FULL_BELOW_BYTES)
+        .count();
+    if full > 0 {
+        details.insert("full_volumes".to_owned(), full.to_string());
+    }
     let state = match (serving > 0, has_volume) {
         (_, false) => "no volume left",
         (false, true) => "registering",
         (true, true) => "serving",
     };
-    Health { ok: serving > 0 && has_volume, state: state.into(), details }
+    Health { ok: serving > 0 && has_volume, state: state.into(), details, not_ready: None }
 }

@@ -171,17 +171,25 @@ impl DataServer {
         }
     }
 
+    /// Until no metadata server will have this one, all at the same time.
     async fn all_refused(&self) -> String {
-        let mut reason = String::new();
-        for seen in &self.progress {
-            let mut seen = seen.clone();
-            if let Ok(progress) = seen.wait_for(|progress| matches!(progress, Progress::Refused(_))).await
-                && let Progress::Refused(why) = &*progress
-            {
-                reason = why.clone();
+        let mut waiting: Vec<_> = self.progress.clone();
+        loop {
+            let mut reason = None;
+            let mut unrefused = None;
+            for (index, seen) in waiting.iter_mut().enumerate() {
+                match &*seen.borrow_and_update() {
+                    Progress::Refused(why) => reason = Some(why.clone()),
+                    _ => unrefused = Some(index),
+                }
+            }
+            match (unrefused, reason) {
+                (None, Some(reason)) => return reason,
+                // One that is not refused keeps this server going; the others are looked at when it changes.
+                (Some(index), _) if waiting[index].changed().await.is_ok() => {}
+                _ => std::future::pending::<()>().await,
             }
         }
-        reason
     }
 
     /// Ends all tasks and lets go of ports and directories. Replicas being written stay as a kill would leave

@@ -303,6 +303,8 @@ impl Member {
             end: self.end(),
             committed: self.committed,
             active: self.active(),
+            hears_active: self.leading.is_some()
+                || now < self.following.granted_until && self.active().is_some(),
             is_eligible: view.is_some_and(|view| view.is_eligible(self.me)),
             is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
             is_writable: self.is_writable(),

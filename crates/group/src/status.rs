@@ -16,6 +16,8 @@ pub struct Status {
     pub committed: Sn,
     /// Whom this member takes for the active: itself, or the one it last heard of.
     pub active: Option<MemberId>,
+    /// This member leads, or has heard the one that does within its lease: calls that are passed on arrive.
+    pub hears_active: bool,
     /// This store is in the in-sync set or among the exiles.
     pub is_eligible: bool,
     pub is_in_sync: bool,

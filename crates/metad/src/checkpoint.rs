@@ -69,6 +69,7 @@ const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 /// Runs on a thread of its own until [`Trigger::close`].
 pub fn run(core: &Arc<Core>) {
     let mut maker = Maker::new(core);
+    maker.look_at_room(core);
     while let Some(requests) = core.checkpoint.wait(LOOK_PERIOD) {
         pulse::step();
         // Ready before the open segment is full, so that no writer waits for a new one to be made.
@@ -226,6 +227,7 @@ impl Maker {
     fn look_at_room(&mut self, core: &Arc<Core>) {
         let is_time = self.complained_at.is_none_or(|at| core.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
         let Ok(room) = core.replica.journal().room() else { return };
+        core.condition.found_room(room);
         if !room.is_low || !is_time {
             return;
         }
@@ -367,6 +369,7 @@ mod tests {
             end: LogPoint::default(),
             committed: Sn(0),
             active: active.map(MemberId),
+            hears_active: true,
             is_eligible: true,
             is_in_sync: true,
             is_writable: true,

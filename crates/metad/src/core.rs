@@ -71,6 +71,8 @@ pub struct Core {
     pub forwarder: Forwarder,
     /// Answers that wait for the lease.
     pub leading: Leading,
+    /// What keeps this server from serving although nothing has failed.
+    pub condition: crate::condition::Condition,
     /// What is remembered for operators.
     pub chronicle: Chronicle,
     /// What operators' orders are proved with.
@@ -155,6 +157,7 @@ impl Core {
             audit,
             forwarder,
             leading,
+            condition: crate::condition::Condition::default(),
             chronicle,
             started: now,
             parked: crate::client_protocol::Parked::default(),

@@ -14,6 +14,7 @@ mod checkpoint;
 mod chronicle;
 mod client_protocol;
 mod commit;
+mod condition;
 pub mod config;
 mod core;
 pub mod datanodes;

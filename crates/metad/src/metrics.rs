@@ -1,8 +1,8 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{core::Core, run::Ended};
-use ::blocks::ServerFilter;
-use group::Role;
+use crate::{admin_protocol, condition, core::Core, run::Ended};
+use ::blocks::Stats;
+use group::{Role, Status};
 use std::{
     io,
     net::SocketAddr,
@@ -35,22 +35,24 @@ fn health(core: &Core) -> Health {
         // Without a look at anything else: a thread that hangs may hold its lock.
         let details = [("role", "metadata".to_owned()), ("threads", reason.clone()), ("reason", reason)];
         let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        return Health { ok: false, state: "failed".to_owned(), details };
+        return Health { ok: false, state: "failed".to_owned(), details, not_ready: None };
     }
-    let (safe_mode, live) = {
-        let blocks = core.blocks.lock();
-        (blocks.in_safe_mode(), blocks.servers(ServerFilter::Live).len())
-    };
+    let stats = core.blocks.lock().stats();
+    let safe_mode = admin_protocol::show::safe_mode(core);
     let status = core.replica.status();
+    let is_removed = core.condition.is_removed();
     let failure = match (&*core.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
+        _ if is_removed => Some(condition::removed(core)),
         _ => core.commit.failure(),
     };
     let state = match &status.role {
+        _ if is_removed => "removed",
         _ if failure.is_some() => "failed",
-        Role::Serving { .. } if safe_mode => "safe mode",
+        Role::Serving { .. } if safe_mode.is_some() => "safe mode",
         Role::Serving { .. } if !status.is_writable => "active, takes no changes",
+        Role::Serving { .. } if core.condition.refuses_changes() => "active, takes no changes",
         Role::Reading { .. } => "active, answers what is certain",
         Role::Serving { .. } => "active",
         Role::Claiming | Role::Starting { .. } => "taking over",
@@ -58,6 +60,7 @@ fn health(core: &Core) -> Health {
         Role::Following if status.is_eligible => "standby",
         Role::Following | Role::Stopped { .. } => "junior",
     };
+    let (free_bytes, _) = core.condition.disk();
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
         ("threads".to_owned(), core.replica.watched().idle_helper().unwrap_or_else(|| "sound".to_owned())),
@@ -65,18 +68,27 @@ fn health(core: &Core) -> Health {
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
         ("epoch".to_owned(), core.replica.standing().epoch.to_string()),
         ("committed_sn".to_owned(), core.commit.committed().to_string()),
-        ("live_data_servers".to_owned(), live.to_string()),
+        ("live_data_servers".to_owned(), stats.live_servers.to_string()),
+        ("disk_free_bytes".to_owned(), free_bytes.to_string()),
     ]);
     let (fatal, _) = core.replica.fatal().numbers();
     if fatal > 0 {
         details.insert("fatal_requests".to_owned(), fatal.to_string());
     }
-    if let Some(active) = status.active {
+    if let Some(active) = status.active.filter(|_| status.hears_active) {
         details.insert("active".to_owned(), active.to_string());
     }
     // No failure of this member's, and nobody's while nobody else fails.
     if let Some(away_ms) = core.replica.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
+    }
+    let not_ready = not_ready(core, &status, safe_mode.as_deref());
+    if let Some(safe_mode) = safe_mode {
+        details.insert("safe_mode".to_owned(), safe_mode);
+    }
+    let warnings = warnings(core, &stats);
+    if !warnings.is_empty() {
+        details.insert("warnings".to_owned(), warnings.join("; "));
     }
     // What people had better look into, as `clover admin group` tells it.
     if let Some(trouble) = status.trouble {
@@ -85,7 +97,53 @@ fn health(core: &Core) -> Health {
     if let Some(reason) = &failure {
         details.insert("reason".to_owned(), reason.clone());
     }
-    Health { ok: failure.is_none(), state: state.to_owned(), details }
+    Health { ok: failure.is_none(), state: state.to_owned(), details, not_ready }
+}
+
+/// Why a change that a client sends here would not be carried out now.
+fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<String> {
+    match &status.role {
+        Role::Serving { .. } | Role::Reading { .. } if !status.is_writable => {
+            let (in_sync, needed) = status
+                .view
+                .as_ref()
+                .map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min as usize));
+            Some(format!("changes are refused: {in_sync} members are in sync, and a change needs {needed}"))
+        }
+        Role::Serving { .. } if core.condition.refuses_changes() => Some(core.condition.full()),
+        Role::Serving { .. } => safe_mode.map(|why| format!("safe mode is on: {why}")),
+        Role::Reading { .. } | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
+            Some("nobody serves: the group is between two actives".into())
+        }
+        Role::Following if !status.hears_active => Some(match core.replica.coordinator_away_ms() {
+            Some(_) => "nobody serves, and the coordinator is out of reach: nobody can take over".into(),
+            None => "nobody serves: no active is heard of".into(),
+        }),
+        Role::Following => None,
+        Role::Stopped { reason } => Some(reason.clone()),
+    }
+}
+
+/// What does not keep this server from serving, and yet wants a person.
+fn warnings(core: &Core, stats: &Stats) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut say = |count: u64, what: &str| {
+        if count > 0 {
+            warnings.push(format!("{count} {what}"));
+        }
+    };
+    say(stats.missing, "blocks are lost: no replica of them is known");
+    say(stats.corrupt, "blocks have damaged replicas only");
+    say(stats.dead_servers, "data servers are dead");
+    say(stats.stale_servers, "data servers are stale: silent for a while");
+    if stats.live_servers == 0 {
+        warnings.push("no data server is there: no file can be read or written".into());
+    }
+    let (free_bytes, is_low) = core.condition.disk();
+    if is_low {
+        warnings.push(format!("the disk of the metadata store has {} MiB free", free_bytes >> 20));
+    }
+    warnings
 }
 
 struct Numbers {
@@ -265,6 +323,21 @@ impl Numbers {
                     "clover_thread_standstill_milliseconds",
                     "How long the slowest of the threads that are watched has completed nothing",
                     core.replica.watched().stands_ms(),
+                ),
+                (
+                    "clover_disk_free_bytes",
+                    "Bytes free on the disk of the metadata store",
+                    core.condition.disk().0,
+                ),
+                (
+                    "clover_disk_refuses_changes",
+                    "1 while changes are refused because that disk is full",
+                    core.condition.refuses_changes().into(),
+                ),
+                (
+                    "clover_removed",
+                    "1 when the group goes on without this member",
+                    core.condition.is_removed().into(),
                 ),
                 ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
                 (

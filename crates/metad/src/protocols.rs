@@ -1,9 +1,10 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
+    admin_protocol, client_protocol, condition, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
     namenode_protocol, pool, refresh_protocols,
 };
+use base::FsError;
 use proto::protocol;
 use rpc::{Call, Replier, Service};
 use std::sync::Arc;
@@ -66,6 +67,16 @@ fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replie
 }
 
 fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
+    let is_a_clients = matches!(call.protocol, protocol::CLIENT_NAMENODE | protocol::NAMENODE);
+    if is_a_clients && core.condition.is_removed() {
+        // As a standby's refusal, so that clients go on to the next member.
+        let message = format!(
+            "Operation {} is not supported in state standby: {}.",
+            call.method,
+            condition::removed(core)
+        );
+        return reply.fs_error(&FsError::NotActive(message));
+    }
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),
         protocol::NAMENODE => namenode_protocol::call(core, call, reply),

@@ -23,6 +23,9 @@ pub struct Health {
     /// Whatever else helps, by name.
     #[serde(flatten)]
     pub details: BTreeMap<String, String>,
+    /// Why nobody who asks here would be served now, although this server is well. `/ready` answers 503 then.
+    #[serde(skip)]
+    pub not_ready: Option<String>,
 }
 
 /// Asked at each `/health`; must be quick.
@@ -76,6 +79,7 @@ impl Web {
         let local_addr = listener.local_addr()?;
         let router = Router::new()
             .route("/health", get(show_health))
+            .route("/ready", get(show_ready))
             .route("/metrics", get(show_metrics))
             .with_state(Shared { registry, health })
             .merge(pages)
@@ -117,6 +121,18 @@ async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
     (status, [(header::CONTENT_TYPE, "application/json")], body + "\n")
 }
 
+/// What a load balancer asks: whether calls that come here are answered.
+async fn show_ready(State(shared): State<Shared>) -> impl IntoResponse {
+    let Health { ok, state, details, not_ready } = (shared.health)();
+    let reason = not_ready.or_else(|| (!ok).then(|| details.get("reason").cloned().unwrap_or_default()));
+    let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = match reason {
+        None => serde_json::json!({ "ready": true, "state": state }),
+        Some(reason) => serde_json::json!({ "ready": false, "state": state, "reason": reason }),
+    };
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n"))
+}
+
 async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
     let mut text = String::new();
     match encode(&mut text, &shared.registry) {
@@ -141,9 +157,11 @@ async fn not_here(uri: Uri) -> impl IntoResponse {
     match LATER.iter().any(|page| path.starts_with(page)) {
         true => (
             StatusCode::NOT_IMPLEMENTED,
-            format!("{path} is not built yet in this version of Clover; /health and /metrics are here.\n"),
+            format!(
+                "{path} is not built yet in this version of Clover; /health, /ready and /metrics are here.\n"
+            ),
         ),
-        false => (StatusCode::NOT_FOUND, "/health and /metrics are here.\n".to_owned()),
+        false => (StatusCode::NOT_FOUND, "/health, /ready and /metrics are here.\n".to_owned()),
     }
 }
 

@@ -48,6 +48,26 @@ fn safe_mode_ends_when_enough_is_reported_and_the_extension_is_over() {
 }
 
 #[test]
+fn it_is_told_how_long_it_may_take_and_what_is_waited_for() {
+    let mut cluster = restarted(1_000, 100);
+    let outlook = |cluster: &Cluster| cluster.map.safe_mode_outlook(cluster.now);
+    cluster.start(1);
+    cluster.pass(12_000, &[1]);
+    assert_eq!(
+        outlook(&cluster).unwrap(),
+        "No further block was reported for 12 s, and 99 are lacking: are all data servers running?"
+    );
+    cluster.start(2);
+    let rows: Vec<_> = (1..=33).map(|id| finalized(block(id, 1))).collect();
+    cluster.report(2, &rows);
+    // A third in 12 s, so two thirds in 24 s.
+    assert_eq!(outlook(&cluster).unwrap(), "At this pace the blocks that are lacking are there in 24 s.");
+    let rows: Vec<_> = (34..=100).map(|id| finalized(block(id, 1))).collect();
+    cluster.report(1, &rows);
+    assert_eq!(outlook(&cluster), None, "the extension says itself how long it is");
+}
+
+#[test]
 fn without_extension_it_ends_with_the_last_report_needed() {
     let mut cluster = restarted(0, 2);
     cluster.start(1);

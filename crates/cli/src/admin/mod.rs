@@ -80,7 +80,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { blocks::run(servers, args).await })
         }
-        Command::Report(args) => runtime::block_on(async { report::report(&connect(target)?, args).await }),
+        Command::Report(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async { report::report(&servers, &connect(target)?, args).await })
+        }
         Command::Topology(args) => {
             runtime::block_on(async { report::topology(&connect(target)?, args).await })
         }

@@ -1,9 +1,21 @@
 //! `clover admin report` and `topology`: room, blocks and data servers.
 
+use super::{
+    group::show,
+    servers::{NO_CLOVER, Servers},
+};
 use crate::table;
-use client::{DataServer, FileSystem, FsStats, SafeModeOrder};
+use anyhow::bail;
+use client::{DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
+use jiff::Timestamp;
+use proto::clover::admin::GetGroupResponseProto;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode};
+
+/// As HDFS has it, where the one who is asked does not say.
+const STALE_AFTER_MS: u64 = 30_000;
+/// A volume with less is full: no block of the usual smallest size fits.
+const FULL_BELOW_BYTES: u64 = 1 << 20;
 
 /// Show room, blocks and data servers.
 #[derive(Debug, clap::Args)]
@@ -27,35 +39,128 @@ pub struct Topology {
     json: bool,
 }
 
-pub async fn report(fs: &FileSystem, args: Report) -> anyhow::Result<ExitCode> {
+/// All that a report tells.
+struct Facts {
+    /// `None`: an HDFS, which knows of no group.
+    group: Option<GetGroupResponseProto>,
+    stats: FsStats,
+    is_safe_mode: bool,
+    servers: Vec<DataServer>,
+    volumes: BTreeMap<String, Vec<Volume>>,
+}
+
+pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow::Result<ExitCode> {
+    let group = match members.group().await {
+        Ok(group) => Some(group),
+        Err(error) if error.to_string().contains(NO_CLOVER) => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(group) = group.as_ref().filter(|group| !show::is_served(group)) {
+        match args.json {
+            true => println!("{}", serde_json::to_string_pretty(&json!({"group": show::json(group)}))?),
+            false => print!("{}", show::text(group)),
+        }
+        bail!("nobody serves: data servers and blocks are not known");
+    }
     let stats = fs.stats().await?;
     let is_safe_mode = fs.safe_mode(SafeModeOrder::Ask).await?;
     let mut servers = fs.data_servers().await?;
+    // Only for people; an HDFS may refuse it to whoever asks.
+    let volumes = fs.volumes().await.unwrap_or_default();
     if args.live != args.dead {
         servers.retain(|server| server.is_alive == args.live);
     }
+    let facts = Facts { group, stats, is_safe_mode, servers, volumes };
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&as_json(&stats, is_safe_mode, &servers))?),
-        false => print!("{}", as_text(&stats, is_safe_mode, &servers)),
+        true => println!("{}", serde_json::to_string_pretty(&as_json(&facts))?),
+        false => print!("{}", as_text(&facts)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_json(stats: &FsStats, is_safe_mode: bool, servers: &[DataServer]) -> Value {
+impl Facts {
+    fn now_ms(&self) -> u64 {
+        // By the clock of whoever has noted the contacts.
+        let theirs = self.group.as_ref().and_then(|group| group.now_ms);
+        theirs.unwrap_or_else(|| Timestamp::now().as_millisecond() as u64)
+    }
+
+    /// Since the server was last heard; `None` where nobody knows.
+    fn silent_ms(&self, server: &DataServer) -> Option<u64> {
+        (server.last_contact_ms > 0).then(|| self.now_ms().saturating_sub(server.last_contact_ms))
+    }
+
+    fn state(&self, server: &DataServer) -> String {
+        let stale_after_ms =
+            self.group.as_ref().and_then(|group| group.stale_after_ms).unwrap_or(STALE_AFTER_MS);
+        let silent_ms = self.silent_ms(server);
+        let since = silent_ms.map(|ms| format!(" {}", duration(ms))).unwrap_or_default();
+        match server.is_alive {
+            false => format!("dead{since}"),
+            true if silent_ms.is_some_and(|ms| ms > stale_after_ms) => format!("stale{since}"),
+            true if server.capacity > 0 && server.remaining < FULL_BELOW_BYTES => "full".into(),
+            true => "live".into(),
+        }
+    }
+
+    fn volumes(&self, server: &DataServer) -> String {
+        let Some(volumes) = self.volumes.get(&server.uuid) else { return "-".into() };
+        let count = |is: fn(&Volume) -> bool| volumes.iter().filter(|volume| is(volume)).count();
+        let failed = count(|volume| volume.is_failed);
+        let full =
+            count(|volume| !volume.is_failed && volume.capacity > 0 && volume.remaining < FULL_BELOW_BYTES);
+        let mut text = volumes.len().to_string();
+        for (count, what) in [(failed, "failed"), (full, "full")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text
+    }
+}
+
+/// A minute as `60 s`, an hour as `60 min`.
+fn duration(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..600 => format!("{seconds} s"),
+        seconds @ 600..36_000 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
+}
+
+fn as_json(facts: &Facts) -> Value {
+    let Facts { group, stats, is_safe_mode, servers, .. } = facts;
     json!({
         "safe_mode": is_safe_mode,
+        "safe_mode_reason": group.as_ref().and_then(|group| group.safe_mode.clone()),
+        "writable": group.as_ref().and_then(|group| group.is_writable),
+        "active": group.as_ref().and_then(|group| group.view.as_ref()?.active),
         "capacity": stats.capacity,
         "used": stats.used,
         "remaining": stats.remaining,
         "under_replicated_blocks": stats.under_replicated_blocks,
         "corrupt_blocks": stats.corrupt_blocks,
         "missing_blocks": stats.missing_blocks,
-        "data_servers": servers.iter().map(server_json).collect::<Vec<_>>(),
+        "data_servers": servers.iter().map(|server| server_json(facts, server)).collect::<Vec<_>>(),
+        "metadata_disks": group.iter().flat_map(|group| &group.members).filter_map(|member| {
+            let free = member.disk_free_bytes?;
+            Some(json!({"member": member.member, "free": free, "low": member.is_disk_low()}))
+        }).collect::<Vec<_>>(),
     })
 }
 
-fn server_json(server: &DataServer) -> Value {
+fn server_json(facts: &Facts, server: &DataServer) -> Value {
+    let volumes = facts.volumes.get(&server.uuid).map(|volumes| {
+        let json = |volume: &Volume| {
+            json!({"id": volume.storage_id, "failed": volume.is_failed,
+            "capacity": volume.capacity, "used": volume.used, "remaining": volume.remaining})
+        };
+        volumes.iter().map(json).collect::<Vec<_>>()
+    });
     json!({
+        "state": facts.state(server),
+        "silent_ms": facts.silent_ms(server),
+        "volumes": volumes,
         "uuid": server.uuid,
         "host": server.host_name,
         "address": server.address,
@@ -85,10 +190,33 @@ pub fn size(bytes: u64) -> String {
     format!("{:.2} {unit}", bytes as f64 / 1024f64.powi(power as i32))
 }
 
-fn as_text(stats: &FsStats, is_safe_mode: bool, servers: &[DataServer]) -> String {
+fn as_text(facts: &Facts) -> String {
+    let Facts { group, stats, is_safe_mode, servers, .. } = facts;
     let mut text = String::new();
-    if is_safe_mode {
+    if let Some(group) = group {
+        text += &show::headline(group).iter().map(|line| format!("{line}\n")).collect::<String>();
+        for member in group.members.iter().filter(|member| member.disk_free_bytes.is_some()) {
+            let low = if member.is_disk_low() { ": TOO LITTLE, make room" } else { "" };
+            let free = size(member.disk_free_bytes());
+            text += &format!("The metadata disk of member {} has {free} free{low}.\n", member.member);
+        }
+    }
+    if *is_safe_mode {
+        let why = group.as_ref().and_then(|group| group.safe_mode.clone()).unwrap_or_default();
         text += "Safe mode is on: nothing is changed, copied or deleted.\n";
+        if !why.is_empty() {
+            text += &format!("{why}\n");
+        }
+    }
+    if stats.missing_blocks > 0 {
+        text += &format!(
+            "{} BLOCKS ARE LOST: no data server that is there has them. `clover admin list-corrupt-files` names the files.\n",
+            stats.missing_blocks
+        );
+    }
+    let gone = servers.iter().filter(|server| !server.is_alive).count();
+    if gone > 0 {
+        text += &format!("{gone} of {} data servers are dead.\n", servers.len());
     }
     let share = 100.0 * stats.used as f64 / stats.capacity.max(1) as f64;
     text += &format!("capacity   {}\n", size(stats.capacity));
@@ -101,18 +229,21 @@ fn as_text(stats: &FsStats, is_safe_mode: bool, servers: &[DataServer]) -> Strin
     if servers.is_empty() {
         return text + "\nNo data servers.\n";
     }
-    let head = ["SERVER", "HOST", "RACK", "STATE", "CAPACITY", "USED", "REMAINING", "BLOCKS"];
+    let head =
+        ["SERVER", "HOST", "RACK", "STATE", "CAPACITY", "USED", "REMAINING", "BLOCKS", "VOLUMES", "HEARD"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(servers.iter().map(|server| {
         vec![
             server.address.clone(),
             server.host_name.clone(),
             server.rack.clone(),
-            if server.is_alive { "live" } else { "dead" }.to_owned(),
+            facts.state(server),
             size(server.capacity),
             size(server.used),
             size(server.remaining),
             server.blocks.to_string(),
+            facts.volumes(server),
+            facts.silent_ms(server).map_or("-".into(), |ms| format!("{} ago", duration(ms))),
         ]
     }));
     text + "\n" + &table::lines(&rows).join("\n") + "\n"
@@ -178,13 +309,38 @@ mod tests {
         assert_eq!(racks["/r2"], ["10.0.0.3:9866 (worker3)"]);
     }
 
+    fn facts(is_safe_mode: bool, servers: Vec<DataServer>) -> Facts {
+        let group = GetGroupResponseProto {
+            now_ms: Some(1_000_000),
+            stale_after_ms: Some(30_000),
+            safe_mode: Some("99 blocks are lacking.".into()),
+            ..GetGroupResponseProto::default()
+        };
+        let stats = FsStats { missing_blocks: 3, ..FsStats::default() };
+        Facts { group: Some(group), stats, is_safe_mode, servers, volumes: BTreeMap::new() }
+    }
+
     #[test]
-    fn a_report_begins_with_safe_mode_and_ends_with_the_servers() {
-        let text = as_text(&FsStats::default(), true, &[server(1, "/r1", false)]);
-        assert!(text.starts_with("Safe mode is on"), "{text}");
+    fn a_report_tells_what_is_wrong_and_ends_with_the_servers() {
+        let text = as_text(&facts(true, vec![server(1, "/r1", false)]));
+        for part in
+            ["Safe mode is on", "99 blocks are lacking", "3 BLOCKS ARE LOST", "1 of 1 data servers are dead"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
         let last = text.lines().last().unwrap();
         let words = ["10.0.0.1:9866", "worker1", "/r1", "dead", "3.00", "TiB"];
         assert!(last.split_whitespace().zip(words).all(|(found, wanted)| found == wanted), "{last}");
-        assert!(as_text(&FsStats::default(), false, &[]).ends_with("\nNo data servers.\n"));
+        assert!(as_text(&facts(false, Vec::new())).ends_with("\nNo data servers.\n"));
+    }
+
+    #[test]
+    fn a_server_is_live_full_stale_or_dead() {
+        let heard = |ms, remaining| DataServer { last_contact_ms: ms, remaining, ..server(1, "/r1", true) };
+        let state = |server: DataServer| facts(false, Vec::new()).state(&server);
+        assert_eq!(state(heard(999_000, 1 << 30)), "live");
+        assert_eq!(state(heard(999_000, 4_096)), "full");
+        assert_eq!(state(heard(955_000, 1 << 30)), "stale 45 s");
+        assert_eq!(state(DataServer { is_alive: false, ..heard(100_000, 0) }), "dead 15 min");
     }
 }

@@ -17,6 +17,8 @@ use tokio::{
 /// not have to wait for its data servers; a refused connection costs next to nothing.
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
+/// How soon a metadata server is asked again that has refused this one: its list may have been changed, or its release.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// How far an actor has come, for those who wait for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub enum Progress {
     Connecting,
     /// Registered, and the first full block report was taken.
     Serving,
-    /// It never will: the reason.
+    /// It will not have this server as things are, and is asked again now and then: the reason.
     Refused(String),
 }
 
@@ -52,7 +54,7 @@ pub(super) enum Failure {
     Transient(String),
     /// It does not know us (any more).
     Unregistered,
-    /// It will never have us.
+    /// It will not have us as things are.
     Fatal(String),
 }
 
@@ -77,7 +79,7 @@ impl Actor {
         (Self { state, index, address, client, queue, progress }, seen)
     }
 
-    /// Runs until the server refuses us for good; to be dropped to end it earlier.
+    /// Runs until it is dropped.
     pub async fn run(self) {
         let mut back_off = BackOff::default();
         // What was said last: a server that is away for hours fills no log.
@@ -95,9 +97,14 @@ impl Actor {
                     said = Some(reason);
                 }
                 Failure::Fatal(reason) => {
-                    tracing::error!(server = %self.address, reason, "refused for good");
+                    if said.as_ref() != Some(&reason) {
+                        let seconds = REFUSED_PAUSE.as_secs();
+                        tracing::error!(server = %self.address, reason, "refused; it is asked again every {seconds} s");
+                        said = Some(reason.clone());
+                    }
                     self.progress.send_replace(Progress::Refused(reason));
-                    return;
+                    sleep(REFUSED_PAUSE).await;
+                    continue;
                 }
             }
             back_off.wait().await;

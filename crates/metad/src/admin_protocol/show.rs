@@ -1,6 +1,6 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{core::Core, format::GROUP, run::Ended};
+use crate::{condition, core::Core, format::GROUP, run::Ended};
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
@@ -197,7 +197,20 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         active_unreachable: None,
         silent: Vec::new(),
         coordinator_away_ms: core.replica.coordinator_away_ms(),
+        safe_mode: safe_mode(core),
+        now_ms: Some(core.env.clock.timestamp().ms),
+        stale_after_ms: Some(core.config.blocks.stale_interval_ms),
     }
+}
+
+/// Why this server is in safe mode, how much is lacking, and how long that may take.
+pub fn safe_mode(core: &Core) -> Option<String> {
+    let blocks = core.blocks.lock();
+    let now = core.moment();
+    blocks.in_safe_mode().then(|| {
+        let outlook = blocks.safe_mode_outlook(now).map(|outlook| format!(" {outlook}"));
+        blocks.safe_mode_message(now).replace('\n', " ") + &outlook.unwrap_or_default()
+    })
 }
 
 /// The view as it is told.
@@ -254,6 +267,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
     let reason = match (&*core.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
+        (None, _) if core.condition.is_removed() => Some(condition::removed(core)),
         (None, _) => status.trouble.clone(),
     };
     let fetching = core.fetching.get();
@@ -269,6 +283,8 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         reason,
         data_servers: Some(data_servers(core)),
         coordinator_away_ms: core.replica.coordinator_away_ms(),
+        disk_free_bytes: Some(core.condition.disk().0).filter(|bytes| *bytes > 0),
+        is_disk_low: Some(core.condition.disk().1),
         ..blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member))
     }
 }

@@ -190,6 +190,7 @@ mod tests {
             end,
             committed: Sn(0),
             active: None,
+            hears_active: true,
             is_eligible: false,
             is_in_sync: false,
             is_writable: false,

@@ -22,7 +22,7 @@ async fn serve(ok: bool) -> Web {
     calls.inc_by(3);
     registry.register("calls", "Calls answered", calls);
     let health: HealthSource =
-        Arc::new(move || Health { ok, state: "active".into(), details: BTreeMap::new() });
+        Arc::new(move || Health { ok, state: "active".into(), details: BTreeMap::new(), not_ready: None });
     Web::bind("127.0.0.1:0".parse().unwrap(), Arc::new(registry), health).await.unwrap()
 }
 
@@ -35,6 +35,27 @@ async fn health_and_metrics_are_served() {
     let metrics = ask(web.local_addr(), "/metrics").await;
     assert!(metrics.contains("calls_total 3"), "{metrics}");
     assert!(ask(web.local_addr(), "/nothing").await.starts_with("HTTP/1.1 404"));
+    web.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_is_well_and_serves_nobody_is_not_ready() {
+    let web = serve(true).await;
+    let ready = ask(web.local_addr(), "/ready").await;
+    assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("\"ready\":true"), "{ready}");
+    web.shutdown().await;
+
+    let health: HealthSource = Arc::new(|| Health {
+        ok: true,
+        state: "standby".into(),
+        details: BTreeMap::new(),
+        not_ready: Some("nobody leads".into()),
+    });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let web = Web::bind(address, Arc::new(Registry::default()), health).await.unwrap();
+    assert!(ask(web.local_addr(), "/health").await.starts_with("HTTP/1.1 200"));
+    let ready = ask(web.local_addr(), "/ready").await;
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("nobody leads"), "{ready}");
     web.shutdown().await;
 }
 

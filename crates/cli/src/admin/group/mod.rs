@@ -3,7 +3,7 @@
 mod fail_active;
 mod orders;
 mod repair;
-mod show;
+pub mod show;
 mod unclean_elect;
 mod watch;
 

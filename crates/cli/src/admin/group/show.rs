@@ -92,8 +92,13 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     lines
 }
 
+/// Whether anybody answers clients.
+pub fn is_served(group: &GetGroupResponseProto) -> bool {
+    group.members.iter().any(|member| ["active", "reads only"].contains(&role(member)))
+}
+
 /// Who leads, whether changes are taken, and what an operator should know.
-fn headline(group: &GetGroupResponseProto) -> Vec<String> {
+pub fn headline(group: &GetGroupResponseProto) -> Vec<String> {
     let mut lines = Vec::new();
     let place = format!("Group {} of {}", group.group, group.cluster_id);
     let Some(view) = &group.view else {
@@ -137,6 +142,13 @@ fn headline(group: &GetGroupResponseProto) -> Vec<String> {
             "CHANGES ARE REFUSED: {} in sync, {} needed. Start the others, or bring a stopped one back.",
             view.in_sync.len(),
             view.in_sync_min
+        ));
+    }
+    for member in group.members.iter().filter(|member| member.is_disk_low()) {
+        lines.push(format!(
+            "THE DISK OF MEMBER {} IS NEARLY FULL: {} free. Make room, before changes are refused.",
+            member.member,
+            size(member.disk_free_bytes())
         ));
     }
     if let Some(away_ms) = group.coordinator_away_ms {
@@ -364,6 +376,8 @@ fn member_json(group: &GetGroupResponseProto, member: &MemberProto) -> Value {
         "disk_failed": member.disk_failed(),
         "data_servers": member.data_servers,
         "coordinator_away_ms": member.coordinator_away_ms,
+        "disk_free_bytes": member.disk_free_bytes,
+        "disk_low": member.is_disk_low(),
     })
 }
 

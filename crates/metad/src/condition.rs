@@ -1,0 +1,92 @@
+//! What keeps this server from serving although nothing of it has failed: it is no member any more, or its disk is nearly full.
+
+use crate::core::Core;
+use base::FsError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Below so much free space changes are refused. Half of what the journal keeps free for itself, so that images and the
+/// group's own entries still fit.
+pub const REFUSE_BELOW_BYTES: u64 = 32 << 20;
+
+#[derive(Debug, Default)]
+pub struct Condition {
+    removed: AtomicBool,
+    /// Free bytes of the disk under the store; 0 before the first look.
+    free_bytes: AtomicU64,
+    is_low: AtomicBool,
+    refuses_changes: AtomicBool,
+}
+
+impl Condition {
+    /// The group goes on without this server.
+    pub fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether the view that is known lists this server. It says so in the log.
+    pub fn look_at_view(&self, core: &Core) {
+        let me = core.replica.me().member;
+        let Some((view, _)) = core.replica.status().view else { return };
+        let is_removed = !view.members.contains(&me);
+        if is_removed != self.removed.swap(is_removed, Ordering::Relaxed) {
+            match is_removed {
+                true => tracing::error!("{}", removed(core)),
+                false => tracing::info!(member = %me, "this server is a member of its group again"),
+            }
+        }
+    }
+
+    /// What a look at the disk has found.
+    pub fn found_room(&self, room: journal::Room) {
+        self.free_bytes.store(room.free_bytes, Ordering::Relaxed);
+        self.is_low.store(room.is_low, Ordering::Relaxed);
+        let refuses = room.free_bytes < REFUSE_BELOW_BYTES;
+        if refuses != self.refuses_changes.swap(refuses, Ordering::Relaxed) {
+            let free_bytes = room.free_bytes;
+            match refuses {
+                true => {
+                    tracing::error!(free_bytes, "the disk of the metadata store is full: changes are refused")
+                }
+                false => tracing::warn!(
+                    free_bytes,
+                    "the disk of the metadata store has room again: changes are taken"
+                ),
+            }
+        }
+    }
+
+    /// Free bytes of the disk under the store, and whether they are few.
+    pub fn disk(&self) -> (u64, bool) {
+        (self.free_bytes.load(Ordering::Relaxed), self.is_low.load(Ordering::Relaxed))
+    }
+
+    /// Why no change is taken, where the disk has no room for it.
+    pub fn refusal(&self) -> Result<(), FsError> {
+        match self.refuses_changes.load(Ordering::Relaxed) {
+            true => Err(FsError::SafeMode(self.full())),
+            false => Ok(()),
+        }
+    }
+
+    pub fn full(&self) -> String {
+        format!(
+            "The disk of the metadata server has {} MiB free, and changes are refused below {}: make room there. Reads are \
+             answered.",
+            self.free_bytes.load(Ordering::Relaxed) >> 20,
+            REFUSE_BELOW_BYTES >> 20
+        )
+    }
+
+    pub fn refuses_changes(&self) -> bool {
+        self.refuses_changes.load(Ordering::Relaxed)
+    }
+}
+
+/// For people and for clients.
+pub fn removed(core: &Core) -> String {
+    format!(
+        "member {0} was removed from its group, and serves nobody: stop this server, and take its address out of the clients' \
+         configuration. `clover admin group add {0}` takes it in again",
+        core.replica.me().member
+    )
+}
