@@ -14,6 +14,9 @@ use std::{
     sync::Arc,
 };
 
+/// A segment of the reserve: some hundred entries.
+const SHORT_BYTES: u64 = 1 << 20;
+
 /// The next segment, being prepared or ready.
 pub(crate) const SPARE: &str = "spare";
 
@@ -151,8 +154,13 @@ fn take_spare(
             return Ok((file, usual));
         }
     }
-    let allocated = usual.max(needed.next_multiple_of(BLOCK_BYTES));
-    check_room(disk, spare, allocated, shared.settings.reserve_bytes)?;
+    let needed = needed.next_multiple_of(BLOCK_BYTES);
+    let mut allocated = usual.max(needed);
+    if check_room(disk, spare, allocated, shared.settings.reserve_bytes).is_err() {
+        // The disk is nearly full: a short one, out of the reserve, so that what is under way need not fail.
+        allocated = usual.min(SHORT_BYTES).max(needed);
+        check_room(disk, spare, allocated, 0)?;
+    }
     let file = disk.open(spare, OpenMode::CreateOrTruncate)?;
     file.allocate(allocated)?;
     Ok((file, allocated))

@@ -63,6 +63,10 @@ const SUGGEST_PERIOD_MS: u64 = 5_000;
 /// A suggestion that nobody has taken for so long is forgotten; the next image makes another.
 const SUGGESTIONS_MAX: u32 = 12;
 const RETRY_MS: u64 = 30_000;
+/// How soon after an image another one is made for the room that it makes.
+const FOR_ROOM_PERIOD_MS: u64 = 10_000;
+/// The log may be so many times as long as an image before there is another one: most of what is written is log.
+const IMAGES_OF_LOG: u64 = 4;
 /// How often a disk that is nearly full is complained about, and the group handed over because of it.
 const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 
@@ -114,6 +118,11 @@ struct Maker {
     /// After an image that could not be written.
     not_before: Moment,
     complained_at: Option<Moment>,
+    /// Bytes of log that were there at the start behind the newest image of then: how many of them it lacks is not known.
+    bytes_before: u64,
+    /// Images made in a row because the disk was nearly full, and when the last was begun.
+    for_room: u32,
+    for_room_at: Option<Moment>,
 }
 
 struct Suggested {
@@ -125,7 +134,16 @@ struct Suggested {
 impl Maker {
     fn new(core: &Core) -> Self {
         let now = core.moment();
-        Self { newest: newest_image(core), since: now, suggested: None, not_before: now, complained_at: None }
+        Self {
+            newest: newest_image(core),
+            since: now,
+            suggested: None,
+            not_before: now,
+            complained_at: None,
+            bytes_before: core.replica.journal().bytes_since_checkpoint(),
+            for_room: 0,
+            for_room_at: None,
+        }
     }
 
     fn look(&mut self, core: &Arc<Core>, is_asked: bool) {
@@ -137,6 +155,7 @@ impl Maker {
         let newest = newest_image(core);
         if newest != self.newest {
             (self.newest, self.since) = (newest, core.moment());
+            self.bytes_before = 0;
         }
         self.suggest_again(core);
         let status = core.replica.status();
@@ -154,6 +173,10 @@ impl Maker {
             || !self.is_due(core, patience)
         {
             return;
+        }
+        if core.condition.disk().1 {
+            self.for_room += 1;
+            self.for_room_at = Some(core.moment());
         }
         let result = if is_active { write_as_active(core) } else { self.write_as_standby(core) };
         match result {
@@ -174,10 +197,28 @@ impl Maker {
         if core.replica.is_serving() && self.newest < wanted && wanted <= committed {
             return true;
         }
+        if self.makes_room(core, edits) || self.log_is_long(core) {
+            return true;
+        }
         let (edits_max, period_ms) = (core.config.edits_per_image, core.config.image_period_ms);
         // The entries of the checkpoint itself and of a new epoch do not make another one due.
         edits >= edits_max.saturating_mul(patience)
             || (edits > 2 && core.moment().ms_since(self.since) >= period_ms.saturating_mul(patience))
+    }
+
+    /// Two images make the log before the first of them superfluous.
+    fn makes_room(&self, core: &Core, edits: u64) -> bool {
+        let is_soon = self.for_room_at.is_some_and(|at| core.moment().ms_since(at) < FOR_ROOM_PERIOD_MS);
+        let has_old = core.replica.journal().segment_starts().len() > 1;
+        core.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
+    }
+
+    /// Edits that come one by one take a block of the disk each. The log is kept to some times the size of an image.
+    fn log_is_long(&self, core: &Core) -> bool {
+        let journal = core.replica.journal();
+        let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);
+        let image_bytes = journal.images().last().map_or(0, |image| image.file_bytes);
+        bytes >= core.config.journal_bytes_per_image.max(IMAGES_OF_LOG * image_bytes)
     }
 
     /// An operator has asked the active.
@@ -228,6 +269,9 @@ impl Maker {
         let is_time = self.complained_at.is_none_or(|at| core.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
         let Ok(room) = core.replica.journal().room() else { return };
         core.condition.found_room(room);
+        if !room.is_low {
+            self.for_room = 0;
+        }
         if !room.is_low || !is_time {
             return;
         }

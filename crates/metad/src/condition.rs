@@ -4,10 +4,6 @@ use crate::core::Core;
 use base::FsError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Below so much free space changes are refused. Half of what the journal keeps free for itself, so that images and the
-/// group's own entries still fit.
-pub const REFUSE_BELOW_BYTES: u64 = 32 << 20;
-
 #[derive(Debug, Default)]
 pub struct Condition {
     removed: AtomicBool,
@@ -40,7 +36,7 @@ impl Condition {
     pub fn found_room(&self, room: journal::Room) {
         self.free_bytes.store(room.free_bytes, Ordering::Relaxed);
         self.is_low.store(room.is_low, Ordering::Relaxed);
-        let refuses = room.free_bytes < REFUSE_BELOW_BYTES;
+        let refuses = room.is_out;
         if refuses != self.refuses_changes.swap(refuses, Ordering::Relaxed) {
             let free_bytes = room.free_bytes;
             match refuses {
@@ -70,10 +66,9 @@ impl Condition {
 
     pub fn full(&self) -> String {
         format!(
-            "The disk of the metadata server has {} MiB free, and changes are refused below {}: make room there. Reads are \
-             answered.",
-            self.free_bytes.load(Ordering::Relaxed) >> 20,
-            REFUSE_BELOW_BYTES >> 20
+            "The disk of the metadata server has {} MiB free, too few for the journal to go on: changes are refused until there is \
+             room. Reads are answered.",
+            self.free_bytes.load(Ordering::Relaxed) >> 20
         )
     }
 

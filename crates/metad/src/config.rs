@@ -24,6 +24,8 @@ pub struct MetaConfig {
     pub edits_per_image: u64,
     /// And after so long, if there was any edit.
     pub image_period_ms: u64,
+    /// And after so many bytes of journal, or some times the size of an image if that is more.
+    pub journal_bytes_per_image: u64,
     pub call_queue: CallLimits,
     /// A file with the data servers that may take part. None: all may.
     pub data_servers_file: Option<PathBuf>,

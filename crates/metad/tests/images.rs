@@ -78,6 +78,7 @@ impl Cluster {
             complete_wait_ms: 200,
             edits_per_image: EDITS_PER_IMAGE,
             image_period_ms: 3_600_000,
+            journal_bytes_per_image: 64 << 20,
             call_queue: Default::default(),
             racks: Vec::new(),
             data_servers_file: None,

@@ -15,6 +15,7 @@ fn config(directory: &Path, group: GroupConfig) -> MetaConfig {
         complete_wait_ms: 200,
         edits_per_image: 1_000_000,
         image_period_ms: 3_600_000,
+        journal_bytes_per_image: 64 << 20,
         call_queue: Default::default(),
         racks: Vec::new(),
         data_servers_file: None,

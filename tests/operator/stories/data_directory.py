@@ -6,7 +6,7 @@ import time
 from harness.report import check
 from stand import admin, until
 
-IN_SLICE = False
+IN_SLICE = True
 AN_HOUR_MS = 3_600_000
 CREATED = "cTime="
 

@@ -6,7 +6,7 @@ import time
 from harness.report import check
 from stand import admin, fs, page, until
 
-IN_SLICE = False
+IN_SLICE = True
 FILES = 4
 
 

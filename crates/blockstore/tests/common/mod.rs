@@ -14,9 +14,11 @@ use std::{
 };
 
 pub const POOL: &str = "BP-1234-127.0.0.1-1700000000000";
+/// A cluster that is new whenever the tests run, so that directories may be made.
+pub const NEW_CLUSTER_MS: u64 = 4_102_444_800_000;
 
 pub fn pool() -> PoolInfo {
-    PoolInfo { pool: POOL.into(), cluster: "CID-one".into(), namespace_id: 77, created_ms: 1_700_000_000_000 }
+    PoolInfo { pool: POOL.into(), cluster: "CID-one".into(), namespace_id: 77, created_ms: NEW_CLUSTER_MS }
 }
 
 pub fn config(root: &Path, volumes: usize) -> StoreConfig {

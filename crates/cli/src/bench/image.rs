@@ -115,6 +115,7 @@ mod tests {
             complete_wait_ms: 200,
             edits_per_image: 1_000_000,
             image_period_ms: 3_600_000,
+            journal_bytes_per_image: 64 << 20,
             call_queue: metad::CallLimits::default(),
             racks: Vec::new(),
             data_servers_file: None,
