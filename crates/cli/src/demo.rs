@@ -145,6 +145,8 @@ async fn start_data(
     let mut servers = Vec::new();
     for number in 1..=args.data_servers {
         let directory = args.dir.join(format!("data-{number}"));
+        // A data server by itself makes none in a cluster that is not new any more.
+        std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
         settings.set(&format!("data_dirs={}", directory.display()))?;
         let config = config::data::config(settings, user)?;
         let server = DataServer::start(env.clone(), config).await;

@@ -123,7 +123,8 @@ fn info(cluster: &str) -> NamespaceInfoProto {
             layout_version: -67i32 as u32,
             namespce_id: 77,
             cluster_id: cluster.into(),
-            c_time: 1_700_000_000_000,
+            // New whenever this runs, so that directories are made.
+            c_time: 4_102_444_800_000,
         },
         software_version: "3.5.0".into(),
         capabilities: Some(1),
