@@ -330,3 +330,35 @@ fn readers_and_a_writer_do_not_meet() {
     });
     assert!(all.len() >= 400);
 }
+
+#[test]
+fn what_must_be_written_while_the_disk_is_nearly_full_goes_into_short_segments() {
+    let (env, place) = (Env::production(), tempfile::tempdir().unwrap());
+    format(&env, place.path());
+    let free_bytes = open(&env, place.path()).0.room().unwrap().free_bytes;
+    // More is to stay free than there is: no further segment of the usual size is made.
+    let usual = 4 << 20;
+    let settings = Settings { segment_bytes: usual, reserve_bytes: free_bytes + (1 << 40), ..settings() };
+    let recovery = journal::open(&env, place.path(), settings).unwrap();
+    let (journal, _) = recovery.replay(|_| Ok(())).unwrap();
+    assert!(journal.prepare_segment().is_err());
+    assert!(journal.room().unwrap().is_out);
+    let mut all = Vec::new();
+    append(&journal, 1, 300, &mut all);
+    assert_eq!(read_all(&journal, 1 << 20), all);
+    journal.close().unwrap();
+    drop(journal);
+    let log = std::fs::read_dir(place.path().join("log"))
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().len());
+    let lengths: Vec<u64> = log.collect();
+    assert!(lengths.len() > 1 && lengths.iter().all(|length| *length < usual), "{lengths:?}");
+
+    // With room the usual ones are made again, and all is there.
+    let (journal, entries, recovered) = open(&env, place.path());
+    assert_eq!(
+        (entries.len() + recovered.tail.len(), recovered.end.id.sn),
+        (all.len(), Sn(all.len() as u64))
+    );
+    assert!(!journal.room().unwrap().is_out);
+}
