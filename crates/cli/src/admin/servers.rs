@@ -26,9 +26,6 @@ pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an order may wait without a word to whoever gave it.
 const WORD_PERIOD: Duration = Duration::from_secs(5);
 
-/// What is said of a server that is somebody else's.
-pub const NO_CLOVER: &str = "is no metadata server of Clover";
-
 pub struct Servers {
     uri: String,
     user: String,
@@ -235,7 +232,7 @@ fn worth(answer: &GetGroupResponseProto) -> (bool, u64, u64) {
 pub fn reason(error: &CallError) -> String {
     match error {
         CallError::Remote { class, .. } if class == NO_SUCH_PROTOCOL => {
-            format!("{NO_CLOVER}: it does not know the operators' protocol")
+            "is no metadata server of Clover: it does not know the operators' protocol".to_owned()
         }
         CallError::Remote { message, .. } => {
             without_stack_trace(message).lines().next().unwrap_or_default().to_owned()
