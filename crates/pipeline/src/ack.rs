@@ -1,5 +1,7 @@
 //! Acknowledgements: one reply for each server from here to the pipeline's end.
 
+use std::fmt;
+
 /// What a server says about a packet; Hadoop's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -10,6 +12,18 @@ pub enum Status {
     Restart,
     /// Any other number that Hadoop knows.
     Other(u8),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Success => f.write_str("success"),
+            Self::Error => f.write_str("an error"),
+            Self::ErrorChecksum => f.write_str("a checksum that does not match"),
+            Self::Restart => f.write_str("a restart"),
+            Self::Other(code) => write!(f, "status {code}"),
+        }
+    }
 }
 
 impl Status {

@@ -24,7 +24,7 @@ pub struct Window<P> {
 /// The pipeline is broken; `node` counts from the writer's nearest server.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WindowError {
-    #[error("server {node} of the pipeline answered {status:?} for packet {seqno}")]
+    #[error("server {node} of the pipeline answered {status} for packet {seqno}")]
     Failed { node: usize, status: Status, seqno: i64 },
     #[error("acknowledgement for packet {found}; the oldest under way is {expected:?}")]
     OutOfOrder { expected: Option<i64>, found: i64 },

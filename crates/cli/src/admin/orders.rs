@@ -1,5 +1,6 @@
 //! Questions and orders of one line: safe mode, images, files that are open or damaged.
 
+use crate::table;
 use client::{FileSystem, SafeModeOrder};
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
@@ -116,20 +117,26 @@ pub async fn balancer_bandwidth(fs: &FileSystem, args: BalancerBandwidth) -> any
 }
 
 pub async fn open_files(fs: &FileSystem, args: Files) -> anyhow::Result<ExitCode> {
-    for file in fs.open_files(&args.path).await? {
-        match args.json {
-            true => println!(
-                "{}",
-                json!({
-                    "path": file.path,
-                    "file_id": file.file_id,
-                    "client": file.client_name,
-                    "machine": file.client_machine,
-                })
-            ),
-            false => println!("{}\t{}\t{}", file.client_machine, file.client_name, file.path),
+    let files = fs.open_files(&args.path).await?;
+    if args.json {
+        for file in &files {
+            let line = json!({
+                "path": file.path,
+                "file_id": file.file_id,
+                "client": file.client_name,
+                "machine": file.client_machine,
+            });
+            println!("{line}");
         }
+        return Ok(ExitCode::SUCCESS);
     }
+    if files.is_empty() {
+        println!("No file below {} is being written.", args.path);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = vec![["MACHINE", "CLIENT", "PATH"].map(str::to_owned).to_vec()];
+    rows.extend(files.into_iter().map(|file| vec![file.client_machine, file.client_name, file.path]));
+    table::lines(&rows).iter().for_each(|line| println!("{line}"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,6 +144,10 @@ pub async fn corrupt_files(fs: &FileSystem, args: Files) -> anyhow::Result<ExitC
     let mut files = fs.corrupt_files(&args.path).await?;
     files.sort();
     files.dedup();
+    if files.is_empty() && !args.json {
+        // Who counts lines counts none.
+        eprintln!("No file below {} has lost a block.", args.path);
+    }
     for path in files {
         match args.json {
             true => println!("{}", json!({ "path": path })),

@@ -141,7 +141,8 @@ impl Get {
         let (options, preserve, is_move) = (self.args.options.clone(), self.args.preserve, self.is_move);
         let copy = async move {
             download(&source.fs, &source.path, &target, &options, &progress).await?;
-            if preserve {
+            // A device keeps its own mode.
+            if preserve && target.is_file() {
                 local::preserve_locally(&target, &status)?;
             }
             if is_move {

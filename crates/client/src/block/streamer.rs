@@ -180,7 +180,7 @@ impl Streamer {
         let retired = retired.map_err(|error| {
             let WindowError::Failed { node, status, .. } = &error else { return Broken::first(error) };
             let reason = match self.pipe.nodes().get(*node) {
-                Some(server) => format!("{} answered {status:?}; its log tells why", address(server)),
+                Some(server) => format!("{} answered {status}; its log tells why", address(server)),
                 None => error.to_string(),
             };
             Broken { node: Some(*node), reason }
