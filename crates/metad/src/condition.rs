@@ -56,11 +56,13 @@ impl Condition {
         (self.free_bytes.load(Ordering::Relaxed), self.is_low.load(Ordering::Relaxed))
     }
 
-    /// Why no change is taken, where the disk has no room for it.
-    pub fn refusal(&self) -> Result<(), FsError> {
-        match self.refuses_changes.load(Ordering::Relaxed) {
-            true => Err(FsError::SafeMode(self.full())),
-            false => Ok(()),
+    /// Why no change is taken, where the disk has no room for it. In a group another member takes over, so the client is to
+    /// come again.
+    pub fn refusal(&self, core: &Core) -> Result<(), FsError> {
+        match (self.refuses_changes(), core.replica.peer_address().is_some()) {
+            (false, _) => Ok(()),
+            (true, true) => Err(FsError::Retry(self.full())),
+            (true, false) => Err(FsError::SafeMode(self.full())),
         }
     }
 

@@ -96,7 +96,7 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
 pub fn admit(core: &Core) -> FsResult<()> {
     core.admit()?;
-    core.condition.refusal()?;
+    core.condition.refusal(core)?;
     if core.replica.is_writable() { Ok(()) } else { Err(too_few(core)) }
 }
 
