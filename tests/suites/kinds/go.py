@@ -7,15 +7,32 @@ import shutil
 import subprocess
 
 from harness.clients import call, environment
-from harness.cluster import xml
+from harness.cluster import CloverCluster, xml
+from rig.hadoop import HadoopCluster
+from rig.judge import Judge
 
 TIMEOUT_S = 600
 RESULTS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
+def on_clover(stock, work):
+    work.mkdir()
+    cluster = CloverCluster(stock.clover, work / "cluster", stock)
+    try:
+        cluster.start()
+        return run(stock, cluster.uri, work)
+    finally:
+        cluster.stop()
+
+
+def on_hadoop(stock, work):
+    work.mkdir()
+    with HadoopCluster(Judge(stock.clients, stock.hadoop, work), work / "cluster") as cluster:
+        return run(stock, cluster.uri, work)
+
+
 def run(stock, uri, work):
     """Test -> (result, what it said)."""
-    work.mkdir()
     module = stock.python_driver.parents[1] / "go"
     where = call(["go", "list", "-m", "-f", "{{.Dir}}", "github.com/colinmarc/hdfs/v2"], cwd=module).decode().strip()
     # The cache of modules is read-only, and the tests write beside their sources.
