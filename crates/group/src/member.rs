@@ -1,5 +1,6 @@
 //! One server's membership in one replica group.
 
+mod adopt;
 mod candidate;
 mod change;
 mod deaf;

@@ -198,17 +198,14 @@ impl Member {
         let me = self.me;
         let is_forced = self.candidacy.forced.is_some();
         let steps = if is_forced || self.candidacy.is_excused { EPOCHS_SKIPPED } else { 1 };
-        let hears_all =
-            !self.evidence.has_taken_part && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly);
-        let may_lack = self.is_suspect || hears_all && !self.candidacy.is_excused;
-        let keeps_old = may_lack && !is_forced && !self.settings.breaks(Broken::ForgetsOldActive);
+        let keeps_old = self.is_suspect && !is_forced && !self.settings.breaks(Broken::ForgetsOldActive);
         let next = self.with_view(|next| {
             next.epoch = Epoch(next.epoch.0 + steps);
             let old = next.active.replace(me.member).filter(|active| *active != me.member);
             let complete: Vec<_> = next.in_sync.iter().chain(&next.exiles).copied().collect();
             // The dead active must not be waited for; finding oneself named means that there is none. A log that may have lost
-            // entries, or that may lack them because the view is an older one, is whole only with what the old active holds:
-            // should this claim come to nothing, the next claimant must find that one in the view.
+            // entries is whole only with what the old active holds: should this claim come to nothing, the next claimant must
+            // find that one in the view.
             if next.in_sync.contains(&me) {
                 next.in_sync.retain(|store| Some(store.member) != old || keeps_old);
             } else {

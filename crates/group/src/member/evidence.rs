@@ -24,6 +24,8 @@ pub(super) struct Evidence {
     pub contradiction: Option<String>,
     /// The coordinator tells an older view than it did: its version, and since when it does.
     pub older: Option<Older>,
+    /// An epoch of this life was given up for what this member holds after the place where the epoch began: once for each end.
+    pub gave_way_to: BTreeMap<MemberId, LogPoint>,
     /// An operator has ordered a repair of the view, and the others are asked first.
     pub inquiry: Option<super::repair::Inquiry>,
 }
@@ -126,14 +128,20 @@ impl Member {
     }
 
     /// The view that this member leads by may be an older one: whom it calls complete may lack entries, and members that it does
-    /// not call so may hold them. So every member that runs is heard, and the longest log of all is adopted.
+    /// not call so may hold them. So every member that runs is heard, and entries that go on from this log are adopted from any.
     pub(super) fn hears_all(&self) -> bool {
         self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
     }
 
-    /// Others may hold what has committed and this log lacks: its end was torn, or the view may be an older one.
-    pub(super) fn may_lack_entries(&self) -> bool {
-        self.is_suspect || self.hears_all()
+    /// Nothing can commit with those that have answered, and one of the silent may hold what this log lacks: no epoch is begun yet,
+    /// since its first entry would part this log from that one's.
+    pub(super) fn waits_for_company(&self) -> bool {
+        let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
+        let has_promised = |member: &MemberId| leading.peers.get(member).is_none_or(|peer| peer.has_promised);
+        let silent = leading.peers.values().filter(|peer| !peer.has_promised).count();
+        let in_sync = view.in_sync.iter().filter(|store| has_promised(&store.member)).count();
+        let needed = view.in_sync_min as usize;
+        self.hears_all() && silent >= needed && in_sync < needed
     }
 
     /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of

@@ -48,11 +48,10 @@ impl Member {
         }
     }
 
-    /// This log may have lost entries at its end, or lack some because the view is an older one; and what the others hold is not
-    /// yet durable here.
+    /// This log may have lost entries at its end, and what the others hold is not yet durable here.
     fn lacks_entries(&self) -> bool {
         let start = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
-        self.may_lack_entries() && (start == Sn(0) || self.durable.id.sn < start)
+        self.is_suspect && (start == Sn(0) || self.durable.id.sn < start)
     }
 
     /// More has committed than the view knows.

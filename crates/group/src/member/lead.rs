@@ -7,7 +7,7 @@ use crate::{
     commit,
     peer::{Next, Peer},
 };
-use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
+use base::{Entry, EntryKind, Epoch, GroupView, MemberId, MemberStore, Moment, Sn};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,8 +37,8 @@ pub(super) struct Leading {
     pub committed_at: Moment,
     /// Complete members of the view that was claimed upon.
     pub complete: Vec<MemberStore>,
-    /// Members whose logs end later than this one, and have nothing that is to be adopted.
-    passed_over: BTreeSet<MemberId>,
+    /// Members of whose logs nothing more is to be adopted in this epoch.
+    pub passed_over: BTreeSet<MemberId>,
     takeover: Takeover,
     /// The one member that is not required and is being read to from the disk.
     pub renewing: Option<MemberId>,
@@ -161,7 +161,7 @@ impl Member {
         self.look_for_a_stall(now, effects);
     }
 
-    fn leading_mut(&mut self) -> &mut Leading {
+    pub(super) fn leading_mut(&mut self) -> &mut Leading {
         self.leading.as_mut().expect("this member leads")
     }
 
@@ -196,37 +196,20 @@ impl Member {
         }
         if is_fencing {
             let began_at = self.candidacy.began_at;
-            self.leading_mut().takeover.fence_ms = now.ms_since(began_at);
+            let takeover = &mut self.leading_mut().takeover;
+            if takeover.fence_ms == 0 {
+                takeover.fence_ms = now.ms_since(began_at);
+            }
             match self.longer_log() {
                 Some((from, _)) => {
                     self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
                     self.fetch(from, self.end(), effects);
                 }
+                None if self.waits_for_company() => return,
                 None => self.append_epoch_start(now, effects),
             }
         }
-        // It may just have given the epoch up.
-        let Some(leading) = &self.leading else { return };
-        if let Stage::Adopting { from, since, asked_at } = leading.stage {
-            let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
-            let waited_ms = now.ms_since(since);
-            let is_late = waited_ms >= self.settings.silence_ms;
-            if !self.may_lack_entries() {
-                // Every complete log will do.
-                if is_lost || is_late {
-                    self.append_epoch_start(now, effects);
-                }
-            } else if is_lost && (is_late || !self.is_suspect) {
-                self.leading_mut().stage = Stage::Fencing;
-            } else if waited_ms >= self.settings.stall_ms {
-                let reason = format!("member {from} has a longer log, and does not hand it on");
-                self.step_down(now, &reason, effects);
-            } else if now.ms_since(asked_at) >= self.settings.silence_ms {
-                // The question or its answer was lost.
-                self.leading_mut().stage = Stage::Adopting { from, since, asked_at: now };
-                self.fetch(from, self.end(), effects);
-            }
-        }
+        self.go_on_adopting(now, effects);
     }
 
     /// Too few are in sync for the first entry of the epoch to commit. This log holds all that has committed, for its
@@ -267,16 +250,21 @@ impl Member {
             store.member == self.me.member
                 || leading.peers.get(&store.member).is_none_or(|peer| peer.has_promised)
         };
+        // The view may be an older one: every member that runs is heard, complete by it or not. One that an epoch was given up for
+        // has longer to answer.
+        let is_over = |(member, peer): (&MemberId, &Peer)| {
+            let gave_way = self.evidence.gave_way_to.contains_key(member);
+            let is_waited_for = gave_way && now.ms_since(leading.began_at) < self.settings.stall_ms;
+            peer.has_promised || peer.is_gone || !is_patient && !is_waited_for
+        };
+        if self.hears_all() && !leading.peers.iter().all(is_over) {
+            return false;
+        }
         if self.is_suspect {
             // One that has promised and ended since cannot hand on what it holds.
             let is_there =
                 |store: &MemberStore| leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone);
             return leading.complete.iter().all(|store| answered(store) && is_there(store));
-        }
-        // The view may be an older one: whoever runs is heard, complete by it or not.
-        let is_over = |peer: &Peer| peer.has_promised || peer.is_gone || !is_patient;
-        if self.hears_all() && !leading.peers.values().all(is_over) {
-            return false;
         }
         // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
         let is_few = (view.in_sync.len() as u32) < view.in_sync_min;
@@ -287,152 +275,16 @@ impl Member {
         })
     }
 
-    /// Whether this member may hold what has committed: one that is complete by the view, and in a first claim any but those whose
-    /// entries an unclean election has given up.
-    fn may_know_more(&self, peer: &Peer, its: Epoch) -> bool {
-        let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
-        let is_complete = peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
-        is_complete || peer.life.is_some() && self.hears_all() && its >= view.unclean_epoch
-    }
-
-    /// The longest log among those that have answered, if it is longer than this one. The mere beginnings of epochs
-    /// in which nothing has committed make no log longer: another may hold in their place what was acknowledged, if the
-    /// coordinator has named somebody who lacked it.
-    fn longer_log(&self) -> Option<(MemberId, LogPoint)> {
-        let leading = self.leading.as_ref()?;
-        let mine = self.end().id;
-        let of_mine = self.tail.last_beside_starts(self.certain()).id;
-        leading
-            .peers
-            .iter()
-            .filter(|(member, _)| !leading.passed_over.contains(member))
-            .filter_map(|(member, peer)| {
-                let end = peer.end.filter(|_| peer.has_promised && !peer.is_gone)?;
-                self.may_know_more(peer, end.id.epoch).then_some((*member, end))
-            })
-            .filter(|(_, end)| end.id > mine || end.id > of_mine && !self.tail.holds(*end))
-            .max_by_key(|(_, end)| end.id)
-    }
-
-    fn fetch(&self, from: MemberId, after: LogPoint, effects: &mut Effects) {
-        let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
-        let epoch = self.leading.as_ref().expect("this member leads").epoch;
-        effects.messages.push((from, Message::Fetch { epoch, after, bytes_max }));
-    }
-
-    /// Entries of a longer log, to be adopted.
-    pub(super) fn on_fetched(
-        &mut self,
-        now: Moment,
-        sender: MemberId,
-        previous: LogPoint,
-        entries: Vec<Entry>,
-        effects: &mut Effects,
-    ) {
-        let Some(leading) = &self.leading else { return };
-        if !matches!(leading.stage, Stage::Adopting { from, .. } if from == sender) {
-            return;
-        }
-        let epoch = leading.epoch;
-        if !self.tail.holds(previous) {
-            return;
-        }
-        let was_empty = entries.is_empty();
-        let mut at = previous;
-        let mut fresh = Vec::new();
-        for entry in entries {
-            let follows = entry.id.sn.0 == at.id.sn.0 + 1
-                && entry.previous_chain == at.chain
-                && entry.id.epoch >= at.id.epoch
-                && entry.id.epoch < epoch;
-            if !follows {
-                return;
-            }
-            at = entry.point();
-            if !fresh.is_empty() || !self.tail.holds(at) {
-                fresh.push(entry);
-            }
-        }
-        if let Some(first) = fresh.first() {
-            let kept = Sn(first.id.sn.0 - 1);
-            if kept < self.committed {
-                let reason = format!(
-                    "entries up to {} have committed here, member {sender} has others",
-                    self.committed
-                );
-                return self.lead_no_more(now, reason, effects);
-            }
-            if kept < self.certain() {
-                // Another member, or the view, knows that what this log holds there has committed.
-                let leading = self.leading_mut();
-                leading.passed_over.insert(sender);
-                leading.stage = Stage::Fencing;
-                return;
-            }
-            let mine = self.end();
-            let is_all = self.longer_log().is_none_or(|(from, end)| from == sender && end == at);
-            let has_more = fresh.iter().any(|entry| entry.kind != EntryKind::EpochStart) || !is_all;
-            let would_lose = self.tail.last_beside_starts(kept).id.sn > kept;
-            if !has_more && (would_lose || at.id < mine.id) {
-                // Nothing but beginnings of epochs, in the place of more than that, or of later ones.
-                let leading = self.leading_mut();
-                leading.passed_over.insert(sender);
-                leading.stage = Stage::Fencing;
-                return;
-            }
-            if kept < mine.id.sn {
-                self.cut(kept, effects);
-            }
-        }
-        for entry in fresh {
-            self.push(entry, effects);
-        }
-        // Another may have answered meanwhile, with a log as long as the sender's or longer: the rest may come from that one.
-        let rest = self.longer_log().filter(|(_, end)| end.id > self.end().id && !was_empty);
-        let Some((from, _)) = rest else { return self.append_epoch_start(now, effects) };
-        self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
-        self.fetch(from, self.end(), effects);
-    }
-
-    /// The other log does not go on from this entry. It is tried from what has committed there, then from what has committed here for
-    /// longest.
-    pub(super) fn on_fetch_failed(
-        &mut self,
-        now: Moment,
-        sender: MemberId,
-        after: LogPoint,
-        committed: LogPoint,
-        effects: &mut Effects,
-    ) {
-        let Some(leading) = &self.leading else { return };
-        if !matches!(leading.stage, Stage::Adopting { from, .. } if from == sender) {
-            return;
-        }
-        let base = self.tail.base();
-        let earlier =
-            [committed, base].into_iter().find(|point| point.id < after.id && self.tail.holds(*point));
-        if let Some(earlier) = earlier {
-            self.fetch(sender, earlier, effects);
-        } else if self.may_lack_entries() {
-            let reason =
-                format!("member {sender} has a longer log, and nothing of it joins this one after {base}");
-            self.step_down(now, &reason, effects);
-        } else {
-            // Nothing common in memory: this log is complete without it.
-            self.leading_mut().passed_over.insert(sender);
-            self.leading_mut().stage = Stage::Fencing;
-        }
-    }
-
     /// Section 4, end of step 4.
-    fn append_epoch_start(&mut self, now: Moment, effects: &mut Effects) {
+    pub(super) fn append_epoch_start(&mut self, now: Moment, effects: &mut Effects) {
         let began_at = self.candidacy.began_at;
         let leading = self.leading.as_ref().expect("this member leads");
         let epoch = leading.epoch;
         // Whoever knows more committed entries than this log holds proves that this log is not complete.
-        let ahead = leading.peers.iter().find(|(_, peer)| {
-            peer.committed.id.sn > self.end().id.sn && self.may_know_more(peer, peer.committed.id.epoch)
-        });
+        let ahead = leading
+            .peers
+            .iter()
+            .find(|(_, peer)| self.is_complete(peer) && peer.committed.id.sn > self.end().id.sn);
         if let Some((member, peer)) = ahead {
             let reason = format!(
                 "member {member} knows that {} has committed, this log ends at {}",

@@ -1,5 +1,7 @@
+mod at_random;
 mod cluster;
 mod deaf;
+mod deposed_tails;
 mod digests;
 mod evidence;
 mod first_claim;

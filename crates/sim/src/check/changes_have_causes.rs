@@ -37,7 +37,8 @@ impl Changes {
         let asked = self.asked.entry(author).or_default();
         asked.retain(|(at_ns, _)| now_ns - at_ns < AT_ONCE_NS);
         let again = asked.iter().find(|(_, before)| {
-            before.expected_version == change.expected_version
+            // A coordinator that was put back comes to the same version again.
+            (before.expected_version, before.expected_id) == (change.expected_version, change.expected_id)
                 && before.requires == change.requires
                 && is_same(&before.view, &change.view)
         });
