@@ -22,7 +22,8 @@ const USAGE: &str = "usage:
   clover-sim list                          the stories of clusters
   clover-sim replay <story> <seed>         one story, told line by line; `lone-server` is one as well
   clover-sim run <story|all> <first> <count>
-  clover-sim hunt <rule|all> <first> <count>  a rule of the group is left out: which story, with which seed, notices it
+  clover-sim hunt <rule|all> <first> <count> [story]  a rule of the group is left out: which story, or whether this one,
+                                           notices it, and with which seed
   clover-sim lone-server <first> <count>   a server and its disk, through many lives
   clover-sim model [states] [walks] [minutes]  the bounded check of the group's machine: so many states of each profile
                                            at most, and for so many minutes each";
@@ -77,7 +78,11 @@ fn main() -> anyhow::Result<()> {
             if rules.is_empty() {
                 bail!("which rule? One of {:?}, or all", Broken::ALL);
             }
-            hunt(&rules, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
+            let stories: Vec<&Story> = match word(4) {
+                Some(name) => vec![find(Some(name))?],
+                None => STORIES.iter().collect(),
+            };
+            hunt(&rules, &stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
         }
         Some("lone-server") => {
             for seed in number(1)?.unwrap_or(0)..number(1)?.unwrap_or(0) + number(2)?.unwrap_or(100) {
@@ -153,12 +158,12 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
 }
 
 /// Tells for each rule where its absence is noticed first, and fails if that is nowhere.
-fn hunt(rules: &[Broken], first: u64, count: u64) -> anyhow::Result<()> {
+fn hunt(rules: &[Broken], stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| ()));
     let mut unnoticed = Vec::new();
     for rule in rules {
-        let mut stories = Vec::new();
-        for story in STORIES {
+        let mut noticed = Vec::new();
+        for story in stories {
             let found = (first..first + count).find_map(|seed| {
                 let run = AssertUnwindSafe(|| {
                     cluster::run_with(story, seed, |shape| shape.settings.broken = Some(*rule))
@@ -171,11 +176,11 @@ fn hunt(rules: &[Broken], first: u64, count: u64) -> anyhow::Result<()> {
             });
             if let Some((seed, what)) = found {
                 let what = what.split(':').next().unwrap_or_default().to_owned();
-                stories.push(format!("{} {seed} ({what})", story.name));
+                noticed.push(format!("{} {seed} ({what})", story.name));
             }
         }
-        println!("{:28} {}", format!("{rule:?}"), stories.join(", "));
-        if stories.is_empty() {
+        println!("{:28} {}", format!("{rule:?}"), noticed.join(", "));
+        if noticed.is_empty() {
             unnoticed.push(rule);
         }
     }
