@@ -138,7 +138,8 @@ impl Member {
     pub(super) fn waits_for_company(&self) -> bool {
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
         let has_promised = |member: &MemberId| leading.peers.get(member).is_none_or(|peer| peer.has_promised);
-        let silent = leading.peers.values().filter(|peer| !peer.has_promised).count();
+        let has_spoken = |member: &MemberId| has_promised(member) || self.has_no_more(*member);
+        let silent = view.members.iter().filter(|member| !has_spoken(member)).count();
         let in_sync = view.in_sync.iter().filter(|store| has_promised(&store.member)).count();
         let needed = view.in_sync_min as usize;
         self.hears_all() && silent >= needed && in_sync < needed
@@ -154,6 +155,11 @@ impl Member {
         held.chain(hinted.map(|hint| hint.sn)).fold(self.committed, Sn::max)
     }
 
+    /// It has shown where its log ends, and this one holds that.
+    fn has_no_more(&self, member: MemberId) -> bool {
+        self.evidence.known.get(&member).is_some_and(|(_, known)| self.may_hold(known.end))
+    }
+
     /// Whether so many other members are silent that reads here are not certain. The view that this claim is based on may be an
     /// older one. An active that led by a later view, with a minimum of k, committed entries only on k members. If this member is
     /// none of those k, and k or more others are silent, then perhaps all of the k are silent, and this log may lack what they hold. A
@@ -161,10 +167,7 @@ impl Member {
     pub(super) fn lacks_witnesses_to_read(&self) -> bool {
         let Some(view) = self.view().filter(|_| self.evidence.leads_on_view_alone) else { return false };
         let others = || view.members.iter().filter(|member| **member != self.me.member);
-        let is_witness = |member: &MemberId| {
-            self.evidence.known.get(member).is_some_and(|(_, known)| self.may_hold(known.end))
-        };
-        let silent = others().filter(|member| !is_witness(member)).count();
+        let silent = others().filter(|member| !self.has_no_more(**member)).count();
         silent >= view.in_sync_min as usize && !self.settings.breaks(Broken::LonelyFirstClaim)
     }
 

@@ -281,6 +281,26 @@ fn who_begins_alone_begins_no_epoch_and_answers_nothing() {
     assert_eq!(cluster.operations(active), ["3 lacks this"]);
 }
 
+/// Another one has said where its log ends, and is gone before it could promise anything. It holds no more than this one: what is here
+/// is certain, and is answered.
+#[test]
+fn who_was_told_that_another_holds_no_more_answers() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "all have this");
+    cluster.pass(100);
+    (1..=3).for_each(|id| cluster.kill(id));
+    let end = cluster.members[&2].member.end();
+    cluster.restart(3);
+    let known = crate::Known { promised: Epoch(1), end, committed: end };
+    let message = crate::Message::Hello { known };
+    cluster.step(3, Input::Message { from: store(2), boot: 9, message });
+    for gone in [1, 2] {
+        cluster.step(3, Input::PeerGone(MemberId(gone)));
+    }
+    cluster.pass(3_000);
+    assert!(matches!(cluster.role(3), Role::Reading { .. }), "{:?}", cluster.role(3));
+}
+
 /// Member 1 has lost with its torn end what member 2 alone holds beside it. It leads, and has just asked member 2 for what it lacks.
 fn asks_for_what_a_torn_end_has_lost() -> Cluster {
     let mut cluster = serving(3);
