@@ -37,9 +37,11 @@ impl Member {
                 Some((*member, end, self.is_complete(peer)))
             })
         };
-        let goes_on = answered()
+        // A log with a torn end may lack what has committed: what goes on from there proves nothing.
+        let goes_on = self.hears_all() && !self.is_suspect;
+        let of_others = answered()
             .filter(|(_, end, is_complete)| {
-                self.hears_all() && !is_complete && end.id.epoch >= view.unclean_epoch && end.id > mine
+                goes_on && !is_complete && end.id.epoch >= view.unclean_epoch && end.id > mine
             })
             .max_by_key(|(_, end, _)| end.id);
         let of_complete = || {
@@ -49,7 +51,7 @@ impl Member {
                 })
                 .max_by_key(|(_, end, _)| end.id)
         };
-        goes_on.or_else(of_complete).map(|(member, end, _)| (member, end))
+        of_others.or_else(of_complete).map(|(member, end, _)| (member, end))
     }
 
     pub(super) fn fetch(&self, from: MemberId, after: LogPoint, effects: &mut Effects) {
@@ -59,16 +61,23 @@ impl Member {
     }
 
     /// Nothing more is adopted from this member in this epoch; perhaps from another one.
-    fn pass_over(&mut self, member: MemberId) {
+    fn look_elsewhere(&mut self, member: MemberId) {
         let leading = self.leading_mut();
         leading.passed_over.insert(member);
         leading.stage = Stage::Fencing;
     }
 
+    /// The log of this member has nothing that this epoch needs. It is not counted as complete either: what it holds in the place of
+    /// entries here is cut off.
+    fn pass_over(&mut self, member: MemberId) {
+        self.leading_mut().complete.retain(|store| store.member != member);
+        self.look_elsewhere(member);
+    }
+
     /// The member whose log is being adopted may have ended, or be late.
     pub(super) fn go_on_adopting(&mut self, now: Moment, effects: &mut Effects) {
         let Some(leading) = &self.leading else { return };
-        let Stage::Adopting { from, since, asked_at } = leading.stage else { return };
+        let Stage::Adopting { from, since } = leading.stage else { return };
         let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
         // Only a torn log needs what a certain one holds.
         let is_needed = self.is_suspect && leading.complete.iter().any(|store| store.member == from);
@@ -87,10 +96,6 @@ impl Member {
             self.step_down(now, &reason, effects);
         } else if is_stuck {
             self.pass_over(from);
-        } else if now.ms_since(asked_at) >= self.settings.silence_ms {
-            // The question or its answer was lost.
-            self.leading_mut().stage = Stage::Adopting { from, since, asked_at: now };
-            self.fetch(from, self.end(), effects);
         }
     }
 
@@ -161,15 +166,15 @@ impl Member {
         }
         if self.hears_all() {
             if was_empty || its_end.is_none_or(|end| end.id <= self.end().id) {
-                return self.pass_over(sender);
+                return self.look_elsewhere(sender);
             }
-            self.leading_mut().stage = Stage::Adopting { from: sender, since: now, asked_at: now };
+            self.leading_mut().stage = Stage::Adopting { from: sender, since: now };
             return self.fetch(sender, self.end(), effects);
         }
         // Another may have answered meanwhile, with a log as long as the sender's or longer: the rest may come from that one.
         let rest = self.longer_log().filter(|(_, end)| end.id > self.end().id && !was_empty);
         let Some((from, _)) = rest else { return self.append_epoch_start(now, effects) };
-        self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
+        self.leading_mut().stage = Stage::Adopting { from, since: now };
         self.fetch(from, self.end(), effects);
     }
 

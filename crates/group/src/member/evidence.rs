@@ -5,7 +5,7 @@
 //! shows it more than the view or its own log tells, and gives up nothing that has committed here but for an unclean election.
 
 use super::Member;
-use crate::{Effects, Known, broken::Broken};
+use crate::{Effects, Known, broken::Broken, peer::Peer};
 use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
 use std::collections::BTreeMap;
 
@@ -133,16 +133,16 @@ impl Member {
         self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
     }
 
-    /// Nothing can commit with those that have answered, and one of the silent may hold what this log lacks: no epoch is begun yet,
-    /// since its first entry would part this log from that one's.
+    /// Nothing can commit with those that have answered, even if all of them were let in sync, and one of the silent may hold what
+    /// this log lacks: no epoch is begun yet, since its first entry would part this log from that one's.
     pub(super) fn waits_for_company(&self) -> bool {
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
-        let has_promised = |member: &MemberId| leading.peers.get(member).is_none_or(|peer| peer.has_promised);
-        let has_spoken = |member: &MemberId| has_promised(member) || self.has_no_more(*member);
-        let silent = view.members.iter().filter(|member| !has_spoken(member)).count();
-        let in_sync = view.in_sync.iter().filter(|store| has_promised(&store.member)).count();
+        let promised = leading.peers.values().filter(|peer| peer.has_promised && !peer.is_gone).count();
+        let has_spoken =
+            |(member, peer): &(&MemberId, &Peer)| peer.has_promised || self.has_no_more(**member);
+        let silent = leading.peers.iter().filter(|peer| !has_spoken(peer)).count();
         let needed = view.in_sync_min as usize;
-        self.hears_all() && silent >= needed && in_sync < needed
+        self.hears_all() && silent >= needed && 1 + promised < needed
     }
 
     /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of

@@ -53,7 +53,7 @@ pub(super) enum Stage {
     /// Step 3: promises are asked for.
     Fencing,
     /// Step 4: a longer log is copied.
-    Adopting { from: MemberId, since: Moment, asked_at: Moment },
+    Adopting { from: MemberId, since: Moment },
     /// Step 5: the first entry is on its way to the in-sync set.
     Syncing,
     /// Step 6.
@@ -202,7 +202,7 @@ impl Member {
             }
             match self.longer_log() {
                 Some((from, _)) => {
-                    self.leading_mut().stage = Stage::Adopting { from, since: now, asked_at: now };
+                    self.leading_mut().stage = Stage::Adopting { from, since: now };
                     self.fetch(from, self.end(), effects);
                 }
                 None if self.waits_for_company() => return,

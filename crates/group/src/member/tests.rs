@@ -1,5 +1,6 @@
 mod at_random;
 mod cluster;
+mod company;
 mod deaf;
 mod deposed_tails;
 mod digests;

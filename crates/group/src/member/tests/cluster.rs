@@ -233,7 +233,9 @@ impl Cluster {
             for (to, message) in released.messages {
                 self.wire.push_back((me, boot, to, message));
             }
-            self.step(id, Input::Durable(released.proof.unwrap()));
+            if let Some(proof) = released.proof {
+                self.step(id, Input::Durable(proof));
+            }
         }
         if reread && !self.is_deaf {
             self.read_view(id);

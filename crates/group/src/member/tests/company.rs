@@ -1,0 +1,598 @@
+//! The first claim of groups of which not all come back: who is waited for, for how long, and what another one's log is taken for.
+
+use super::{
+    super::*,
+    cluster::{Cluster, store},
+    first_claim::begin_again,
+};
+use crate::Message;
+
+/// The view and all members, for the text of a failure.
+fn stories(cluster: &Cluster) -> String {
+    let each: Vec<_> = (1..=cluster.members.len() as u32)
+        .map(|id| {
+            let node = &cluster.members[&id];
+            let status = node.member.status(cluster.now);
+            format!(
+                "{id}: up {} {:?} end {} trouble {:?}",
+                node.is_up, status.role, status.end, status.trouble
+            )
+        })
+        .collect();
+    format!("{:?}\n{}", cluster.view, each.join("\n"))
+}
+
+/// Kills everybody and starts these; the others' addresses refuse.
+fn begin(cluster: &mut Cluster, members: &[u32]) {
+    let view = (cluster.view.clone(), cluster.version);
+    begin_again(cluster, view, members);
+}
+
+/// Sound coordinator. Four members, minimum 2; 3 and 4 are gone for good, 1 (active) and 2 have everything and are in sync. Both lose
+/// power; 2 is first to claim, which makes 1 an exile.
+#[test]
+fn two_complete_members_of_four_serve_though_the_standby_claims_first() {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
+    begin(&mut cluster, &[1, 2]);
+    cluster.node(1).member.candidacy.no_claim_before = cluster.now.plus_ms(2_000);
+    cluster.pass(30_000);
+    assert!(cluster.serving().is_some(), "{}", stories(&cluster));
+}
+
+/// The same of five, and 2 begins alone a second before 1.
+#[test]
+fn the_standby_begins_a_second_before_the_old_active() {
+    let mut cluster = Cluster::new(5, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4, 5] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    begin(&mut cluster, &[2]);
+    cluster.pass(1_000);
+    cluster.restart(1);
+    cluster.pass(30_000);
+    assert!(cluster.serving().is_some(), "{}", stories(&cluster));
+}
+
+/// Sound coordinator. Four members, minimum 2, in sync are 1 and 2; 4 lags (a junior). 2 and 3 are gone for good, and 1 and 4 begin.
+#[test]
+fn a_complete_member_and_a_junior_of_four_serve() {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "4 lacks this");
+    cluster.pass(100);
+    begin(&mut cluster, &[1, 4]);
+    cluster.pass(30_000);
+    assert!(cluster.serving().is_some(), "{}", stories(&cluster));
+}
+
+/// Sound coordinator, three members, minimum 2. 1 begins again and hears the others say hello; then both end. 1 holds all that
+/// has committed and has witnesses: it answers reads below the minimum, and can be made a group of one by order.
+#[test]
+fn one_that_has_heard_the_others_answers_reads_below_the_minimum() {
+    let mut cluster = super::groups::serving(3);
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    begin(&mut cluster, &[1, 2, 3]);
+    cluster.settle();
+    cluster.kill(2);
+    cluster.kill(3);
+    cluster.pass(10_000);
+    assert!(cluster.members[&1].member.evidence.known().len() == 2, "both were heard");
+    cluster.step(1, Input::Operator { ticket: 5, order: Order::UncleanElect });
+    cluster.pass(5_000);
+    let answers = &cluster.members[&1].answers;
+    assert!(matches!(cluster.role(1), Role::Reading { .. }), "{}\n{answers:?}", stories(&cluster));
+}
+
+/// Adoption over a link that takes 300 ms for each piece, one after the other.
+#[test]
+fn a_long_tail_over_a_slow_link_is_adopted_in_time_in_proportion_to_its_length() {
+    let mut took = Vec::new();
+    for pieces in [1u64, 2, 3, 4, 6] {
+        let mut cluster = super::groups::serving(3);
+        cluster.propose(1, "kept");
+        cluster.pass(1_500);
+        for other in [2, 3] {
+            cluster.cut.insert((1, other));
+        }
+        let big = "x".repeat(1 << 20);
+        for _ in 0..pieces * 4 {
+            cluster.propose(1, &big);
+        }
+        cluster.kill(1);
+        cluster.wire.clear();
+        cluster.cut.clear();
+        // 2 and 3 have taken 1 out but nothing has committed since: both end before.
+        cluster.view.in_sync = vec![store(2), store(3)];
+        cluster.view.active = Some(MemberId(2));
+        cluster.version += 1;
+        begin(&mut cluster, &[1, 2, 3]);
+        let began = cluster.now;
+        let mut free_at = began;
+        let mut asked = 0;
+        let mut late: Vec<(Moment, (MemberStore, u64, MemberId, Message))> = Vec::new();
+        while cluster.now < began.plus_ms(120_000) && cluster.serving().is_none() {
+            cluster.now = cluster.now.plus_ms(1);
+            (1..=3).for_each(|id| cluster.step(id, Input::Tick));
+            let now = cluster.now;
+            for (_, (from, boot, to, message)) in late.extract_if(.., |(at, _)| *at <= now) {
+                cluster.step(to.0, Input::Message { from, boot, message });
+            }
+            while let Some((from, boot, to, message)) = cluster.wire.pop_front() {
+                if matches!(message, Message::Fetch { .. }) {
+                    asked += 1;
+                }
+                if from.member == MemberId(1) && matches!(message, Message::Fetched { .. }) {
+                    free_at = free_at.max(now).plus_ms(300);
+                    late.push((free_at, (from, boot, to, message)));
+                } else {
+                    cluster.step(to.0, Input::Message { from, boot, message });
+                }
+            }
+        }
+        took.push((pieces, cluster.now.ms_since(began), asked, cluster.serving()));
+    }
+    assert!(took.iter().all(|(pieces, ms, ..)| *ms < 2_000 + 600 * pieces), "{took:?}");
+}
+
+/// Lets time pass ms by ms, without the pauses that `pass` takes in one step.
+fn tick(cluster: &mut Cluster, ms: u64) {
+    for _ in 0..ms {
+        cluster.now = cluster.now.plus_ms(1);
+        for id in cluster.up() {
+            cluster.step(id, Input::Tick);
+        }
+        cluster.settle();
+    }
+}
+
+/// Lets time pass, with this delay for each message from `from` to `to`, in order; ends when somebody serves. Says how many epochs began.
+fn with_delay(cluster: &mut Cluster, ms: u64, from: u32, to: u32, delay_ms: u64) -> u64 {
+    let mut late: std::collections::VecDeque<(Moment, (MemberStore, u64, MemberId, Message))> =
+        Default::default();
+    let epoch = cluster.view.epoch.0;
+    for _ in 0..ms {
+        if cluster.serving().is_some() {
+            break;
+        }
+        cluster.now = cluster.now.plus_ms(1);
+        cluster.up().into_iter().for_each(|id| cluster.step(id, Input::Tick));
+        let now = cluster.now;
+        while late.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, (from, boot, to, message)) = late.pop_front().unwrap();
+            cluster.step(to.0, Input::Message { from, boot, message });
+        }
+        while let Some((who, boot, whom, message)) = cluster.wire.pop_front() {
+            if who.member.0 == from && whom.0 == to {
+                late.push_back((now.plus_ms(delay_ms), (who, boot, whom, message)));
+            } else {
+                cluster.step(whom.0, Input::Message { from: who, boot, message });
+            }
+        }
+    }
+    cluster.view.epoch.0 - epoch
+}
+
+/// Sound coordinator, a takeover that is no first claim, below the minimum. 1 and 2 are complete; 2 has begun an epoch without the tail
+/// that 1 holds, and nobody committed in it. 1 claims; 2 runs, is an exile, and its answers take `delay` ms. 1 passes 2 over, begins, and then a
+/// grant that 2 sent before it got the first entry tells of 2's old end.
+fn a_claim_past_an_exile(delay: u64) -> (u64, Option<u32>, u64) {
+    let mut cluster = super::groups::serving(3);
+    cluster.propose(1, "kept");
+    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
+    cluster.step(1, Input::Quiet);
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), Some(3));
+    // Only 1 gets this.
+    cluster.cut.insert((3, 2));
+    cluster.propose(3, "1 has this, and 2 lacks it");
+    assert_eq!(cluster.operations(3), ["kept"]);
+    // 1's process stands still, 3 ends, and 2 takes over.
+    for (a, b) in [(1, 2), (2, 1), (1, 3), (3, 1)] {
+        cluster.cut.insert((a, b));
+    }
+    cluster.kill(3);
+    cluster.node(1).member.candidacy.no_claim_before = cluster.now.plus_ms(5_000);
+    for _ in 0..3_000 {
+        cluster.pass(1);
+        if cluster.view.active == Some(MemberId(2))
+            && cluster.members[&2].log.len() > cluster.members[&1].log.len() - 1
+        {
+            break;
+        }
+    }
+    cluster.pass(1_000);
+    assert!(!cluster.view.in_sync.contains(&store(1)), "{}", stories(&cluster));
+    // 2 ends and begins again; 1 is the first to claim.
+    cluster.kill(2);
+    cluster.cut.clear();
+    cluster.restart(2);
+    cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+    let now = cluster.now;
+    cluster.node(1).member.candidacy.no_claim_before = now;
+    let began = cluster.now;
+    let epochs = with_delay(&mut cluster, 30_000, 2, 1, delay);
+    (epochs, cluster.serving(), cluster.now.ms_since(began))
+}
+
+#[test]
+fn an_ordinary_claim_below_the_minimum_is_not_given_up_for_what_was_passed_over() {
+    let all: Vec<_> = [0, 5, 20, 30, 45, 60, 80, 100, 120]
+        .into_iter()
+        .map(|delay| (delay, a_claim_past_an_exile(delay)))
+        .collect();
+    assert!(all.iter().all(|(_, (epochs, serving, _))| *epochs == 1 && serving.is_some()), "{all:?}");
+}
+
+/// Older coordinator, four members, minimum 2. 2 and 4 lack what 1 and 3 have committed. 2 begins an epoch, 4 has acknowledged its first
+/// entry, and the coordinator does not confirm that 3 is out. Then 3 turns up; the first entry is cut off on 2 alone.
+#[test]
+fn the_first_entry_is_cut_off_while_another_has_acknowledged_it() {
+    for delay in [0, 5, 30, 60, 100] {
+        let mut cluster = Cluster::new(4, 1, 2);
+        cluster.pass(1_500);
+        assert_eq!(cluster.view.in_sync.len(), 4);
+        let backup = (cluster.view.clone(), cluster.version);
+        // 4 and 2 lack what 1 and 3 commit.
+        cluster.kill(2);
+        cluster.kill(4);
+        cluster.pass(700);
+        cluster.propose(1, "2 and 4 lack this");
+        assert_eq!(cluster.operations(1).len(), 1);
+        (1..=4).for_each(|id| cluster.kill(id));
+        (cluster.view, cluster.version) = backup;
+        cluster.restart(2);
+        cluster.restart(4);
+        cluster.node(4).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+        // The coordinator is away once 2 has claimed, so 1 and 3 stay required and nothing commits.
+        for _ in 0..3_000 {
+            if cluster.view.active == Some(MemberId(2)) {
+                break;
+            }
+            cluster.pass(1);
+        }
+        cluster.is_deaf = true;
+        tick(&mut cluster, 500);
+        assert!(cluster.view.in_sync.contains(&store(3)), "{}", stories(&cluster));
+        assert!(super::first_claim::epoch_start(&cluster, 2) > Sn(0), "{}", stories(&cluster));
+        assert_eq!(cluster.members[&4].log.last(), cluster.members[&2].log.last());
+        cluster.restart(3);
+        with_delay(&mut cluster, 1_500, 3, 2, delay);
+        cluster.is_deaf = false;
+        cluster.asked = 0;
+        cluster.pass(8_000);
+        let active = cluster.serving().unwrap_or_else(|| panic!("delay {delay} {}", stories(&cluster)));
+        assert_eq!(cluster.operations(active), ["2 and 4 lack this"], "delay {delay}");
+    }
+}
+
+/// Sound coordinator. A deposed member with a tail begins late, and its process begins again and again, each time with its links cut after
+/// its answer. The group of 1 and 2 serves without it.
+#[test]
+fn a_deposed_tail_that_comes_and_goes_holds_nobody_up() {
+    let mut cluster = super::groups::serving(3);
+    cluster.propose(1, "kept");
+    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
+    cluster.step(1, Input::Quiet);
+    cluster.pass(3_000);
+    for other in [1, 2] {
+        cluster.cut.insert((3, other));
+    }
+    cluster.propose(3, "never acknowledged");
+    cluster.kill(3);
+    cluster.pass(2_000);
+    cluster.cut.clear();
+    cluster.pass(100);
+    (1..=3).for_each(|id| cluster.kill(id));
+    cluster.restart(1);
+    cluster.restart(2);
+    let began = cluster.now;
+    let mut served = None;
+    for round in 0..200 {
+        cluster.restart(3);
+        cluster.cut.clear();
+        tick(&mut cluster, 3 + round % 7);
+        cluster.cut.extend([(3, 1), (3, 2)]);
+        tick(&mut cluster, 40);
+        cluster.kill(3);
+        tick(&mut cluster, 1);
+        if served.is_none() && cluster.serving().is_some() {
+            served = Some(cluster.now.ms_since(began));
+        }
+    }
+    assert!(served.is_some_and(|ms| ms < 4_000), "{served:?} {}", stories(&cluster));
+}
+
+/// Sound coordinator. All three run, 3 is a deposed member that is not complete and stands still: its address does not refuse. It answers
+/// promises late, each time. That costs no second epoch.
+#[test]
+fn a_slow_member_that_is_not_complete() {
+    let mut took = Vec::new();
+    for delay in [0, 100, 200, 240, 260, 300, 500, 900, 1_100] {
+        let mut cluster = super::groups::serving(3);
+        cluster.propose(1, "kept");
+        cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
+        cluster.step(1, Input::Quiet);
+        cluster.pass(3_000);
+        for other in [1, 2] {
+            cluster.cut.insert((3, other));
+        }
+        cluster.propose(3, "never acknowledged");
+        cluster.kill(3);
+        cluster.pass(2_000);
+        cluster.cut.clear();
+        cluster.pass(100);
+        (1..=3).for_each(|id| cluster.kill(id));
+        (1..=3).for_each(|id| cluster.restart(id));
+        cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+        let began = cluster.now;
+        let epochs = with_delay(&mut cluster, 20_000, 3, 1, delay);
+        took.push((delay, cluster.now.ms_since(began), epochs, cluster.serving()));
+    }
+    assert!(
+        took.iter().all(|(_, ms, epochs, serving)| *ms < 2_000 && *epochs == 1 && serving.is_some()),
+        "{took:?}"
+    );
+}
+
+/// The same group of four, and an order that nobody needs does no harm.
+#[test]
+fn a_group_of_four_with_an_order_to_leave_two_out() {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "4 lacks this");
+    cluster.pass(100);
+    begin(&mut cluster, &[1, 4]);
+    cluster.pass(5_000);
+    cluster.step(1, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.settle();
+    cluster.pass(5_000);
+    assert!(cluster.serving().is_some(), "{} {:?}", stories(&cluster), cluster.members[&1].answers);
+    assert_eq!(cluster.operations(1), ["4 lacks this"]);
+}
+
+/// 3 has led and appended what nobody got; another has taken over and committed the beginning of its epoch, nothing more.
+fn deposed(hint_is_lost: bool) -> (Cluster, u32, u32) {
+    let mut cluster = super::groups::serving(3);
+    cluster.propose(1, "kept");
+    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
+    cluster.step(1, Input::Quiet);
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), Some(3));
+    for other in [1, 2] {
+        cluster.cut.insert((3, other));
+    }
+    cluster.propose(3, "never acknowledged");
+    cluster.kill(3);
+    super::first_claim::until(&mut cluster, 2_000, |cluster| cluster.serving().is_some())
+        .expect("another takes over");
+    let active = cluster.serving().unwrap();
+    cluster.cut.clear();
+    cluster.pass(if hint_is_lost { 100 } else { 1_500 });
+    (cluster, active, 3 - active)
+}
+
+/// Sound coordinator. All lose power. The beginning of the epoch that has served is torn off one of the two complete members, which is the
+/// first to claim; the other has it whole. The deposed tail goes on from where the torn log ends.
+fn a_torn_claim(torn_is_active: bool, base_of_other: bool) -> String {
+    let (mut cluster, active, other) = deposed(true);
+    let (torn, whole) = if torn_is_active { (active, other) } else { (other, active) };
+    let start = cluster.members[&whole].log.last().unwrap().clone();
+    assert_eq!(start.kind, base::EntryKind::EpochStart);
+    assert!(
+        cluster.members[&whole].member.committed() >= start.id.sn,
+        "it has committed, and reads were answered"
+    );
+    (1..=3).for_each(|id| cluster.kill(id));
+    assert_eq!(cluster.node(torn).log.pop().unwrap(), start);
+    for id in 1..=3 {
+        cluster.restart(id);
+    }
+    if base_of_other {
+        let base = cluster.members[&whole].log.len() - 1;
+        cluster.kill(whole);
+        super::first_claim::restart_with_base(&mut cluster, whole, base);
+    }
+    cluster.node(torn).member.is_suspect = true;
+    cluster.node(whole).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+    cluster.pass(10_000);
+    let Some(serving) = cluster.serving() else { return format!("nobody serves {}", stories(&cluster)) };
+    let held = cluster.members[&serving].log.get(start.id.sn.0 as usize - 1) == Some(&start);
+    format!("operations {:?} start kept {held}", cluster.operations(serving))
+}
+
+#[test]
+fn a_torn_claimant_does_not_take_a_deposed_tail_before_what_a_complete_member_holds() {
+    for torn_is_active in [false, true] {
+        for base_of_other in [false, true] {
+            assert_eq!(
+                a_torn_claim(torn_is_active, base_of_other),
+                "operations [\"kept\"] start kept true",
+                "torn is active {torn_is_active}, other has a checkpoint {base_of_other}"
+            );
+        }
+    }
+}
+
+/// Sound coordinator, minimum 2 of three. 1 claims first after a power cut; 2 runs and is in sync, and the deposed 3 turns up after 1 has begun
+/// its epoch and before that has committed (2's disk is slow). It is not waited for.
+#[test]
+fn a_deposed_tail_turns_up_between_the_first_entry_and_its_commit() {
+    let (mut cluster, _, _) = deposed(true);
+    (1..=3).for_each(|id| cluster.kill(id));
+    cluster.restart(1);
+    cluster.restart(2);
+    cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+    let began = cluster.now;
+    // What 2 acknowledges takes 200 ms, as on a busy disk.
+    let mut late: std::collections::VecDeque<(Moment, (MemberStore, u64, MemberId, Message))> =
+        Default::default();
+    let mut is_back = false;
+    while cluster.now < began.plus_ms(20_000) && cluster.serving().is_none() {
+        cluster.now = cluster.now.plus_ms(1);
+        cluster.up().into_iter().for_each(|id| cluster.step(id, Input::Tick));
+        if !is_back && super::first_claim::epoch_start(&cluster, 1) > Sn(0) {
+            cluster.restart(3);
+            is_back = true;
+        }
+        let now = cluster.now;
+        while late.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, (from, boot, to, message)) = late.pop_front().unwrap();
+            cluster.step(to.0, Input::Message { from, boot, message });
+        }
+        while let Some((who, boot, whom, message)) = cluster.wire.pop_front() {
+            if who.member.0 == 2 && matches!(message, Message::Appended { .. }) {
+                late.push_back((now.plus_ms(200), (who, boot, whom, message)));
+            } else {
+                cluster.step(whom.0, Input::Message { from: who, boot, message });
+            }
+        }
+    }
+    let ms = cluster.now.ms_since(began);
+    assert!(is_back);
+    assert!(cluster.serving().is_some() && ms < 1_500, "{ms} ms {}", stories(&cluster));
+    assert_eq!(cluster.operations(cluster.serving().unwrap()), ["kept"]);
+}
+
+/// The same group of four, with an order to repair the view without the silent ones.
+#[test]
+fn repair_that_leaves_out_the_silent_leads_to_a_group_that_serves() {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "4 lacks this");
+    cluster.pass(100);
+    begin(&mut cluster, &[1, 4]);
+    for id in [1, 4] {
+        cluster.node(id).member.candidacy.no_claim_before = cluster.now.plus_ms(3_000);
+    }
+    cluster.pass(1_500);
+    let without = vec![MemberId(2), MemberId(3)];
+    cluster.step(1, Input::Operator { ticket: 3, order: Order::Repair { without, is_confirmed: true } });
+    cluster.pass(20_000);
+    assert!(cluster.serving().is_some(), "{} {:?}", stories(&cluster), cluster.members[&1].answers);
+}
+
+/// Sound coordinator, four members, minimum 2. All lose power, 1 and 2 are back at once. Which of the two claims first is chance.
+#[test]
+fn two_complete_members_of_four_serve_whichever_begins_first() {
+    let mut stuck = Vec::new();
+    for shift in 0..20u64 {
+        let mut cluster = Cluster::new(4, 1, 2);
+        cluster.pass(1_500);
+        for gone in [3, 4] {
+            cluster.kill(gone);
+            cluster.pass(700);
+        }
+        cluster.propose(1, "kept");
+        cluster.pass(100);
+        let view = (cluster.view.clone(), cluster.version);
+        begin_again(&mut cluster, view, &[]);
+        let (first, second) = if shift < 10 { (1, 2) } else { (2, 1) };
+        cluster.restart(first);
+        cluster.pass(10 * (shift % 10));
+        cluster.restart(second);
+        cluster.pass(10_000);
+        if cluster.serving().is_none() {
+            stuck.push((first, 10 * (shift % 10)));
+        }
+    }
+    assert!(stuck.is_empty(), "{stuck:?}");
+}
+
+/// Sound coordinator, minimum 2 of three. 1 has just begun and is a first claimant below the minimum that has witnesses: 2 is heard, and cannot be let in, for
+/// the coordinator refuses changes. 1 answers reads, also when the deposed 3 turns up.
+#[test]
+fn reads_below_the_minimum_are_not_given_up_for_a_deposed_tail() {
+    let (mut cluster, _, _) = deposed(false);
+    // Only 1 stays in sync; 2 is an exile.
+    cluster.kill(2);
+    cluster.pass(3_000);
+    (1..=3).for_each(|id| cluster.kill(id));
+    cluster.restart(1);
+    let ended = super::first_claim::until(&mut cluster, 5_000, |cluster| {
+        cluster.view.active == Some(MemberId(1)) && matches!(cluster.role(1), Role::Starting { .. })
+    });
+    ended.expect("1 claims");
+    cluster.refuses = true;
+    cluster.restart(2);
+    for _ in 0..3_000 {
+        if matches!(cluster.role(1), Role::Reading { .. }) {
+            break;
+        }
+        cluster.pass(1);
+    }
+    assert!(matches!(cluster.role(1), Role::Reading { .. }), "{}", stories(&cluster));
+    cluster.asked = 0;
+    cluster.restart(3);
+    let epoch = cluster.view.epoch;
+    for _ in 0..3_000 {
+        cluster.asked = 0;
+        cluster.pass(1);
+        assert!(matches!(cluster.role(1), Role::Reading { .. }), "{:?} {}", epoch, stories(&cluster));
+    }
+}
+
+/// Sound coordinator, four members, minimum 2. All begin and say hello; 3 and 4 end before anybody claims. 1 and 2 run, are complete and
+/// hold all. 2 claims. They serve, with or without an order.
+#[test]
+fn two_complete_members_of_four_that_have_heard_all_serve_or_take_an_order() {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    for gone in [3, 4] {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    begin(&mut cluster, &[1, 2, 3, 4]);
+    cluster.node(1).member.candidacy.no_claim_before = cluster.now.plus_ms(2_000);
+    cluster.settle();
+    cluster.kill(3);
+    cluster.kill(4);
+    cluster.pass(10_000);
+    cluster.step(2, Input::Operator { ticket: 5, order: Order::UncleanElect });
+    cluster.pass(10_000);
+    assert!(cluster.serving().is_some(), "{} {:?}", stories(&cluster), cluster.members[&2].answers);
+}
+
+/// Sound coordinator, five members, minimum 2, everybody complete: all lose power, and three do not come back.
+#[test]
+fn two_of_five_come_back() {
+    let mut stuck = Vec::new();
+    for (first, second) in [(1, 2), (2, 1), (2, 3), (4, 5)] {
+        let mut cluster = Cluster::new(5, 1, 2);
+        cluster.pass(1_500);
+        cluster.propose(1, "kept");
+        cluster.pass(100);
+        begin(&mut cluster, &[first, second]);
+        cluster.pass(15_000);
+        if cluster.serving().is_none() {
+            stuck.push((first, second, cluster.view.in_sync.clone(), cluster.view.exiles.clone()));
+        }
+    }
+    assert!(stuck.is_empty(), "{stuck:?}");
+}
