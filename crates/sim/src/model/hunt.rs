@@ -39,6 +39,8 @@ pub fn bounds_for(rule: Broken) -> Bounds {
             operations: 3,
             ..wide
         },
+        // A member that runs on with entries of before: one that begins anew has them taken over.
+        Broken::AckOfOwnEnd => Bounds { crashes: 0, resets: 0, beats: 12, ..wide },
         Broken::AnyAnswerTaken => Bounds { late_answers: 3, beats: 12, crashes: 2, ..wide },
         _ => wide,
     }
