@@ -69,8 +69,7 @@ async fn nobody_ends_for(slow: impl Fn(u32, u32) -> bool) {
         let ended = cluster.server(member).replica().ended().borrow().clone();
         assert!(!matches!(ended, Some(Ended::Failed(_))), "member {member}: {ended:?}");
     }
-    cluster.tend().await;
-    let active = cluster.wait_for_active(&[]).await;
+    let active = cluster.tend_until_active().await;
     println!("{} directories were acknowledged", acknowledged.len());
     for writer in 0..3 {
         let made = cluster.names(active, &format!("/{writer}")).await;
