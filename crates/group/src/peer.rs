@@ -103,8 +103,8 @@ impl Peer {
         self.life.is_some_and(|(life, _)| life == store).then_some(self.matched)
     }
 
-    /// It was sent more than it has acknowledged, perhaps by a stream that was begun anew since, and has acknowledged nothing for
-    /// longer than this.
+    /// Whether the member owes an acknowledgement and has sent none for more than `ms`. A stream that was begun anew since does not
+    /// count as an acknowledgement.
     pub fn is_slow(&self, now: Moment, ms: u64) -> bool {
         self.matched < self.sent && now.ms_since(self.kept_up_at) > ms
     }

@@ -126,11 +126,15 @@ fn what_a_copy_is_believed_for_is_found_out() {
     assert!(found.is_some(), "nobody noticed that evidence is ignored");
 }
 
-/// What guards where all copies but one are struck at once: hints of what has committed, and the wait for all before the first claim
-/// with a minimum of one.
+/// What guards where all copies but one are struck at once: hints of what has committed, the wait for all before the first claim
+/// with a minimum of one, and the log of the active of before.
 #[test]
 fn what_guards_when_all_but_one_are_struck_is_found_out() {
-    let guards = [("old-copies", Broken::NoHints), ("lone-starts", Broken::LonelyFirstClaim)];
+    let guards = [
+        ("old-copies", Broken::NoHints),
+        ("lone-starts", Broken::LonelyFirstClaim),
+        ("rot", Broken::ForgetsOldActive),
+    ];
     for (name, rule) in guards {
         let story = story(name).expect("it is in the list");
         let found = (0..200).find_map(|seed| {

@@ -60,15 +60,15 @@ impl Member {
         effects.messages.push((from, Message::Fetch { epoch, after, bytes_max }));
     }
 
-    /// Nothing more is adopted from this member in this epoch; perhaps from another one.
+    /// Adopts nothing more from `member` in this epoch, and looks whether another member has more.
     fn look_elsewhere(&mut self, member: MemberId) {
         let leading = self.leading_mut();
         leading.passed_over.insert(member);
         leading.stage = Stage::Fencing;
     }
 
-    /// The log of this member has nothing that this epoch needs. It is not counted as complete either: what it holds in the place of
-    /// entries here is cut off.
+    /// The log of `member` has nothing that this epoch needs. `member` does not count as complete any more either: where its log holds
+    /// other entries than this one, they will be cut off.
     fn pass_over(&mut self, member: MemberId) {
         self.leading_mut().complete.retain(|store| store.member != member);
         self.look_elsewhere(member);
@@ -79,7 +79,7 @@ impl Member {
         let Some(leading) = &self.leading else { return };
         let Stage::Adopting { from, since } = leading.stage else { return };
         let is_lost = leading.peers.get(&from).is_none_or(|peer| peer.is_gone);
-        // Only a torn log needs what a certain one holds.
+        // A member whose own log is torn needs what a complete member holds. Otherwise no single log is needed.
         let is_needed = self.is_suspect && leading.complete.iter().any(|store| store.member == from);
         let waited_ms = now.ms_since(since);
         let is_late = waited_ms >= self.settings.silence_ms;

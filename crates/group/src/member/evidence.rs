@@ -24,7 +24,8 @@ pub(super) struct Evidence {
     pub contradiction: Option<String>,
     /// The coordinator tells an older view than it did: its version, and since when it does.
     pub older: Option<Older>,
-    /// An epoch of this life was given up for what this member holds after the place where the epoch began: once for each end.
+    /// For each other member, the end of its log for which this member has given an epoch up in this life. It does so only once for
+    /// the same end.
     pub gave_way_to: BTreeMap<MemberId, LogPoint>,
     /// An operator has ordered a repair of the view, and the others are asked first.
     pub inquiry: Option<super::repair::Inquiry>,
@@ -127,14 +128,16 @@ impl Member {
         view.members.iter().any(|member| *member != self.me.member && !is_heard(member))
     }
 
-    /// The view that this member leads by may be an older one: whom it calls complete may lack entries, and members that it does
-    /// not call so may hold them. So every member that runs is heard, and entries that go on from this log are adopted from any.
+    /// Whether this member makes a first claim. The view that it leads by may be an older one. Members that this view calls complete
+    /// may lack entries, and other members may hold them. So this member hears every member that runs, and adopts from any of them the
+    /// entries that go on from its own log.
     pub(super) fn hears_all(&self) -> bool {
         self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
     }
 
-    /// Nothing can commit with those that have answered, even if all of them were let in sync, and one of the silent may hold what
-    /// this log lacks: no epoch is begun yet, since its first entry would part this log from that one's.
+    /// Whether a first claim waits before it begins its epoch. With the members that have answered nothing can commit, even if all of
+    /// them were let in sync, and a silent member may hold entries that this log lacks. The first entry of an epoch would part this log
+    /// from that member's.
     pub(super) fn waits_for_company(&self) -> bool {
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
         let promised = leading.peers.values().filter(|peer| peer.has_promised && !peer.is_gone).count();
@@ -155,7 +158,7 @@ impl Member {
         held.chain(hinted.map(|hint| hint.sn)).fold(self.committed, Sn::max)
     }
 
-    /// It has shown where its log ends, and this one holds that.
+    /// Whether `member` has told in this life where its log ends, and this log holds that entry: then it holds nothing more.
     fn has_no_more(&self, member: MemberId) -> bool {
         self.evidence.known.get(&member).is_some_and(|(_, known)| self.may_hold(known.end))
     }

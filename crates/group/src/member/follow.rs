@@ -339,7 +339,7 @@ impl Member {
         let up_to = leader.committed.min(leader.verified).min(self.durable.id.sn);
         let (epoch, start) = (leader.epoch, leader.start);
         self.commit_up_to(up_to, effects);
-        // What was compared with the active's log, and has committed in its epoch: a beacon alone proves nothing.
+        // An entry of the active's epoch was compared with the active's log and has committed. A beacon alone proves nothing.
         if !self.evidence.has_taken_part {
             let is_of_it = |point: LogPoint| point.id.epoch == epoch;
             self.evidence.has_taken_part = self.tail.point_at(up_to).is_some_and(is_of_it);

@@ -13,9 +13,9 @@ pub(super) struct HandOver {
     to: MemberId,
     /// No turn is open: nothing more will be proposed.
     is_quiet: bool,
-    /// The coordinator was asked for the view since the hand-over began ...
+    /// This member has asked the coordinator for the view since the hand-over began.
     has_asked: bool,
-    /// ... and has answered: the other can claim the next epoch.
+    /// The coordinator has answered since then, so the successor can claim the next epoch.
     is_coordinator_there: bool,
     /// No read, append or commit in this epoch ever again, whether the other acts or not.
     pub is_sealed: bool,
@@ -88,7 +88,7 @@ impl Member {
         }
     }
 
-    /// The coordinator has said something.
+    /// Notes for a hand-over that is under way that the coordinator has answered.
     pub(super) fn coordinator_is_there(&mut self) {
         if let Some(leading) = &mut self.leading
             && let Some(hand_over) = &mut leading.hand_over

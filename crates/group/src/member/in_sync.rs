@@ -135,7 +135,8 @@ impl Member {
                     leading.wanted.as_ref().is_some_and(|wanted| !wanted.members.contains(member));
                 let is_heard =
                     peer.heard_at.is_some_and(|at| now.ms_since(at) <= self.settings.silence_ms / 2);
-                // One that was taken out for its silence is let in again when it acknowledges, not when it is sent the same anew.
+                // A member that was taken out because it acknowledged nothing is let in again when it acknowledges something, not when
+                // the same entries are sent to it anew.
                 let is_slow = peer.is_slow(now, self.settings.ack_silence_ms / 2);
                 let is_near = self.end().id.sn.0 - peer.matched.0.min(self.end().id.sn.0) <= NEAR_COUNT;
                 !is_in

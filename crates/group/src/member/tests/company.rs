@@ -8,7 +8,7 @@ use super::{
 use crate::Message;
 
 /// The view and all members, for the text of a failure.
-fn stories(cluster: &Cluster) -> String {
+pub fn stories(cluster: &Cluster) -> String {
     let each: Vec<_> = (1..=cluster.members.len() as u32)
         .map(|id| {
             let node = &cluster.members[&id];
@@ -22,6 +22,19 @@ fn stories(cluster: &Cluster) -> String {
     format!("{:?}\n{}", cluster.view, each.join("\n"))
 }
 
+/// A group of so many with a minimum of two. All but 1, which leads, and 2 have ended, and "kept" has committed since.
+fn two_of(count: u32) -> Cluster {
+    let mut cluster = Cluster::new(count, 1, 2);
+    cluster.pass(1_500);
+    for gone in 3..=count {
+        cluster.kill(gone);
+        cluster.pass(700);
+    }
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    cluster
+}
+
 /// Kills everybody and starts these; the others' addresses refuse.
 fn begin(cluster: &mut Cluster, members: &[u32]) {
     let view = (cluster.view.clone(), cluster.version);
@@ -32,14 +45,7 @@ fn begin(cluster: &mut Cluster, members: &[u32]) {
 /// power; 2 is first to claim, which makes 1 an exile.
 #[test]
 fn two_complete_members_of_four_serve_though_the_standby_claims_first() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "kept");
-    cluster.pass(100);
+    let mut cluster = two_of(4);
     assert_eq!(cluster.view.in_sync, [store(1), store(2)]);
     begin(&mut cluster, &[1, 2]);
     cluster.node(1).member.candidacy.no_claim_before = cluster.now.plus_ms(2_000);
@@ -50,14 +56,7 @@ fn two_complete_members_of_four_serve_though_the_standby_claims_first() {
 /// The same of five, and 2 begins alone a second before 1.
 #[test]
 fn the_standby_begins_a_second_before_the_old_active() {
-    let mut cluster = Cluster::new(5, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4, 5] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "kept");
-    cluster.pass(100);
+    let mut cluster = two_of(5);
     begin(&mut cluster, &[2]);
     cluster.pass(1_000);
     cluster.restart(1);
@@ -68,14 +67,7 @@ fn the_standby_begins_a_second_before_the_old_active() {
 /// Sound coordinator. Four members, minimum 2, in sync are 1 and 2; 4 lags (a junior). 2 and 3 are gone for good, and 1 and 4 begin.
 #[test]
 fn a_complete_member_and_a_junior_of_four_serve() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "4 lacks this");
-    cluster.pass(100);
+    let mut cluster = two_of(4);
     begin(&mut cluster, &[1, 4]);
     cluster.pass(30_000);
     assert!(cluster.serving().is_some(), "{}", stories(&cluster));
@@ -152,7 +144,7 @@ fn a_long_tail_over_a_slow_link_is_adopted_in_time_in_proportion_to_its_length()
 }
 
 /// Lets time pass ms by ms, without the pauses that `pass` takes in one step.
-fn tick(cluster: &mut Cluster, ms: u64) {
+pub fn tick(cluster: &mut Cluster, ms: u64) {
     for _ in 0..ms {
         cluster.now = cluster.now.plus_ms(1);
         for id in cluster.up() {
@@ -163,7 +155,7 @@ fn tick(cluster: &mut Cluster, ms: u64) {
 }
 
 /// Lets time pass, with this delay for each message from `from` to `to`, in order; ends when somebody serves. Says how many epochs began.
-fn with_delay(cluster: &mut Cluster, ms: u64, from: u32, to: u32, delay_ms: u64) -> u64 {
+pub fn with_delay(cluster: &mut Cluster, ms: u64, from: u32, to: u32, delay_ms: u64) -> u64 {
     let mut late: std::collections::VecDeque<(Moment, (MemberStore, u64, MemberId, Message))> =
         Default::default();
     let epoch = cluster.view.epoch.0;
@@ -282,209 +274,23 @@ fn the_first_entry_is_cut_off_while_another_has_acknowledged_it() {
     }
 }
 
-/// Sound coordinator. A deposed member with a tail begins late, and its process begins again and again, each time with its links cut after
-/// its answer. The group of 1 and 2 serves without it.
-#[test]
-fn a_deposed_tail_that_comes_and_goes_holds_nobody_up() {
-    let mut cluster = super::groups::serving(3);
-    cluster.propose(1, "kept");
-    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
-    cluster.step(1, Input::Quiet);
-    cluster.pass(3_000);
-    for other in [1, 2] {
-        cluster.cut.insert((3, other));
-    }
-    cluster.propose(3, "never acknowledged");
-    cluster.kill(3);
-    cluster.pass(2_000);
-    cluster.cut.clear();
-    cluster.pass(100);
-    (1..=3).for_each(|id| cluster.kill(id));
-    cluster.restart(1);
-    cluster.restart(2);
-    let began = cluster.now;
-    let mut served = None;
-    for round in 0..200 {
-        cluster.restart(3);
-        cluster.cut.clear();
-        tick(&mut cluster, 3 + round % 7);
-        cluster.cut.extend([(3, 1), (3, 2)]);
-        tick(&mut cluster, 40);
-        cluster.kill(3);
-        tick(&mut cluster, 1);
-        if served.is_none() && cluster.serving().is_some() {
-            served = Some(cluster.now.ms_since(began));
-        }
-    }
-    assert!(served.is_some_and(|ms| ms < 4_000), "{served:?} {}", stories(&cluster));
-}
-
-/// Sound coordinator. All three run, 3 is a deposed member that is not complete and stands still: its address does not refuse. It answers
-/// promises late, each time. That costs no second epoch.
-#[test]
-fn a_slow_member_that_is_not_complete() {
-    let mut took = Vec::new();
-    for delay in [0, 100, 200, 240, 260, 300, 500, 900, 1_100] {
-        let mut cluster = super::groups::serving(3);
-        cluster.propose(1, "kept");
-        cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
-        cluster.step(1, Input::Quiet);
-        cluster.pass(3_000);
-        for other in [1, 2] {
-            cluster.cut.insert((3, other));
-        }
-        cluster.propose(3, "never acknowledged");
-        cluster.kill(3);
-        cluster.pass(2_000);
-        cluster.cut.clear();
-        cluster.pass(100);
-        (1..=3).for_each(|id| cluster.kill(id));
-        (1..=3).for_each(|id| cluster.restart(id));
-        cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
-        let began = cluster.now;
-        let epochs = with_delay(&mut cluster, 20_000, 3, 1, delay);
-        took.push((delay, cluster.now.ms_since(began), epochs, cluster.serving()));
-    }
-    assert!(
-        took.iter().all(|(_, ms, epochs, serving)| *ms < 2_000 && *epochs == 1 && serving.is_some()),
-        "{took:?}"
-    );
-}
-
 /// The same group of four, and an order that nobody needs does no harm.
 #[test]
 fn a_group_of_four_with_an_order_to_leave_two_out() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "4 lacks this");
-    cluster.pass(100);
+    let mut cluster = two_of(4);
     begin(&mut cluster, &[1, 4]);
     cluster.pass(5_000);
     cluster.step(1, Input::Operator { ticket: 9, order: Order::UncleanElect });
     cluster.settle();
     cluster.pass(5_000);
     assert!(cluster.serving().is_some(), "{} {:?}", stories(&cluster), cluster.members[&1].answers);
-    assert_eq!(cluster.operations(1), ["4 lacks this"]);
-}
-
-/// 3 has led and appended what nobody got; another has taken over and committed the beginning of its epoch, nothing more.
-fn deposed(hint_is_lost: bool) -> (Cluster, u32, u32) {
-    let mut cluster = super::groups::serving(3);
-    cluster.propose(1, "kept");
-    cluster.step(1, Input::Operator { ticket: 1, order: Order::HandOver { to: Some(MemberId(3)) } });
-    cluster.step(1, Input::Quiet);
-    cluster.pass(3_000);
-    assert_eq!(cluster.serving(), Some(3));
-    for other in [1, 2] {
-        cluster.cut.insert((3, other));
-    }
-    cluster.propose(3, "never acknowledged");
-    cluster.kill(3);
-    super::first_claim::until(&mut cluster, 2_000, |cluster| cluster.serving().is_some())
-        .expect("another takes over");
-    let active = cluster.serving().unwrap();
-    cluster.cut.clear();
-    cluster.pass(if hint_is_lost { 100 } else { 1_500 });
-    (cluster, active, 3 - active)
-}
-
-/// Sound coordinator. All lose power. The beginning of the epoch that has served is torn off one of the two complete members, which is the
-/// first to claim; the other has it whole. The deposed tail goes on from where the torn log ends.
-fn a_torn_claim(torn_is_active: bool, base_of_other: bool) -> String {
-    let (mut cluster, active, other) = deposed(true);
-    let (torn, whole) = if torn_is_active { (active, other) } else { (other, active) };
-    let start = cluster.members[&whole].log.last().unwrap().clone();
-    assert_eq!(start.kind, base::EntryKind::EpochStart);
-    assert!(
-        cluster.members[&whole].member.committed() >= start.id.sn,
-        "it has committed, and reads were answered"
-    );
-    (1..=3).for_each(|id| cluster.kill(id));
-    assert_eq!(cluster.node(torn).log.pop().unwrap(), start);
-    for id in 1..=3 {
-        cluster.restart(id);
-    }
-    if base_of_other {
-        let base = cluster.members[&whole].log.len() - 1;
-        cluster.kill(whole);
-        super::first_claim::restart_with_base(&mut cluster, whole, base);
-    }
-    cluster.node(torn).member.is_suspect = true;
-    cluster.node(whole).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
-    cluster.pass(10_000);
-    let Some(serving) = cluster.serving() else { return format!("nobody serves {}", stories(&cluster)) };
-    let held = cluster.members[&serving].log.get(start.id.sn.0 as usize - 1) == Some(&start);
-    format!("operations {:?} start kept {held}", cluster.operations(serving))
-}
-
-#[test]
-fn a_torn_claimant_does_not_take_a_deposed_tail_before_what_a_complete_member_holds() {
-    for torn_is_active in [false, true] {
-        for base_of_other in [false, true] {
-            assert_eq!(
-                a_torn_claim(torn_is_active, base_of_other),
-                "operations [\"kept\"] start kept true",
-                "torn is active {torn_is_active}, other has a checkpoint {base_of_other}"
-            );
-        }
-    }
-}
-
-/// Sound coordinator, minimum 2 of three. 1 claims first after a power cut; 2 runs and is in sync, and the deposed 3 turns up after 1 has begun
-/// its epoch and before that has committed (2's disk is slow). It is not waited for.
-#[test]
-fn a_deposed_tail_turns_up_between_the_first_entry_and_its_commit() {
-    let (mut cluster, _, _) = deposed(true);
-    (1..=3).for_each(|id| cluster.kill(id));
-    cluster.restart(1);
-    cluster.restart(2);
-    cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
-    let began = cluster.now;
-    // What 2 acknowledges takes 200 ms, as on a busy disk.
-    let mut late: std::collections::VecDeque<(Moment, (MemberStore, u64, MemberId, Message))> =
-        Default::default();
-    let mut is_back = false;
-    while cluster.now < began.plus_ms(20_000) && cluster.serving().is_none() {
-        cluster.now = cluster.now.plus_ms(1);
-        cluster.up().into_iter().for_each(|id| cluster.step(id, Input::Tick));
-        if !is_back && super::first_claim::epoch_start(&cluster, 1) > Sn(0) {
-            cluster.restart(3);
-            is_back = true;
-        }
-        let now = cluster.now;
-        while late.front().is_some_and(|(at, _)| *at <= now) {
-            let (_, (from, boot, to, message)) = late.pop_front().unwrap();
-            cluster.step(to.0, Input::Message { from, boot, message });
-        }
-        while let Some((who, boot, whom, message)) = cluster.wire.pop_front() {
-            if who.member.0 == 2 && matches!(message, Message::Appended { .. }) {
-                late.push_back((now.plus_ms(200), (who, boot, whom, message)));
-            } else {
-                cluster.step(whom.0, Input::Message { from: who, boot, message });
-            }
-        }
-    }
-    let ms = cluster.now.ms_since(began);
-    assert!(is_back);
-    assert!(cluster.serving().is_some() && ms < 1_500, "{ms} ms {}", stories(&cluster));
-    assert_eq!(cluster.operations(cluster.serving().unwrap()), ["kept"]);
+    assert_eq!(cluster.operations(1), ["kept"]);
 }
 
 /// The same group of four, with an order to repair the view without the silent ones.
 #[test]
 fn repair_that_leaves_out_the_silent_leads_to_a_group_that_serves() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "4 lacks this");
-    cluster.pass(100);
+    let mut cluster = two_of(4);
     begin(&mut cluster, &[1, 4]);
     for id in [1, 4] {
         cluster.node(id).member.candidacy.no_claim_before = cluster.now.plus_ms(3_000);
@@ -501,14 +307,7 @@ fn repair_that_leaves_out_the_silent_leads_to_a_group_that_serves() {
 fn two_complete_members_of_four_serve_whichever_begins_first() {
     let mut stuck = Vec::new();
     for shift in 0..20u64 {
-        let mut cluster = Cluster::new(4, 1, 2);
-        cluster.pass(1_500);
-        for gone in [3, 4] {
-            cluster.kill(gone);
-            cluster.pass(700);
-        }
-        cluster.propose(1, "kept");
-        cluster.pass(100);
+        let mut cluster = two_of(4);
         let view = (cluster.view.clone(), cluster.version);
         begin_again(&mut cluster, view, &[]);
         let (first, second) = if shift < 10 { (1, 2) } else { (2, 1) };
@@ -523,51 +322,11 @@ fn two_complete_members_of_four_serve_whichever_begins_first() {
     assert!(stuck.is_empty(), "{stuck:?}");
 }
 
-/// Sound coordinator, minimum 2 of three. 1 has just begun and is a first claimant below the minimum that has witnesses: 2 is heard, and cannot be let in, for
-/// the coordinator refuses changes. 1 answers reads, also when the deposed 3 turns up.
-#[test]
-fn reads_below_the_minimum_are_not_given_up_for_a_deposed_tail() {
-    let (mut cluster, _, _) = deposed(false);
-    // Only 1 stays in sync; 2 is an exile.
-    cluster.kill(2);
-    cluster.pass(3_000);
-    (1..=3).for_each(|id| cluster.kill(id));
-    cluster.restart(1);
-    let ended = super::first_claim::until(&mut cluster, 5_000, |cluster| {
-        cluster.view.active == Some(MemberId(1)) && matches!(cluster.role(1), Role::Starting { .. })
-    });
-    ended.expect("1 claims");
-    cluster.refuses = true;
-    cluster.restart(2);
-    for _ in 0..3_000 {
-        if matches!(cluster.role(1), Role::Reading { .. }) {
-            break;
-        }
-        cluster.pass(1);
-    }
-    assert!(matches!(cluster.role(1), Role::Reading { .. }), "{}", stories(&cluster));
-    cluster.asked = 0;
-    cluster.restart(3);
-    let epoch = cluster.view.epoch;
-    for _ in 0..3_000 {
-        cluster.asked = 0;
-        cluster.pass(1);
-        assert!(matches!(cluster.role(1), Role::Reading { .. }), "{:?} {}", epoch, stories(&cluster));
-    }
-}
-
 /// Sound coordinator, four members, minimum 2. All begin and say hello; 3 and 4 end before anybody claims. 1 and 2 run, are complete and
 /// hold all. 2 claims. They serve, with or without an order.
 #[test]
 fn two_complete_members_of_four_that_have_heard_all_serve_or_take_an_order() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    for gone in [3, 4] {
-        cluster.kill(gone);
-        cluster.pass(700);
-    }
-    cluster.propose(1, "kept");
-    cluster.pass(100);
+    let mut cluster = two_of(4);
     begin(&mut cluster, &[1, 2, 3, 4]);
     cluster.node(1).member.candidacy.no_claim_before = cluster.now.plus_ms(2_000);
     cluster.settle();
