@@ -24,7 +24,7 @@ use std::{
     },
 };
 
-/// Whoever sets a cluster up is done with it by then.
+/// How long after its `format` a cluster counts as new. An operator who sets up a cluster has started its data servers by then.
 const NEW_CLUSTER_MS: u64 = 60 * 60 * 1_000;
 
 const NODE_TYPE: &str = "DATA_NODE";

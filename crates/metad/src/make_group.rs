@@ -105,7 +105,7 @@ fn give(
     group: &GroupConfig,
     view: GroupView,
 ) -> Result<(), MakeGroupError> {
-    // Whoever brings a secret of their own wants no other written down.
+    // An operator who configures a secret keeps it out of ZooKeeper: then none is written there.
     let secret = if group.secret.is_some() { None } else { cluster.secret.clone() };
     let told = Cluster { secret, ..cluster.clone() };
     match coord::wait(|done| next.read_cluster(done))? {

@@ -23,6 +23,20 @@ def why_not():
     return None
 
 
+def fill(path, leave=0, piece=1 << 16):
+    """Makes a file that takes all of its disk but so many bytes. Never any other disk than a small one that was mounted for a story."""
+    check(path.parent.is_mount(), f"{path.parent} is not the small disk of this story")
+    piece = bytes(piece)
+    with open(path, "wb", buffering=0) as file:
+        while piece:
+            try:
+                file.write(piece)
+            except OSError:
+                piece = piece[: len(piece) // 2]
+        if leave:
+            file.truncate(max(file.tell() - leave, 0))
+
+
 class Disk:
     def __init__(self, directory):
         self.backing = directory.with_name(f"{directory.name}.backing")
@@ -69,15 +83,7 @@ class Disk:
 
     def lose_writes(self):
         """Writes succeed, into memory; the medium takes none that needs a place of its own, and the sync says so."""
-        filler = self.backing / "filler"
-        check(self.backing.is_mount(), f"{self.backing} is not the small disk of this story")
-        piece = bytes(1 << 20)
-        with open(filler, "wb", buffering=0) as file:
-            while piece:
-                try:
-                    file.write(piece)
-                except OSError:
-                    piece = piece[: len(piece) // 2]
+        fill(self.backing / "filler", piece=1 << 20)
 
     def repair(self):
         """The same disk with what it holds, once whoever used it is gone."""

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from harness.report import check
+from rig.disks import fill
 
 ITEM = "11"
 IN_SLICE = False
@@ -56,15 +56,3 @@ def told(scene, disks):
             member.may_end = False
         scene.keep_takeovers()
         return scene.verdict(goal_ms=1000)
-
-
-def fill(path):
-    """To the last byte. Never any other disk than the small one."""
-    check(path.parent.is_mount(), f"{path.parent} is not the small disk of this story")
-    piece = bytes(1 << 16)
-    with open(path, "wb", buffering=0) as file:
-        while piece:
-            try:
-                file.write(piece)
-            except OSError:
-                piece = piece[: len(piece) // 2]

@@ -1,6 +1,7 @@
 """The disk of a data server is full: it is told as full, a write that fails leaves nothing behind, and room is used again."""
 
 from harness.report import check
+from rig.disks import fill
 from stand import admin, fs, needs_root, until
 
 IN_SLICE = False
@@ -34,14 +35,3 @@ def run(make):
     filler.unlink()
     until("it is live again", lambda: " live " in admin(cluster, "report").works().out)
     fs(cluster, *small, "-put", fits, "/again").works()
-
-
-def fill(path):
-    check(path.parent.is_mount(), f"{path.parent} is not the small disk of this story")
-    piece = bytes(1 << 16)
-    with open(path, "wb", buffering=0) as file:
-        while piece:
-            try:
-                file.write(piece)
-            except OSError:
-                piece = piece[: len(piece) // 2]

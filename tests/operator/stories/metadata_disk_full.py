@@ -3,6 +3,7 @@
 import json
 
 from harness.report import check
+from rig.disks import fill
 from stand import admin, fs, health, needs_root, page, until
 
 IN_SLICE = False
@@ -24,7 +25,7 @@ def run(make):
 
     # Somebody else's file takes nearly all.
     filler = disk / "filler"
-    fill(filler, 12 << 20)
+    fill(filler, leave=12 << 20)
     code, text = until("it is not ready", lambda: (found := page(member, "/ready"))[0] == 503 and found)
     check("disk" in json.loads(text)["reason"], text)
     fs(cluster, "-mkdir", "/refused").is_refused("MiB free")
@@ -34,7 +35,7 @@ def run(make):
     check(member.process.is_running, member.process.tail())
 
     # To the last byte, and for a while: epochs, beats and images go on or wait.
-    fill(disk / "rest", 0)
+    fill(disk / "rest")
     until("the log says it", lambda: "changes are refused" in member.log.read_text())
     for _ in range(20):
         fs(cluster, "-mkdir", "/refused").is_refused("MiB free")
@@ -53,7 +54,7 @@ def run(make):
 
     # A start on a full disk says so, and works once there is room.
     member.process.end()
-    fill(filler, 0)
+    fill(filler)
     member.start()
     until("it has ended, or answers reads", lambda: not member.process.is_running or page(member, "/health")[0])
     if not member.process.is_running:
@@ -61,17 +62,3 @@ def run(make):
         filler.unlink()
         member.start()
     until("reads are answered", lambda: member.process.is_running and fs(cluster, "-test", "-d", "/after").code == 0)
-
-
-def fill(path, leave):
-    """All but so many bytes. Never any other disk than the small one."""
-    check(path.parent.is_mount(), f"{path.parent} is not the small disk of this story")
-    piece = bytes(1 << 16)
-    with open(path, "wb", buffering=0) as file:
-        while piece:
-            try:
-                file.write(piece)
-            except OSError:
-                piece = piece[: len(piece) // 2]
-        if leave:
-            file.truncate(max(file.tell() - leave, 0))

@@ -59,7 +59,8 @@ pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow:
     let stats = fs.stats().await?;
     let is_safe_mode = fs.safe_mode(SafeModeOrder::Ask).await?;
     let mut servers = fs.data_servers().await?;
-    // Only for people; an HDFS may refuse it to whoever asks.
+    // Only people read the volumes. A NameNode of Hadoop may refuse this call to a user who is no superuser: then the report goes
+    // without them.
     let volumes = fs.volumes().await.unwrap_or_default();
     if args.live != args.dead {
         servers.retain(|server| server.is_alive == args.live);
@@ -74,7 +75,7 @@ pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow:
 
 impl Facts {
     fn now_ms(&self) -> u64 {
-        // By the clock of whoever has noted the contacts.
+        // The metadata server has noted by its own clock when it heard each data server, so its clock is asked.
         let theirs = self.group.as_ref().and_then(|group| group.now_ms);
         theirs.unwrap_or_else(|| Timestamp::now().as_millisecond() as u64)
     }

@@ -168,7 +168,7 @@ impl Kind {
     }
 }
 
-/// What is wrong with what should be an address to bind.
+/// Says why `text` is no address that a server can bind, and what to write instead.
 fn not_an_address(text: &str) -> String {
     match text.rsplit_once(':') {
         _ if text.contains("://") => {

@@ -64,7 +64,11 @@ pub async fn cat(shell: &mut Shell, args: Cat) -> Outcome {
 
 /// A file of this machine, written as `file:///a`.
 fn print_local(shell: &mut Shell, argument: &str) -> Outcome {
-    let mut file = local::open_uri(argument)?;
+    pour_local(shell, argument, local::open_uri(argument)?)
+}
+
+/// Prints the rest of a local file as it is.
+pub fn pour_local(shell: &mut Shell, argument: &str, mut file: impl Read) -> Outcome {
     let mut piece = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut piece).map_err(|error| Failure::local(argument, error))? {

@@ -18,7 +18,8 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// What is asked of each path, or done with it, from left to right until one says no.
+/// One part of the expression. `find` takes each path through the parts from left to right, and stops at the first part that the
+/// path does not fit.
 enum Step {
     /// The name fits one of the patterns.
     Name {

@@ -60,7 +60,8 @@ pub fn metadata(path: &Path) -> Outcome<Metadata> {
     std::fs::metadata(path).map_err(|error| Failure::local(path, error))
 }
 
-/// What is met in a tree: a pipe or a device there would be read for ever. One that was named is meant.
+/// The metadata of a file that a copy meets inside a tree. Pipes and devices are refused here, because a copy would read them for
+/// ever. A pipe that the user names on the command line is copied: see [`metadata`].
 pub fn metadata_in_tree(path: &Path) -> Outcome<Metadata> {
     let wrong = |reason: &str| Err(Failure::path(&path.display().to_string(), reason));
     match std::fs::metadata(path) {

@@ -175,7 +175,8 @@ impl Shell {
         let written = Written::parse(argument)?;
         if !glob::has_wildcards(argument) {
             let mut item = self.look_up(&glob::unescape(argument)).await?;
-            // What is there is shown without detours, as `/a/b` for `/a//c/../b/`; what is missing as it was written.
+            // A path that exists is printed without detours: `/a/b` for `/a//c/../b/`. A path that does not exist is printed as the user
+            // wrote it.
             if item.exists() {
                 item.shown = shown(&written, &item.fs, &item.path);
             }

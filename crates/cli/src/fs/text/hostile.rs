@@ -10,7 +10,7 @@ use std::{
 /// More than any of the files holds: a bomb is not waited for.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// What is printed of a file, and how that ended.
+/// The text that `text` prints of a file with this name and these bytes, and the failure with which the decoding ended, if it did.
 fn decoded(name: &str, bytes: &[u8]) -> (Vec<u8>, Result<(), String>) {
     let mut text = Vec::new();
     let Some(form) = Form::of(&bytes[..bytes.len().min(16)], name) else { return (text, Ok(())) };

@@ -12,7 +12,7 @@ mod writable;
 mod zstd;
 
 use super::{
-    cat::{Cat, pour},
+    cat::{Cat, pour, pour_local},
     failure::{Failure, Outcome},
     item::Item,
     local, path,
@@ -54,13 +54,7 @@ fn print_local(shell: &mut Shell, argument: &str) -> Outcome {
     let head = input.fill_buf().map_err(wrong)?;
     let head = head[..head.len().min(HEAD_BYTES)].to_vec();
     let Some(form) = form_of(&head, path::name(argument), argument)? else {
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            match input.read(&mut piece).map_err(wrong)? {
-                0 => return Ok(()),
-                count => shell.write(&piece[..count])?,
-            }
-        }
+        return pour_local(shell, argument, input);
     };
     let mut unwritten = Ok(());
     let decoded = form.decode(input, &mut |piece| {
