@@ -10,6 +10,7 @@
 //!
 //! [`Target::check`] takes plain bytes, so a coverage-guided engine can call it as well.
 
+pub mod backup;
 pub mod config;
 pub mod coordinator;
 pub mod data_directory;
@@ -39,6 +40,7 @@ pub struct Target {
 pub fn targets() -> Vec<Target> {
     let mut all = vec![];
     all.extend(store::targets());
+    all.extend(backup::targets());
     all.extend(namespace_bytes::targets());
     all.extend(rpc::targets());
     all.extend(messages::targets());

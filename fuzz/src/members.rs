@@ -1,14 +1,14 @@
 //! What members of a group say to each other, and what a stranger may say to their port.
 
 use crate::Target;
-use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
+use base::{Entry, EntryKind, Epoch, GroupId, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::{Bytes, BytesMut};
 use group::{Append, Known, Message, Proposal};
 use metad::{
     foreign::{FatalRequests, decode_takeovers, encode_takeovers},
     peers::{
         Identity, Secret, codec, frame,
-        handshake::{self, Session},
+        handshake::{self, Session, Terms},
         letter::Letter,
         version::Versions,
     },
@@ -18,6 +18,8 @@ use std::{
     io::{self, Read, Write},
     os::unix::net::UnixStream,
 };
+
+const TERMS: Terms = Terms { versions: Versions::OURS, level: Level::FIRST };
 
 pub fn targets() -> [Target; 4] {
     [
@@ -136,12 +138,11 @@ fn secret() -> Secret {
 fn handshakes() -> Vec<Vec<u8>> {
     let (near, mut far) = UnixStream::pair().expect("two ends");
     let other = std::thread::spawn(move || {
-        handshake::accept(&mut far, &identity(1), &secret(), Versions::OURS, NONCE).is_ok()
+        handshake::accept(&mut far, &identity(1), &secret(), TERMS, NONCE).is_ok()
     });
     let mut said = Tap { stream: near, written: Vec::new() };
-    let mut session =
-        handshake::connect(&mut said, &identity(2), &secret(), Versions::OURS, MemberId(1), [1; 32])
-            .unwrap_or_else(|error| panic!("a member is let in: {error}"));
+    let mut session = handshake::connect(&mut said, &identity(2), &secret(), TERMS, MemberId(1), [1; 32])
+        .unwrap_or_else(|error| panic!("a member is let in: {error}"));
     assert!(other.join().expect("it ends"), "a member is let in");
     let mut frames = BytesMut::new();
     for body in &messages() {
@@ -157,7 +158,7 @@ fn handshakes() -> Vec<Vec<u8>> {
 /// member's own, in its own order.
 fn check_handshake(bytes: &[u8]) -> bool {
     let mut stream = Deaf { said: bytes };
-    let accepted = handshake::accept(&mut stream, &identity(1), &secret(), Versions::OURS, NONCE);
+    let accepted = handshake::accept(&mut stream, &identity(1), &secret(), TERMS, NONCE);
     let Ok(Session { other, version, mut opener, .. }) = accepted else { return false };
     assert_eq!(
         (other.store, other.boot),

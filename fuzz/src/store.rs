@@ -1,7 +1,7 @@
 //! What a member's store holds: segments, images, its state, and the payloads that the store itself reads.
 
 use crate::Target;
-use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, Sn};
+use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberLife, MemberStore, Sn};
 use bytes::Bytes;
 use env::{Disk, Env, OpenMode};
 use group::EpochStart;
@@ -290,12 +290,15 @@ fn epoch_starts() -> Vec<Vec<u8>> {
         id_steps: Default::default(),
         is_unclean: true,
         keeps_skipped: true,
+        leader: None,
     };
+    let store = MemberStore { member: MemberId(3), generation: 1 };
+    let led = EpochStart { leader: Some(MemberLife { store, boot: 4 }), ..start };
     // Also as it was before there were flags.
     let mut without_flags = start.encode().to_vec();
     without_flags.truncate(57);
     without_flags[0] = 1;
-    vec![start.encode().to_vec(), without_flags]
+    vec![start.encode().to_vec(), led.encode().to_vec(), without_flags]
 }
 
 /// The state's file with its checksum made right is the state's own business; here the raw file.

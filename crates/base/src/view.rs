@@ -1,6 +1,6 @@
 //! The global view of one replica group: the value that the coordinator keeps and changes by compare-and-set.
 
-use crate::{Epoch, MemberId, TxId};
+use crate::{Epoch, Level, MemberId, TxId};
 
 /// A member in one life of its store. The generation rises only when the store has become untrusted (wiped,
 /// corrupt, a restored copy), so an entry of an older generation is void by itself.
@@ -43,6 +43,9 @@ pub struct GroupView {
     /// No active that may still hold a lease holds a longer one; 0 where none has said so yet. A member that starts has
     /// forgotten what it granted, and waits for so long: its own settings may be shorter than they were.
     pub lease_ms: u64,
+    /// The level that the group is known to be at; it never falls. A lower bound: the journal decides, and the view hears of it
+    /// with its next change. A release that does not know the level refuses to read the view.
+    pub level: Level,
 }
 
 impl GroupView {
@@ -61,6 +64,7 @@ impl GroupView {
             commit_hint: TxId::default(),
             unclean_epoch: Epoch(0),
             lease_ms: 0,
+            level: Level::FIRST,
         }
     }
 

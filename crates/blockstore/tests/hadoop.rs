@@ -9,23 +9,11 @@ use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
 use blockstore::{
     BlockStore, Checksum, PoolInfo, ReplicaState, StorageType, StoreConfig, VolumeConfig, VolumeIndex,
 };
-use common::content;
+use common::{content, copy};
 use env::Env;
 use std::{fs, path::Path, sync::Arc};
 
 const POOL: &str = "BP-1897328119-127.0.0.1-1795248668531";
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => fs::copy(entry.path(), target).map(drop).unwrap(),
-        }
-    }
-}
 
 fn take_over(root: &Path) -> Arc<BlockStore> {
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hadoop-3.5.0-datanode"), root);

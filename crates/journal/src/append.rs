@@ -6,7 +6,7 @@ use crate::{
     record::batch_bytes,
     segment,
 };
-use base::{Durable, Entry, Epoch, LogPoint, Sn};
+use base::{Durable, Entry, Epoch, Level, LogPoint, Sn};
 use env::pulse;
 use std::{io, sync::Arc};
 
@@ -130,6 +130,14 @@ impl Journal {
             return Ok(());
         }
         self.shared.change_state(|state| state.is_suspect = false).map(drop)
+    }
+
+    /// The group is at this level from now on: releases that do not know it refuse this store. Blocks, unless it is noted already.
+    pub fn note_level(&self, level: Level) -> Result<(), StateError> {
+        if pulse::lock(&self.shared.file).state.level >= level {
+            return Ok(());
+        }
+        self.shared.change_state(|state| state.level = state.level.max(level)).map(drop)
     }
 
     /// The last act of a journal whose content must not be believed: it takes nothing more, its generation

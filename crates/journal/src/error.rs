@@ -1,6 +1,6 @@
 //! An error per phase. Each names the file and the offset, what was expected and found, and what to do.
 
-use base::{Epoch, LogPoint, Sn, TxId};
+use base::{Epoch, LogPoint, Sn, TxId, UnknownLevel};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
@@ -31,6 +31,9 @@ pub enum OpenError {
     #[error("{} has format version {found}; this program reads up to {supported}. Nothing was changed. Use the release that wrote \
          it, or a newer one", .file.display())]
     Version { file: PathBuf, found: u32, supported: u32 },
+    /// Use a newer program.
+    #[error("{} says that {unknown}. Nothing was changed", .file.display())]
+    Level { file: PathBuf, unknown: UnknownLevel },
     /// Rebuild this member from another, or restore both state files together with the journal.
     #[error("neither copy of the member's state can be read: {first}; {second}. Rebuild this member")]
     StateDamaged { first: String, second: String },

@@ -17,6 +17,7 @@
 //! A failed fsync is final: the journal refuses every later append and remembers the first reason.
 
 pub mod append;
+pub mod archive;
 pub mod aside;
 pub mod block;
 pub mod checkpoint;
@@ -65,4 +66,4 @@ pub use salvage::Run;
 pub use scrub::{Look, Rot, Sealed};
 pub use settings::{Identity, Settings};
 pub use staging::{Staged, StagedImage};
-pub use store::{Accepted, accept_fault, distrust, format, hold, open, outlive};
+pub use store::{Accepted, accept_fault, distrust, format, format_with_image, hold, open, outlive};

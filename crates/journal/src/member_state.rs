@@ -1,13 +1,14 @@
 //! What a member must remember about itself, in two copies.
 //!
 //! ```text
-//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (3)
+//!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (3, or 4)
 //! 16  count of writes   24  group   28  member   32  store uuid (16)
 //! 48  promised   56  known commit   64  boot   72  next   80  generation
 //! 88  length of the cluster id (1), the cluster id
 //!     length of the fault note (2, 0: none), the fault note
 //!     count of checkpoints (1), each 65 bytes
 //!     flags (1): 1 suspect, 2 discard at the next start, 4 install at the next start; not in version 1
+//!     level (2), length of a release's name (1), the release that came with that level; version 4 only
 //! ```
 //!
 //! A change is written to both copies, one after the other, before it counts; so either alone carries all
@@ -17,7 +18,7 @@ use crate::{
     Checkpoint, Identity,
     record::{u32_at, u64_at},
 };
-use base::{Epoch, GroupId, MemberId, Sn};
+use base::{Epoch, GroupId, Level, MemberId, Sn, UnknownLevel, level::RELEASE_BYTES_MAX};
 use bytes::{Buf, BufMut};
 use env::{Disk, OpenMode};
 use std::{
@@ -26,8 +27,10 @@ use std::{
 };
 
 const MAGIC: [u8; 8] = *b"CLOVMEMB";
-/// 3: the file `promise` beside it may know of a later promise.
-pub const VERSION: u32 = 3;
+/// It names the level that the group is at. Not written at the first level: releases that know of no levels refuse it.
+pub const VERSION: u32 = 4;
+/// The file `promise` beside it may know of a later promise.
+const VERSION_WITHOUT_LEVEL: u32 = 3;
 const SUSPECT: u8 = 1;
 const DISCARD: u8 = 2;
 const INSTALL: u8 = 4;
@@ -61,6 +64,8 @@ pub struct MemberState {
     pub is_suspect: bool,
     /// What the next start does with this store before it reads it.
     pub next_start: NextStart,
+    /// The level that the group is known to be at: what the log and the images are written at. A lower bound.
+    pub level: Level,
 }
 
 /// What becomes of a store at its next start.
@@ -81,7 +86,8 @@ impl MemberState {
         let mut bytes = Vec::with_capacity(256);
         bytes.put_slice(&MAGIC);
         bytes.put_u32_le(0);
-        bytes.put_u32_le(VERSION);
+        let has_level = self.level > Level::FIRST;
+        bytes.put_u32_le(if has_level { VERSION } else { VERSION_WITHOUT_LEVEL });
         bytes.put_u64_le(writes);
         bytes.put_u32_le(self.identity.group.0);
         bytes.put_u32_le(self.identity.member.0);
@@ -107,6 +113,12 @@ impl MemberState {
             NextStart::Install => INSTALL,
         };
         bytes.put_u8(next_start | if self.is_suspect { SUSPECT } else { 0 });
+        if has_level {
+            let release = self.level.release().unwrap_or_default();
+            bytes.put_u16_le(self.level.0);
+            bytes.put_u8(release.len() as u8);
+            bytes.put_slice(release.as_bytes());
+        }
         let crc = crc32c::crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -119,8 +131,23 @@ impl MemberState {
         is_intact.then(|| u32_at(bytes, 12)).filter(|version| !(1..=VERSION).contains(version))
     }
 
+    /// Of bytes that are intact: the level that they name, if this program does not know it.
+    pub fn unknown_level(bytes: &[u8]) -> Option<UnknownLevel> {
+        let (state, _, release) = Self::read(bytes).ok()?;
+        (!state.level.is_known()).then_some(UnknownLevel { level: state.level, release })
+    }
+
     /// The state and how many writes led to it, or what is wrong with the bytes.
     pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
+        let (state, writes, release) = Self::read(bytes)?;
+        if !state.level.is_known() {
+            return Err(UnknownLevel { level: state.level, release }.to_string());
+        }
+        Ok((state, writes))
+    }
+
+    /// The state, how many writes led to it, and the release that came with its level.
+    fn read(bytes: &[u8]) -> Result<(Self, u64, String), String> {
         if bytes.len() < 89 || bytes[..8] != MAGIC {
             return Err(format!("{} bytes that are no member's state", bytes.len()));
         }
@@ -140,11 +167,19 @@ impl MemberState {
         let note = take_text(&mut rest, length).ok_or_else(short)?;
         let count = rest.try_get_u8().map_err(|_| short())? as usize;
         let flag_bytes = usize::from(version > 1);
-        if count > CHECKPOINTS_MAX || rest.len() != count * Checkpoint::ENCODED_BYTES + flag_bytes {
+        let tail = count * Checkpoint::ENCODED_BYTES + flag_bytes;
+        let has_level = version > VERSION_WITHOUT_LEVEL;
+        if count > CHECKPOINTS_MAX || rest.len() < tail || (rest.len() > tail && !has_level) {
             return Err(format!("{count} checkpoints in {} bytes", rest.len()));
         }
-        let (rest, flags) = rest.split_at(count * Checkpoint::ENCODED_BYTES);
-        let flags = flags.first().copied().unwrap_or(0);
+        let (rest, behind) = rest.split_at(count * Checkpoint::ENCODED_BYTES);
+        let flags = behind.first().copied().unwrap_or(0);
+        let named = behind.get(1..).filter(|_| has_level);
+        let (level, release) = match named {
+            Some(named) => decode_level(named).ok_or("the level of its group makes no sense")?,
+            None if has_level => return Err(short()),
+            None => (Level::FIRST, String::new()),
+        };
         let next_start = match flags & !SUSPECT {
             0 => NextStart::Recover,
             DISCARD => NextStart::Discard,
@@ -173,8 +208,9 @@ impl MemberState {
             checkpoints,
             is_suspect: flags & SUSPECT != 0,
             next_start,
+            level,
         };
-        Ok((state, u64_at(bytes, 16)))
+        Ok((state, u64_at(bytes, 16), release))
     }
 
     pub(crate) fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
@@ -185,6 +221,14 @@ impl MemberState {
         let extra = self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX);
         self.checkpoints.drain(..extra);
     }
+}
+
+/// The level that a group is at, and the release that came with it. These are the last bytes.
+fn decode_level(mut rest: &[u8]) -> Option<(Level, String)> {
+    let level = Level(rest.try_get_u16_le().ok()?);
+    let length = usize::from(rest.try_get_u8().ok()?);
+    let release = take_text(&mut rest, length)?;
+    (rest.is_empty() && level > Level::FIRST && length <= RELEASE_BYTES_MAX).then_some((level, release))
 }
 
 fn take_text(rest: &mut &[u8], length: usize) -> Option<String> {
@@ -212,6 +256,11 @@ pub(crate) enum LoadError {
         file: PathBuf,
         found: u32,
     },
+    /// The group is at a level that this program does not know.
+    Level {
+        file: PathBuf,
+        unknown: UnknownLevel,
+    },
     Io(PathBuf, io::Error),
 }
 
@@ -223,10 +272,15 @@ impl StateFile {
         for name in FILE_NAMES {
             let path = directory.join(name);
             copies.push(match read(disk, &path) {
-                Ok(bytes) => match MemberState::unknown_version(&bytes) {
-                    Some(found) => return Err(LoadError::Version { file: path, found }),
-                    None => MemberState::decode(&bytes),
-                },
+                Ok(bytes) => {
+                    if let Some(found) = MemberState::unknown_version(&bytes) {
+                        return Err(LoadError::Version { file: path, found });
+                    }
+                    if let Some(unknown) = MemberState::unknown_level(&bytes) {
+                        return Err(LoadError::Level { file: path, unknown });
+                    }
+                    MemberState::decode(&bytes)
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     missing += 1;
                     Err("missing".to_owned())

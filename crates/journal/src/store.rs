@@ -15,15 +15,16 @@
 //! ```
 
 use crate::{
-    AcceptError, FailedStore, FormatError, Identity, MemberState, NextStart, OpenError, RecoverError,
-    Recovery, Settings, TakenBack, Word, aside,
+    AcceptError, Checkpoint, FailedStore, FormatError, Identity, ImageError, ImageReader, ImageWriter,
+    MemberState, NextStart, OpenError, RecoverError, Recovery, Settings, TakenBack, Word, aside,
+    image::ImageHeader,
     member_state::{FILE_NAMES, LoadError, StateFile},
     promise,
     record::BLOCK_BYTES,
     renewal, restore, watermark,
 };
-use base::{Epoch, Sn};
-use env::{Env, disk::Lock};
+use base::{Epoch, Level, LogPoint, Sn};
+use env::{Env, OpenMode, disk::Lock};
 use std::{io, path::Path};
 
 pub const LOG: &str = "log";
@@ -58,6 +59,7 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
         checkpoints: Vec::new(),
         is_suspect: false,
         next_start: NextStart::Recover,
+        level: Level::FIRST,
     };
     let mut file = StateFile { directory: directory.to_owned(), state, writes: 0 };
     file.store(&*env.disk).map_err(|(file, source)| FormatError::Io { file, source })?;
@@ -65,6 +67,57 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
         env.disk.sync_directory(parent).map_err(io)?;
     }
     Ok(store_uuid)
+}
+
+/// Makes a store that begins with an image instead of an empty log: everything up to `at` is in it.
+pub fn format_with_image(
+    env: &Env,
+    directory: &Path,
+    identity: &Identity,
+    at: LogPoint,
+    write: impl FnOnce(&mut ImageWriter) -> io::Result<()>,
+) -> Result<(), ImageError> {
+    let failed =
+        |file: &Path, what: String| ImageError::Io { file: file.to_owned(), source: io::Error::other(what) };
+    let store_uuid = format(env, directory, identity).map_err(|error| failed(directory, told(&error)))?;
+    if at.id.sn == Sn(0) {
+        return Ok(());
+    }
+    let disk = &*env.disk;
+    let images = directory.join(IMAGES);
+    let name = Checkpoint { at, file_bytes: 0, sha256: [0; 32] }.file_name();
+    let (path, temporary) = (images.join(&name), images.join(format!("{name}.tmp")));
+    let header = ImageHeader { group: identity.group, at, store_uuid };
+    let checkpoint = (|| {
+        let mut writer = ImageWriter::new(disk.open(&temporary, OpenMode::CreateOrTruncate)?, &header)?;
+        write(&mut writer)?;
+        writer.finish()
+    })()
+    .map_err(|source| ImageError::Io { file: temporary.clone(), source })?;
+    let read =
+        disk.open(&temporary, OpenMode::Read).and_then(ImageReader::open).and_then(ImageReader::finish);
+    match read {
+        Ok(digest) if digest == checkpoint.sha256 => {}
+        Ok(_) => return Err(ImageError::Verify { file: temporary, what: "another sha256".into() }),
+        Err(error) => return Err(ImageError::Verify { file: temporary, what: error.to_string() }),
+    }
+    disk.rename(&temporary, &path)
+        .and_then(|()| disk.sync_directory(&images))
+        .map_err(|source| ImageError::Io { file: path, source })?;
+    let made = load_state(env, directory)
+        .and_then(|(mut file, _)| renewal::begin(disk, &mut file, Some(checkpoint)));
+    made.map_err(|error| failed(directory, told(&error)))
+}
+
+/// An error with all that has led to it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text += &format!(": {inner}");
+        source = inner.source();
+    }
+    text
 }
 
 /// Opens a store: takes its lock and reads the member's state. Does what the last life has left to be done: a
@@ -151,7 +204,7 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError
 /// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next
 /// start finds it empty. For a member of a group whose others have what it had. Returns the new generation.
 pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenError> {
-    tracing::warn!(store = %directory.display(), reason, "this store is not believed any more");
+    tracing::warn!(store = %directory.display(), reason, "this store is not trusted any more");
     let (mut file, _) = load_state(env, directory)?;
     file.state.fault_note = None;
     file.state.generation += 1;
@@ -187,6 +240,7 @@ pub(crate) fn load_state(
         LoadError::Version { file, found } => {
             OpenError::Version { file, found, supported: crate::member_state::VERSION }
         }
+        LoadError::Level { file, unknown } => OpenError::Level { file, unknown },
         LoadError::Io(file, source) => OpenError::Io { file, source },
     })
 }

@@ -52,6 +52,7 @@ pub fn survey(disk: &dyn Disk, directory: &Path) -> Result<Survey, String> {
                 crate::member_state::VERSION
             )
         }
+        LoadError::Level { file, unknown } => format!("{} says that {unknown}", file.display()),
         LoadError::Io(path, error) => format!("{}: {error}", path.display()),
     })?;
     let state = file.state;

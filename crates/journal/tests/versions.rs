@@ -76,6 +76,6 @@ fn a_members_state_of_a_later_release_is_refused_even_if_the_other_copy_is_not()
     store(&env, &directory);
     raise_version(&directory.join("member.1"), None);
     let error = journal::open(&env, &directory, settings()).map(drop).unwrap_err();
-    assert!(matches!(&error, OpenError::Version { found: 10, supported: 3, .. }), "{error:?}");
+    assert!(matches!(&error, OpenError::Version { found: 10, supported: 4, .. }), "{error:?}");
     assert!(error.to_string().contains("member.1"), "{error}");
 }

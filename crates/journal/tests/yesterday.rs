@@ -3,7 +3,7 @@
 //! A new format version adds a fixture; it never replaces one. To write one:
 //! `cargo test -p clover-journal --test yesterday -- --ignored`.
 
-use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId};
+use base::{Entry, EntryKind, Epoch, GroupId, Level, LogPoint, MemberId};
 use bytes::Bytes;
 use env::Env;
 use journal::{Identity, Journal, Recovered, Settings};
@@ -66,6 +66,17 @@ fn a_store_of_version_3_opens() {
     assert_eq!((recovered.base.id.to_string().as_str(), recovered.tail.len()), ("2-7", 1));
 }
 
+/// Its group is at the second level.
+#[test]
+fn a_store_of_version_4_opens() {
+    let recovered = opens("store-4", "4f9abf7c76e7592d");
+    assert_eq!((recovered.base.id.to_string().as_str(), recovered.tail.len()), ("2-7", 1));
+    let directory = tempfile::tempdir().unwrap();
+    copy(&fixture("store-4"), directory.path());
+    let recovery = journal::open(&Env::production(), directory.path(), SETTINGS).unwrap();
+    assert_eq!(recovery.state().level, Level(2));
+}
+
 /// The end of its log depends on the image, which names the store that made it.
 fn opens(name: &str, end: &str) -> Recovered {
     let directory = tempfile::tempdir().unwrap();
@@ -111,7 +122,7 @@ fn opens(name: &str, end: &str) -> Recovered {
 #[test]
 #[ignore = "writes the fixture"]
 fn write_the_fixture() {
-    let directory = fixture("store-3");
+    let directory = fixture("store-4");
     let _ = std::fs::remove_dir_all(&directory);
     let env = Env::production();
     let identity = Identity { cluster_id: "CID-yesterday".into(), group: GroupId(7), member: MemberId(3) };
@@ -132,6 +143,7 @@ fn write_the_fixture() {
     recovery.load_image(|_| Ok(())).unwrap();
     let (journal, _) = recovery.replay(|_| Ok(())).unwrap();
     let _ = journal.promise(Epoch(2)).unwrap();
+    journal.note_level(Level(2)).unwrap();
     append(&journal, 2, EntryKind::EpochStart, Bytes::from_static(&[1; 57]));
     append(&journal, 2, EntryKind::Operation, Bytes::from_static(b"last"));
     journal.note_commit(base::Sn(7));

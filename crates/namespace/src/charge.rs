@@ -107,7 +107,8 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
         | Body::NewStamp(_)
         | Body::UpdatePipeline(_)
         | Body::StartRecovery(_)
-        | Body::AllowDeletions(_) => {}
+        | Body::AllowDeletions(_)
+        | Body::RaiseLevel(_) => {}
     }
     ledger.finish()
 }

@@ -90,6 +90,7 @@ pub enum Body {
     SetQuota(ops::set_quota::SetQuotaEdit),
     SetStoragePolicy(ops::set_storage_policy::SetStoragePolicyEdit),
     AllowDeletions(ops::allow_deletions::AllowDeletionsEdit),
+    RaiseLevel(ops::raise_level::RaiseLevelEdit),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -171,6 +172,7 @@ kinds! {
     23 => SetQuota,
     24 => SetStoragePolicy,
     38 => AllowDeletions,
+    39 => RaiseLevel,
 }
 
 impl Edit {

@@ -173,7 +173,7 @@ impl Namespace {
                 marks.past();
             }
             // What goes is seen by no snapshot that is left, and what is on data servers by no read.
-            Body::Sweep(_) | Body::AllowDeletions(_) => {}
+            Body::Sweep(_) | Body::AllowDeletions(_) | Body::RaiseLevel(_) => {}
             Body::SetQuota(edit) => marks.status(edit.directory),
             Body::SetStoragePolicy(edit) => {
                 marks.passage(edit.inode);

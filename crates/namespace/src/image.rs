@@ -11,7 +11,7 @@ mod write_past;
 pub use read::{ONE_BY_ONE, Piece, Together};
 
 use crate::tree::Tree;
-use base::TxId;
+use base::{TxId, UnknownLevel};
 use std::io;
 
 /// Followed by the version.
@@ -21,6 +21,8 @@ const VERSION: u8 = 2;
 
 /// Of the section about unknown replicas.
 const UNKNOWN_VERSION: u8 = 1;
+/// Of the section about the group's level.
+const LEVEL_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
@@ -42,6 +44,7 @@ enum Section {
     Past = 8,
     Limits = 9,
     Unknown = 10,
+    Level = 11,
     End = 255,
 }
 
@@ -57,6 +60,7 @@ impl Section {
             Section::Past => "past",
             Section::Limits => "limits in the past",
             Section::Unknown => "unknown replicas",
+            Section::Level => "level",
             Section::Xattrs => "extended attributes",
             Section::End => "end",
         }
@@ -79,6 +83,9 @@ pub enum ImageError {
     /// A later release has written it.
     #[error("the namespace in the image has version {found}, and up to {known} is known")]
     Version { found: u8, known: u8 },
+    /// A later release has raised the group's level.
+    #[error(transparent)]
+    Level(#[from] UnknownLevel),
     #[error("image section {section}: {what}")]
     Malformed { section: &'static str, what: String },
 }

@@ -232,6 +232,7 @@ impl Namespace {
             Body::SetQuota(edit) => ops::set_quota::apply(self, edit),
             Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
             Body::AllowDeletions(_) => ops::allow_deletions::apply(self, &mut applied.block_changes),
+            Body::RaiseLevel(edit) => ops::raise_level::apply(self, at, time, edit),
         };
         debug_assert!(
             edit.answer().is_none_or(|answer| answer == applied.reply),

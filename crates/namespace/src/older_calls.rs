@@ -55,6 +55,35 @@ pub struct OlderCalls {
     newest: Timestamp,
 }
 
+/// One entry of the journal, as the index takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    at: Sn,
+    /// When its edit was planned. `None`: the entry is no edit.
+    time: Option<Timestamp>,
+    /// The call whose answer its edit has.
+    call: Option<(ClientId, CallId)>,
+}
+
+impl Noted {
+    /// The entry at `at` holds this edit.
+    pub fn edit(at: Sn, edit: &Edit) -> Self {
+        // A call that is planned anew when it is repeated has no answer to be found.
+        let origin = edit.origin.as_ref().filter(|_| edit.answer().is_some());
+        Self { at, time: Some(edit.time), call: origin.map(|origin| (origin.client, origin.call)) }
+    }
+
+    /// The entry at `at` begins an epoch or is a checkpoint.
+    pub fn no_edit(at: Sn) -> Self {
+        Self { at, time: None, call: None }
+    }
+
+    /// Where the entry stands.
+    pub fn at(&self) -> Sn {
+        self.at
+    }
+}
+
 struct Mark {
     /// The first entry that it speaks of.
     from: Sn,
@@ -109,23 +138,23 @@ impl OlderCalls {
         mark.map_or(0, |mark| self.newest.ms.saturating_sub(mark.time.ms))
     }
 
-    /// The next entry, which made this edit. `now` is this member's own time.
-    pub fn note(&mut self, at: Sn, edit: &Edit, now: Moment) {
+    /// Takes the next entry. `now` is this member's own time.
+    pub fn note(&mut self, noted: &Noted, now: Moment) {
+        let at = noted.at;
         self.pass(at);
-        self.newest = self.newest.max(edit.time);
+        let Some(time) = noted.time else { return };
+        self.newest = self.newest.max(time);
         let is_far =
             |last: &Mark| at.0 - last.from.0 >= MARK_DISTANCE || now.ms_since(last.indexed) >= MARK_PERIOD_MS;
         if self.marks.back().is_none_or(is_far) {
-            self.marks.push_back(Mark { from: at, time: edit.time, indexed: now });
+            self.marks.push_back(Mark { from: at, time, indexed: now });
         }
-        // A call that is planned anew when it is repeated has no answer to be found.
-        if let Some(origin) = edit.origin.as_ref().filter(|_| edit.answer().is_some()) {
-            self.insert(origin.client, origin.call, at);
+        if let Some((client, call)) = noted.call {
+            self.insert(client, call, at);
         }
     }
 
-    /// The next entry made no edit.
-    pub fn pass(&mut self, at: Sn) {
+    fn pass(&mut self, at: Sn) {
         assert!(at > self.end, "entry {at} after {}", self.end);
         let step = at.0 - self.end.0;
         self.end = at;

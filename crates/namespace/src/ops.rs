@@ -16,6 +16,7 @@ pub mod delete;
 pub mod delete_snapshot;
 pub mod fsync;
 pub mod mkdirs;
+pub mod raise_level;
 pub mod recover_lease;
 pub mod release_lease;
 pub mod rename;

@@ -79,7 +79,7 @@ fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
         Body::UpdatePipeline(edit) => add(edit.inode),
         Body::FinishRecovery(edit) => add(edit.inode),
         // A snapshot shows nothing of stamps that are to come and of who holds a lease.
-        Body::NewStamp(_) | Body::StartRecovery(_) | Body::AllowDeletions(_) => {}
+        Body::NewStamp(_) | Body::StartRecovery(_) | Body::AllowDeletions(_) | Body::RaiseLevel(_) => {}
         Body::SetQuota(edit) => add(edit.directory),
         // Only what no snapshot sees.
         Body::Cleanup(_) | Body::Sweep(_) => {}

@@ -1,7 +1,7 @@
 //! The tree itself: everything that an image holds, in pages that a clone shares.
 
 use crate::{
-    FileKind, FileStatus, UnknownReplicas,
+    FileKind, FileStatus, GroupLevel, UnknownReplicas,
     digest::Digester,
     quota::Quota,
     retry::Ring,
@@ -45,6 +45,7 @@ pub(crate) struct Tree {
     pub snapshots: Snapshots,
     pub counters: Counters,
     pub unknown: UnknownReplicas,
+    pub level: GroupLevel,
     /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
@@ -89,6 +90,7 @@ impl Tree {
                 directories: 0,
             },
             unknown: UnknownReplicas::default(),
+            level: GroupLevel::default(),
             sum: 0,
         }
     }
@@ -262,6 +264,9 @@ impl Tree {
         numbers.into_iter().for_each(|number| digester.number(number));
         if !self.unknown.is_unused() {
             digester.number(self.unknown.digest());
+        }
+        if !self.level.is_first() {
+            digester.number(self.level.digest());
         }
         if !self.snapshots.is_unused() {
             let numbers = [

@@ -6,7 +6,7 @@ use base::{CallId, CallOrigin, ClientId, Epoch, FsResult, Moment, Sn, Timestamp,
 use common::{Dice, World};
 use namespace::{
     Edit, Planned, Reply, RetryLookup,
-    older_calls::{self, OlderCalls, RANGE, SPAN_MAX},
+    older_calls::{self, Noted, OlderCalls, RANGE, SPAN_MAX},
     ops,
 };
 use std::collections::BTreeMap;
@@ -40,14 +40,14 @@ fn what_a_naive_map_knows_is_found_and_what_is_too_old_is_not() {
             // Now and then others make many edits, which leave no call behind: numbers come round several times.
             at += if dice.below(8) == 0 { 1 + dice.below(SPAN_MAX / 40) } else { 1 };
             if dice.below(10) == 0 {
-                calls.pass(Sn(at));
+                calls.note(&Noted::no_edit(Sn(at)), Moment::default());
                 continue;
             }
             let (client, call) = (dice.below(200) as u8, n);
             let mut edit = template.clone();
             let origin = edit.origin.as_mut().unwrap();
             (origin.client, origin.call) = (ClientId([client; 16]), CallId(call));
-            calls.note(Sn(at), &edit, Moment::from_ms(n as u64));
+            calls.note(&Noted::edit(Sn(at), &edit), Moment::from_ms(n as u64));
             known.insert(at, (client, call));
             assert_eq!(calls.end(), Sn(at));
             assert!(calls.span() <= SPAN_MAX);
@@ -73,7 +73,7 @@ fn a_table_that_overflows_says_how_far_back_it_goes() {
     for n in 1..=1_000 {
         let mut edit = template.clone();
         edit.origin.as_mut().unwrap().call = CallId(n);
-        calls.note(Sn(n as u64 * RANGE), &edit, Moment::default());
+        calls.note(&Noted::edit(Sn(n as u64 * RANGE), &edit), Moment::default());
         let oldest = calls.from().0.div_ceil(RANGE);
         assert!((oldest..=n as u64).all(|n| is_found(&calls, 1, n as i32, n * RANGE)), "after {n}");
     }
@@ -91,7 +91,7 @@ fn a_new_call_is_hardly_ever_looked_for_in_the_journal() {
     let count = buckets as i32 * 12;
     for n in 1..=count {
         edit.origin.as_mut().unwrap().call = CallId(n);
-        calls.note(Sn(n as u64), &edit, Moment::default());
+        calls.note(&Noted::edit(Sn(n as u64), &edit), Moment::default());
     }
     assert_eq!(calls.from(), Sn(1), "nothing had to give way");
     let strangers = (0..200_000).filter(|n| !calls.places(ClientId([2; 16]), CallId(*n)).is_empty()).count();
@@ -113,7 +113,7 @@ fn old_entries_are_forgotten_by_this_members_own_clock() {
     for second in 0..100 {
         edit.time = Timestamp::from_ms(1_000_000 + second * 1_000);
         edit.origin.as_mut().unwrap().call = CallId(second as i32);
-        calls.note(Sn(second + 1), &edit, Moment::from_ms(second * 1_000));
+        calls.note(&Noted::edit(Sn(second + 1), &edit), Moment::from_ms(second * 1_000));
     }
     assert_eq!(calls.window_ms(), 99_000);
     calls.forget_older(Moment::from_ms(55_000));
@@ -125,7 +125,7 @@ fn old_entries_are_forgotten_by_this_members_own_clock() {
     assert!(!is_found(&calls, 1, 88, 89) && is_found(&calls, 1, 89, 90));
     // A clock that jumps ahead forgets nothing.
     edit.time = Timestamp::from_ms(99_000_000);
-    calls.note(Sn(101), &edit, Moment::from_ms(100_000));
+    calls.note(&Noted::edit(Sn(101), &edit), Moment::from_ms(100_000));
     assert_eq!(calls.from(), Sn(90));
 }
 

@@ -8,6 +8,7 @@ use blockstore::{
 };
 use env::{Env, disk::read_exact_at};
 use std::{
+    fs,
     path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -19,6 +20,19 @@ pub const NEW_CLUSTER_MS: u64 = 4_102_444_800_000;
 
 pub fn pool() -> PoolInfo {
     PoolInfo { pool: POOL.into(), cluster: "CID-one".into(), namespace_id: 77, created_ms: NEW_CLUSTER_MS }
+}
+
+/// Copies a directory with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => fs::copy(entry.path(), target).map(drop).unwrap(),
+        }
+    }
 }
 
 pub fn config(root: &Path, volumes: usize) -> StoreConfig {

@@ -19,6 +19,7 @@ fn sample() -> MemberState {
         checkpoints: vec![checkpoint(10), checkpoint(20)],
         is_suspect: true,
         next_start: NextStart::Install,
+        level: Level::NEWEST,
     }
 }
 
@@ -26,8 +27,10 @@ fn sample() -> MemberState {
 fn the_state_reads_back() {
     for note in [None, Some("fsync: no".to_owned())] {
         for next_start in [NextStart::Recover, NextStart::Discard, NextStart::Install] {
-            let state = MemberState { fault_note: note.clone(), next_start, ..sample() };
-            assert_eq!(MemberState::decode(&state.encode(9)), Ok((state, 9)));
+            for level in [Level::FIRST, Level::NEWEST] {
+                let state = MemberState { fault_note: note.clone(), next_start, level, ..sample() };
+                assert_eq!(MemberState::decode(&state.encode(9)), Ok((state, 9)));
+            }
         }
     }
 }
@@ -59,4 +62,25 @@ fn two_checkpoints_are_kept() {
     state.add_checkpoint(next);
     let kept: Vec<u64> = state.checkpoints.iter().map(|checkpoint| checkpoint.at.id.sn.0).collect();
     assert_eq!(kept, [20, 30]);
+}
+
+#[test]
+fn at_the_first_level_the_state_is_written_as_a_release_without_levels_reads_it() {
+    let first = MemberState { level: Level::FIRST, ..sample() };
+    assert_eq!(u32_at(&first.encode(1), 12), 3);
+    assert_eq!(u32_at(&sample().encode(1), 12), 4, "such a release refuses it");
+}
+
+#[test]
+fn a_level_of_a_later_release_is_named_with_that_release() {
+    let mut bytes = sample().encode(1);
+    let at = bytes.len() - (2 + 1 + "0.2.0".len());
+    bytes[at] = 9;
+    bytes[at + 3..].copy_from_slice(b"4.1.0");
+    let crc = crc32c::crc32c(&bytes[12..]);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    let unknown = MemberState::unknown_level(&bytes).unwrap();
+    assert_eq!((unknown.level, &*unknown.release), (Level(9), "4.1.0"));
+    assert!(MemberState::decode(&bytes).unwrap_err().contains("Start release 4.1.0"));
+    assert_eq!(MemberState::unknown_version(&bytes), None);
 }

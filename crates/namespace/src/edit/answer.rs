@@ -37,7 +37,8 @@ impl Edit {
             | Body::Sweep(_)
             | Body::SetQuota(_)
             | Body::SetStoragePolicy(_)
-            | Body::AllowDeletions(_) => Reply::Unit,
+            | Body::AllowDeletions(_)
+            | Body::RaiseLevel(_) => Reply::Unit,
         })
     }
 }

@@ -1,10 +1,11 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
 use super::{
-    FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, MAGIC, Previous, Section, UNKNOWN_VERSION, VERSION,
+    FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION, MAGIC, Previous, Section,
+    UNKNOWN_VERSION, VERSION,
 };
 use crate::{
-    Namespace, UnknownReplicas,
+    GroupLevel, Namespace, UnknownReplicas,
     acl::{self, Acl},
     edit::Origin,
     entry_limits::TEXT_BYTES_MAX,
@@ -23,7 +24,10 @@ use crate::{
     unknown::RANGES_MAX,
     xattr::{self, Space, Xattr, XattrName, Xattrs},
 };
-use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId};
+use base::{
+    Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId, UnknownLevel,
+    level::RELEASE_BYTES_MAX,
+};
 use std::{cmp::Ordering, io, sync::Arc};
 
 /// Work that may be done by any thread.
@@ -229,6 +233,7 @@ impl Image<'_> {
                 byte if byte == Section::Past as u8 => self.past()?,
                 byte if byte == Section::Limits as u8 => self.past_limits()?,
                 byte if byte == Section::Unknown as u8 => self.unknown()?,
+                byte if byte == Section::Level as u8 => self.level()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
@@ -251,6 +256,30 @@ impl Image<'_> {
         match UnknownReplicas::read(skipped, held_since).filter(|_| lies_below) {
             Some(unknown) => self.ns.tree.unknown = unknown,
             None => return Err(self.malformed("ranges of skipped ids that no member writes")),
+        }
+        Ok(())
+    }
+
+    fn level(&mut self) -> Result<()> {
+        self.section = Section::Level;
+        let version = self.byte()?;
+        if version != LEVEL_VERSION {
+            return Err(self.malformed(format!("version {version} is not known; {LEVEL_VERSION} is")));
+        }
+        let level = self.number()?;
+        let mut release = Vec::new();
+        for _ in 0..self.below(RELEASE_BYTES_MAX as u64 + 1, "length of a release's name")? {
+            release.push(self.byte()?);
+        }
+        let since = TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) };
+        let at = Timestamp::from_ms(self.below(LIMIT_48, "time")?);
+        let read = String::from_utf8(release).ok();
+        match read.and_then(|release| GroupLevel::read(level, &release, since, at)) {
+            Some(known) if known.level.is_known() => self.ns.tree.level = known,
+            Some(GroupLevel { level, release, .. }) => {
+                return Err(UnknownLevel { level, release: release.to_string() }.into());
+            }
+            None => return Err(self.malformed("a level that no member writes")),
         }
         Ok(())
     }

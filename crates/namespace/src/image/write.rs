@@ -1,6 +1,6 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, MAGIC, Section, UNKNOWN_VERSION, VERSION};
+use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section, UNKNOWN_VERSION, VERSION};
 use crate::{
     edit::codec::{Field, Writer},
     store::{NONE, block_list::Stored},
@@ -74,6 +74,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.past()?;
     image.past_limits()?;
     image.unknown();
+    image.level();
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -121,6 +122,21 @@ impl Image<'_> {
         for range in unknown.skipped() {
             out.number(range.start().0);
             out.number(range.end().0);
+        }
+    }
+
+    fn level(&mut self) {
+        let level = &self.tree.level;
+        if level.is_first() {
+            return;
+        }
+        let mut out = Writer(&mut self.buffer);
+        out.byte(Section::Level as u8);
+        out.byte(LEVEL_VERSION);
+        out.number(u64::from(level.level.0));
+        level.release.encode(&mut out);
+        for number in [level.since.epoch.0, level.since.sn.0, level.at.ms] {
+            out.number(number);
         }
     }
 

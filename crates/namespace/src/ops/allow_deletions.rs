@@ -19,7 +19,7 @@ pub struct AllowDeletionsEdit {
 
 record_fields! { AllowDeletionsEdit { held_since } }
 
-/// Whoever may order it was found out before: it is no call on the tree.
+/// The service has checked before that the caller may give this order: this is no call on the tree.
 ///
 /// # Errors
 /// Another loss has held them back since the operator looked, and nobody has seen what that one would delete.

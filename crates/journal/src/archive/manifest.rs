@@ -1,0 +1,325 @@
+//! Whose backup it is, and what it holds: a small text, written twice.
+//!
+//! ```text
+//! clover backup 1
+//! writes=12
+//! cluster=CID-…
+//! namespace_id=123
+//! block_pool=BP-…
+//! created_ms=1763829600000
+//! root_owner=hdfs
+//! root_group=supergroup
+//! group=1
+//! first_level=2
+//! epoch=7
+//! span begin=5/1200/00c0… begin_ms=1763… image=01… end=7/4711/12ab… end_ms=1763… complete_ms=1763…
+//! crc32c 1a2b3c4d
+//! ```
+//!
+//! A point is epoch, sn and chain; what is not known is `-`; `image` is the payload of its CHECKPOINT entry in hex.
+
+use super::ArchiveError;
+use crate::Checkpoint;
+use base::{Chain, Epoch, GroupId, Level, LogPoint, Sn, TxId};
+use env::{Disk, OpenMode};
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    io,
+    path::{Path, PathBuf},
+};
+
+pub(super) const FILE_NAMES: [&str; 2] = ["manifest.0", "manifest.1"];
+const TEMPORARY: &str = "manifest.tmp";
+const TITLE: &str = "clover backup ";
+const VERSION: &str = "1";
+const SUM: &str = "crc32c ";
+/// Some 400 bytes each.
+pub(super) const SPANS_MAX: usize = 8_192;
+const BYTES_MAX: u64 = 4 << 20;
+const TEXT_BYTES_MAX: usize = 255;
+
+/// Whose log was archived. All of it stays the same for as long as a cluster lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whose {
+    pub cluster_id: String,
+    pub namespace_id: u32,
+    pub block_pool: String,
+    pub created_ms: u64,
+    /// Of the root, as a first start makes it: what a log without an image begins from.
+    pub root_owner: String,
+    pub root_group: String,
+    pub group: GroupId,
+    /// The level that the group began at.
+    pub first_level: Level,
+}
+
+/// A stretch of the log without a gap. The state after each of its entries can be had again, and the one at its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The last entry that its image contains; zero where it begins with the first entry of the log.
+    pub begin: LogPoint,
+    pub image: Option<Checkpoint>,
+    /// The time of the last edit up to `begin`, where that is known.
+    pub begin_ms: Option<u64>,
+    /// The last entry that is archived.
+    pub end: LogPoint,
+    /// The time of the last edit up to `end`.
+    pub end_ms: Option<u64>,
+    /// Every edit that the active had begun by then is here.
+    pub complete_ms: Option<u64>,
+}
+
+impl Span {
+    pub fn new(begin: LogPoint, image: Option<Checkpoint>, begin_ms: Option<u64>) -> Self {
+        Self { begin, image, begin_ms, end: begin, end_ms: begin_ms, complete_ms: None }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    pub whose: Whose,
+    /// The highest epoch that the members had told of.
+    pub epoch: Epoch,
+    /// In the order of the log.
+    pub spans: Vec<Span>,
+}
+
+impl Manifest {
+    pub fn encode(&self, writes: u64) -> String {
+        let Whose {
+            cluster_id,
+            namespace_id,
+            block_pool,
+            created_ms,
+            root_owner,
+            root_group,
+            group,
+            first_level,
+        } = &self.whose;
+        let mut text = format!(
+            "{TITLE}{VERSION}\nwrites={writes}\ncluster={cluster_id}\nnamespace_id={namespace_id}\nblock_pool={block_pool}\n\
+             created_ms={created_ms}\nroot_owner={root_owner}\nroot_group={root_group}\ngroup={group}\n\
+             first_level={first_level}\nepoch={}\n",
+            self.epoch.0
+        );
+        let ms = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
+        for span in &self.spans {
+            let image = span.image.map_or_else(|| "-".to_owned(), |image| hex(&image.encode()));
+            let _ = writeln!(
+                text,
+                "span begin={} begin_ms={} image={image} end={} end_ms={} complete_ms={}",
+                point(span.begin),
+                ms(span.begin_ms),
+                point(span.end),
+                ms(span.end_ms),
+                ms(span.complete_ms),
+            );
+        }
+        let crc = crc32c::crc32c(text.as_bytes());
+        let _ = writeln!(text, "{SUM}{crc:08x}");
+        text
+    }
+
+    /// The manifest and how often it was written, or what is wrong with the bytes.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "bytes that are no text".to_owned())?;
+        let body = text.strip_suffix('\n').and_then(|text| text.rfind('\n')).map(|at| text.split_at(at + 1));
+        let (body, sum) = body.ok_or("fewer than two lines")?;
+        let written = sum.trim_end().strip_prefix(SUM).ok_or("no checksum in its last line")?;
+        let found = format!("{:08x}", crc32c::crc32c(body.as_bytes()));
+        if written != found {
+            return Err(format!("checksum {found} where {written} is written"));
+        }
+        if let Some(version) = unknown_version(body) {
+            return Err(format!("version {version} where {VERSION} is known"));
+        }
+        let mut values = BTreeMap::new();
+        let mut spans = Vec::new();
+        for line in body.lines().skip(1) {
+            if let Some(span) = line.strip_prefix("span ") {
+                if spans.len() == SPANS_MAX {
+                    return Err(format!("more than {SPANS_MAX} spans"));
+                }
+                spans.push(span_of(span).ok_or_else(|| format!("a span that makes no sense: {span}"))?);
+            } else if let Some((key, value)) = line.split_once('=') {
+                values.insert(key, value);
+            }
+        }
+        let get = |key: &str| values.get(key).copied().ok_or_else(|| format!("{key} is missing"));
+        let number = |key: &str| get(key)?.parse::<u64>().map_err(|_| format!("{key} is no number"));
+        let small = |key: &str| u32::try_from(number(key)?).map_err(|_| format!("{key} is too large"));
+        let word = |key: &str| {
+            let word = get(key)?;
+            let is_one = (1..=TEXT_BYTES_MAX).contains(&word.len()) && !word.contains(char::is_control);
+            is_one.then(|| word.to_owned()).ok_or_else(|| format!("{key} is no word"))
+        };
+        let follows = |pair: &[Span]| pair[0].end.id.sn < pair[1].begin.id.sn;
+        if !spans.windows(2).all(follows) || spans.iter().any(|span| span.end.id < span.begin.id) {
+            return Err("spans that do not follow each other".into());
+        }
+        let whose = Whose {
+            cluster_id: word("cluster")?,
+            namespace_id: small("namespace_id")?,
+            block_pool: word("block_pool")?,
+            created_ms: number("created_ms")?,
+            root_owner: word("root_owner")?,
+            root_group: word("root_group")?,
+            group: GroupId(small("group")?),
+            first_level: match values.contains_key("first_level") {
+                true => Level(u16::try_from(small("first_level")?).map_err(|_| "first_level is too large")?),
+                false => Level::FIRST,
+            },
+        };
+        if !whose.first_level.is_known() {
+            return Err(format!(
+                "its group began at level {}, which this program does not know: use the release that wrote it, or a later one",
+                whose.first_level
+            ));
+        }
+        Ok((Self { whose, epoch: Epoch(number("epoch")?), spans }, number("writes")?))
+    }
+
+    /// Whether a manifest can say this: nothing that is written cannot be read again.
+    pub(super) fn check(whose: &Whose) -> Result<(), String> {
+        let manifest = Self { whose: whose.clone(), epoch: Epoch(0), spans: Vec::new() };
+        match Self::decode(manifest.encode(0).as_bytes()) {
+            Ok((read, 0)) if read == manifest => Ok(()),
+            Ok(_) => Err("names with line ends".into()),
+            Err(what) => Err(what),
+        }
+    }
+}
+
+/// Of a text that is intact: the version that is not known.
+fn unknown_version(body: &str) -> Option<&str> {
+    let title = body.lines().next().unwrap_or_default();
+    match title.strip_prefix(TITLE) {
+        Some(VERSION) => None,
+        Some(version) => Some(version),
+        None => Some(title),
+    }
+}
+
+fn span_of(line: &str) -> Option<Span> {
+    let values: BTreeMap<&str, &str> = line.split(' ').filter_map(|word| word.split_once('=')).collect();
+    let ms = |key: &str| match *values.get(key)? {
+        "-" => Some(None),
+        ms => ms.parse().ok().map(Some),
+    };
+    let image = match *values.get("image")? {
+        "-" => None,
+        text => Some(Checkpoint::decode(&unhex(text)?)?),
+    };
+    let begin = point_of(values.get("begin")?)?;
+    let is_its_image =
+        image.is_none_or(|image| image.at == begin) && (image.is_some() || begin.id.sn == Sn(0));
+    is_its_image.then_some(Span {
+        begin,
+        image,
+        begin_ms: ms("begin_ms")?,
+        end: point_of(values.get("end")?)?,
+        end_ms: ms("end_ms")?,
+        complete_ms: ms("complete_ms")?,
+    })
+}
+
+fn point(point: LogPoint) -> String {
+    format!("{}/{}/{:016x}", point.id.epoch.0, point.id.sn.0, point.chain.0)
+}
+
+fn point_of(text: &str) -> Option<LogPoint> {
+    let mut parts = text.splitn(3, '/');
+    let (epoch, sn) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let chain = u64::from_str_radix(parts.next()?, 16).ok()?;
+    Some(LogPoint { id: TxId { epoch: Epoch(epoch), sn: Sn(sn) }, chain: Chain(chain) })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if text.len() != 2 * Checkpoint::ENCODED_BYTES || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// Reads both copies and believes the one that was written more often. `None`: there is no manifest. The text is what is
+/// wrong with the other copy.
+pub(super) fn load(
+    disk: &dyn Disk,
+    directory: &Path,
+) -> Result<Option<(Manifest, u64, Option<String>)>, ArchiveError> {
+    let mut copies = Vec::new();
+    let mut missing = 0;
+    for name in FILE_NAMES {
+        let path = directory.join(name);
+        copies.push(match read(disk, &path) {
+            Ok(bytes) => match intact_of_another_version(&bytes) {
+                Some(found) => {
+                    return Err(ArchiveError::Version { file: path, found, known: VERSION.into() });
+                }
+                None => Manifest::decode(&bytes).map_err(|what| format!("{}: {what}", path.display())),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                missing += 1;
+                Err(format!("{} is missing", path.display()))
+            }
+            Err(error) => return Err(ArchiveError::io(path)(error)),
+        });
+    }
+    if missing == FILE_NAMES.len() {
+        return Ok(None);
+    }
+    let second = copies.pop().expect("there are two");
+    let first = copies.pop().expect("there are two");
+    match (first, second) {
+        (Ok(first), Ok(second)) => {
+            let (manifest, writes) = if first.1 >= second.1 { first } else { second };
+            Ok(Some((manifest, writes, None)))
+        }
+        (Ok((manifest, writes)), Err(what)) | (Err(what), Ok((manifest, writes))) => {
+            Ok(Some((manifest, writes, Some(what))))
+        }
+        (Err(first), Err(second)) => Err(ArchiveError::Manifest { first, second }),
+    }
+}
+
+fn intact_of_another_version(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (body, sum) = text.split_at(text.strip_suffix('\n')?.rfind('\n')? + 1);
+    let is_intact = sum.trim_end().strip_prefix(SUM)? == format!("{:08x}", crc32c::crc32c(body.as_bytes()));
+    unknown_version(body).filter(|_| is_intact && body.starts_with(TITLE)).map(str::to_owned)
+}
+
+fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let mut bytes = vec![0; file.length()?.min(BYTES_MAX) as usize];
+    env::disk::read_exact_at(&*file, &mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Writes both copies, one after the other.
+pub(super) fn store(
+    disk: &dyn Disk,
+    directory: &Path,
+    manifest: &Manifest,
+    writes: u64,
+) -> Result<(), ArchiveError> {
+    let text = manifest.encode(writes);
+    for name in FILE_NAMES {
+        let path: PathBuf = directory.join(name);
+        let temporary = directory.join(TEMPORARY);
+        (|| {
+            let file = disk.open(&temporary, OpenMode::CreateOrTruncate)?;
+            file.write_at(text.as_bytes(), 0)?;
+            file.sync_data()?;
+            disk.rename(&temporary, &path)?;
+            disk.sync_directory(directory)
+        })()
+        .map_err(ArchiveError::io(path))?;
+    }
+    Ok(())
+}

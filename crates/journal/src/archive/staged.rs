@@ -1,0 +1,124 @@
+//! An image on its way into a backup: taken in pieces, resumed where it stopped, checked when it is whole.
+
+use super::{ArchiveError, IMAGES};
+use crate::{
+    Checkpoint, ImageReader,
+    image::{self, ImageHeader},
+    settings::BULK_BYTES,
+};
+use base::GroupId;
+use env::{Disk, OpenMode};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+const PART: &str = ".part";
+
+pub struct StagedArchiveImage {
+    disk: Arc<dyn Disk>,
+    images: PathBuf,
+    checkpoint: Checkpoint,
+    file: Arc<dyn env::File>,
+    have: u64,
+    synced: u64,
+}
+
+impl StagedArchiveImage {
+    /// Goes on with what is there of this image; parts of other images are removed. `None`: it is whole, and in its place.
+    pub(super) fn begin(
+        disk: &Arc<dyn Disk>,
+        directory: &Path,
+        checkpoint: Checkpoint,
+        group: GroupId,
+    ) -> Result<Option<Self>, ArchiveError> {
+        let images = directory.join(IMAGES);
+        let (name, part) = (checkpoint.file_name(), format!("{}{PART}", checkpoint.file_name()));
+        let io = || ArchiveError::io(images.clone());
+        for found in disk.list(&images).map_err(io())? {
+            if found.ends_with(PART) && found != part {
+                disk.remove_file(&images.join(found)).map_err(io())?;
+            }
+        }
+        let whole = images.join(&name);
+        if disk.exists(&whole).map_err(io())? {
+            if verify(&**disk, &whole, &checkpoint).is_ok() {
+                return Ok(None);
+            }
+            disk.remove_file(&whole).map_err(io())?;
+        }
+        let path = images.join(&part);
+        let io = || ArchiveError::io(path.clone());
+        let (file, have) = match disk.exists(&path).map_err(io())? {
+            true => {
+                let file = disk.open(&path, OpenMode::ReadWrite).map_err(io())?;
+                let header = ImageHeader { group, at: checkpoint.at, store_uuid: [0; 16] };
+                let have = image::intact_bytes(&file, &header).map_err(io())?.min(checkpoint.file_bytes);
+                file.set_length(have).map_err(io())?;
+                (file, have)
+            }
+            false => (disk.open(&path, OpenMode::CreateNew).map_err(io())?, 0),
+        };
+        Ok(Some(Self { disk: disk.clone(), images, checkpoint, file, have, synced: have }))
+    }
+
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// Bytes that are here: where the next piece begins.
+    pub fn have(&self) -> u64 {
+        self.have
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.have == self.checkpoint.file_bytes
+    }
+
+    /// Takes the bytes that follow those that are here.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let path = self.part();
+        if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
+            let what = format!("more than its {} bytes", self.checkpoint.file_bytes);
+            return Err(ArchiveError::Image { file: path, what });
+        }
+        self.file.write_at(bytes, self.have).map_err(ArchiveError::io(path.clone()))?;
+        self.have += bytes.len() as u64;
+        if self.have - self.synced >= 16 * BULK_BYTES as u64 {
+            self.file.sync_data().map_err(ArchiveError::io(path))?;
+            self.synced = self.have;
+        }
+        Ok(())
+    }
+
+    /// All bytes are here: syncs them, reads them back, compares the digest, and gives the file its name. One that is wrong is
+    /// removed.
+    pub fn finish(self) -> Result<(), ArchiveError> {
+        let path = self.part();
+        let io = || ArchiveError::io(path.clone());
+        self.file.sync_data().map_err(io())?;
+        if let Err(what) = verify(&*self.disk, &path, &self.checkpoint) {
+            self.disk.remove_file(&path).map_err(io())?;
+            return Err(ArchiveError::Image { file: path, what: format!("{what}; it was thrown away") });
+        }
+        self.disk
+            .rename(&path, &self.images.join(self.checkpoint.file_name()))
+            .and_then(|()| self.disk.sync_directory(&self.images))
+            .map_err(io())
+    }
+
+    fn part(&self) -> PathBuf {
+        self.images.join(format!("{}{PART}", self.checkpoint.file_name()))
+    }
+}
+
+fn verify(disk: &dyn Disk, path: &Path, checkpoint: &Checkpoint) -> Result<(), String> {
+    let read = disk.open(path, OpenMode::Read).and_then(ImageReader::open).and_then(|reader| {
+        let at = reader.header().at;
+        Ok((at, reader.file_bytes(), reader.finish()?))
+    });
+    match read.map_err(|error| error.to_string())? {
+        found if found == (checkpoint.at, checkpoint.file_bytes, checkpoint.sha256) => Ok(()),
+        _ => Err("it is another image than was wanted".into()),
+    }
+}
