@@ -2,9 +2,9 @@
 
 use crate::{
     MemberRecord, Version, Versioned,
-    text::{self, GroupText, MemberText},
+    text::{GroupText, MemberText},
 };
-use base::{GroupId, GroupView, MemberId};
+use base::{GroupId, Level, MemberId};
 use env::{Disk, OpenMode};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -25,6 +25,8 @@ pub struct Kept {
 const NAME: &str = "coordinator.json";
 /// 2 added the members' records and the text of the cluster.
 const FORMAT: u32 = 2;
+/// A view in it names the level of its group. Releases that know of no levels refuse it.
+const FORMAT_WITH_LEVEL: u32 = 3;
 /// Far above what hundreds of groups need; read before anything is believed.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -37,7 +39,7 @@ pub enum OpenError {
     #[error("{} is damaged: {what}. Restore it from a copy", .file.display())]
     Damaged { file: PathBuf, what: String },
     /// Use a newer program.
-    #[error("{} has format {found}; this program reads up to {FORMAT}", .file.display())]
+    #[error("{} has format {found}; this program reads up to {FORMAT_WITH_LEVEL}. Start the release that wrote it, or a later one", .file.display())]
     Version { file: PathBuf, found: u32 },
     /// Change the configuration.
     #[error("{what}")]
@@ -109,14 +111,13 @@ pub enum Undecodable {
 pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
     let damaged = |error: serde_json::Error| Undecodable::Damaged(error.to_string());
     let OnlyFormat { format } = serde_json::from_slice(json).map_err(damaged)?;
-    if !(1..=FORMAT).contains(&format) {
+    if !(1..=FORMAT_WITH_LEVEL).contains(&format) {
         return Err(Undecodable::Version(format));
     }
     let text: FileText = serde_json::from_slice(json).map_err(damaged)?;
     let mut kept = Kept { cluster: text.cluster, ..Kept::default() };
     for (group, Held { version, view }) in text.groups {
-        let view = GroupView::from(view);
-        text::check(&view).map_err(|what| Undecodable::Damaged(format!("group {group}: {what}")))?;
+        let view = view.into_view().map_err(|what| Undecodable::Damaged(format!("group {group}: {what}")))?;
         kept.views.insert(GroupId(group), Versioned { version: Version(version), view });
     }
     for (group, members) in text.members {
@@ -135,8 +136,9 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The first line.
 pub fn encode(kept: &Kept) -> Vec<u8> {
+    let has_level = kept.views.values().any(|known| known.view.level > Level::FIRST);
     let mut text = FileText {
-        format: FORMAT,
+        format: if has_level { FORMAT_WITH_LEVEL } else { FORMAT },
         groups: BTreeMap::new(),
         members: BTreeMap::new(),
         cluster: kept.cluster.clone(),

@@ -2,7 +2,10 @@
 //! ([docs/format](../../../docs/format/coordinator.md)).
 
 use crate::MemberRecord;
-use base::{Epoch, GroupView, MemberId, MemberLife, MemberStore, Sn, TxId};
+use base::{
+    Epoch, GroupView, Level, MemberId, MemberLife, MemberStore, Sn, TxId, UnknownLevel,
+    level::RELEASE_BYTES_MAX,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +26,12 @@ pub struct GroupText {
     /// Likewise.
     #[serde(default, skip_serializing_if = "is_zero")]
     lease_ms: u64,
+    /// Left out at the first level, at which the text has an earlier format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    level: Option<u16>,
+    /// The release that came with that level, for those that do not know the level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    release: Option<String>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -90,6 +99,21 @@ fn stores(pairs: Vec<(u32, u64)>) -> Vec<MemberStore> {
         .collect()
 }
 
+impl GroupText {
+    /// The view, if this release knows the level that its group is at.
+    pub fn into_view(self) -> Result<GroupView, String> {
+        let level = Level(self.level.unwrap_or(Level::FIRST.0));
+        if !level.is_known() {
+            let release = self.release.unwrap_or_else(|| "of a later date".into());
+            let release = release.chars().filter(|c| !c.is_control()).take(RELEASE_BYTES_MAX).collect();
+            return Err(UnknownLevel { level, release }.to_string());
+        }
+        let view = GroupView { level, ..self.into() };
+        check(&view)?;
+        Ok(view)
+    }
+}
+
 impl From<&GroupView> for GroupText {
     fn from(view: &GroupView) -> Self {
         Self {
@@ -103,6 +127,8 @@ impl From<&GroupView> for GroupText {
             commit_hint: (view.commit_hint.epoch.0, view.commit_hint.sn.0),
             unclean_epoch: view.unclean_epoch.0,
             lease_ms: view.lease_ms,
+            level: (view.level > Level::FIRST).then_some(view.level.0),
+            release: view.level.release().filter(|_| view.level > Level::FIRST).map(str::to_owned),
         }
     }
 }
@@ -120,6 +146,7 @@ impl From<GroupText> for GroupView {
             commit_hint: TxId { epoch: Epoch(text.commit_hint.0), sn: Sn(text.commit_hint.1) },
             unclean_epoch: Epoch(text.unclean_epoch),
             lease_ms: text.lease_ms,
+            level: Level::FIRST,
         }
     }
 }

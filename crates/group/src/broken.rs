@@ -61,12 +61,14 @@ pub enum Broken {
     ForgetsOldActive,
     /// A claimant that has just begun waits for, and adopts entries from, those only that are complete by the view it found.
     FirstClaimHearsTheViewOnly,
+    /// A first claim begins its epoch as soon as those who have answered can commit, however many others are silent.
+    FirstClaimInAnyCompany,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 22] = [
+    pub const ALL: [Broken; 23] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -89,6 +91,7 @@ impl Broken {
         Self::NoHints,
         Self::ForgetsOldActive,
         Self::FirstClaimHearsTheViewOnly,
+        Self::FirstClaimInAnyCompany,
     ];
 }
 

@@ -1,6 +1,6 @@
 //! The first entry of an epoch.
 
-use base::{Epoch, LogPoint};
+use base::{Epoch, LogPoint, MemberId, MemberLife, MemberStore};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// How far each id counter of the state machine is raised, so that an id given out in a tail that was cut off
@@ -57,20 +57,27 @@ pub struct EpochStart {
     /// State machines remember which ids the raise skips. Not in entries of earlier programs, whose state machines did not:
     /// all members must come to the same state, also one that starts from an image of such a program.
     pub keeps_skipped: bool,
+    /// Who leads the epoch, in which life. Written from level 2 on ([`base::Level::EPOCH_LEADERS`]).
+    pub leader: Option<MemberLife>,
 }
 
 impl EpochStart {
-    const VERSION: u8 = 2;
-    /// It had no flags, and ended before them.
+    const VERSION: u8 = 3;
+    /// It names no leader, and ends before that.
+    const VERSION_WITHOUT_LEADER: u8 = 2;
+    /// It had no flags either.
     const VERSION_WITHOUT_FLAGS: u8 = 1;
     const BYTES_WITHOUT_FLAGS: usize = 1 + 7 * 8;
-    const ENCODED_BYTES: usize = Self::BYTES_WITHOUT_FLAGS + 4;
+    const BYTES_WITHOUT_LEADER: usize = Self::BYTES_WITHOUT_FLAGS + 4;
+    const ENCODED_BYTES: usize = Self::BYTES_WITHOUT_LEADER + 4 + 8 + 8 + 2;
+    /// What later releases may add behind the leader, for people: a reader passes it over.
+    const ADDED_BYTES_MAX: usize = 1024;
     const FLAG_UNCLEAN: u32 = 1;
     const FLAG_KEEPS_SKIPPED: u32 = 2;
 
     pub fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(Self::ENCODED_BYTES);
-        bytes.put_u8(Self::VERSION);
+        bytes.put_u8(if self.leader.is_some() { Self::VERSION } else { Self::VERSION_WITHOUT_LEADER });
         bytes.put_u64_le(self.epoch.0);
         bytes.put_u64_le(self.previous.id.epoch.0);
         bytes.put_u64_le(self.previous.id.sn.0);
@@ -81,15 +88,22 @@ impl EpochStart {
         let unclean = if self.is_unclean { Self::FLAG_UNCLEAN } else { 0 };
         let keeps_skipped = if self.keeps_skipped { Self::FLAG_KEEPS_SKIPPED } else { 0 };
         bytes.put_u32_le(unclean | keeps_skipped);
+        if let Some(leader) = self.leader {
+            bytes.put_u32_le(leader.store.member.0);
+            bytes.put_u64_le(leader.store.generation);
+            bytes.put_u64_le(leader.boot);
+            bytes.put_u16_le(0);
+        }
         bytes.freeze()
     }
 
     /// `None` for anything that is not exactly such a payload. A flag that is not known may mean anything, so it is
     /// refused like a version that is not known.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let has_flags = match (bytes.len(), *bytes.first()?) {
-            (Self::ENCODED_BYTES, Self::VERSION) => true,
-            (Self::BYTES_WITHOUT_FLAGS, Self::VERSION_WITHOUT_FLAGS) => false,
+        let (has_flags, has_leader) = match (bytes.len(), *bytes.first()?) {
+            (Self::ENCODED_BYTES.., Self::VERSION) => (true, true),
+            (Self::BYTES_WITHOUT_LEADER, Self::VERSION_WITHOUT_LEADER) => (true, false),
+            (Self::BYTES_WITHOUT_FLAGS, Self::VERSION_WITHOUT_FLAGS) => (false, false),
             _ => return None,
         };
         bytes.advance(1);
@@ -106,13 +120,25 @@ impl EpochStart {
             },
             is_unclean: false,
             keeps_skipped: false,
+            leader: None,
         };
         let flags = if has_flags { bytes.get_u32_le() } else { 0 };
+        let leader = if has_leader { Some(decode_leader(&mut bytes)?) } else { None };
         let is_known = flags & !(Self::FLAG_UNCLEAN | Self::FLAG_KEEPS_SKIPPED) == 0;
         is_known.then_some(Self {
+            leader,
             is_unclean: flags & Self::FLAG_UNCLEAN != 0,
             keeps_skipped: flags & Self::FLAG_KEEPS_SKIPPED != 0,
             ..start
         })
     }
+}
+
+/// With what a later release has added behind it, which is passed over.
+fn decode_leader(bytes: &mut &[u8]) -> Option<MemberLife> {
+    let member = MemberId(bytes.try_get_u32_le().ok()?);
+    let store = MemberStore { member, generation: bytes.try_get_u64_le().ok()? };
+    let boot = bytes.try_get_u64_le().ok()?;
+    let added = usize::from(bytes.try_get_u16_le().ok()?);
+    (added == bytes.len() && added <= EpochStart::ADDED_BYTES_MAX).then_some(MemberLife { store, boot })
 }

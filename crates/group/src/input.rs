@@ -1,7 +1,7 @@
 //! All that can wake a member.
 
 use crate::{Message, StateDigest};
-use base::{Entry, EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Sn};
+use base::{Entry, EntryKind, Epoch, GroupView, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 
 /// One thing that happened.
@@ -37,6 +37,8 @@ pub enum Input {
     /// Whether the state machine could serve clients at once, were this member active. Where it could not, others are
     /// preferred: a wish, on which nothing rests. Who says nothing is ready.
     Ready(bool),
+    /// The state machine has applied an entry that raises the group's level, and that entry has committed.
+    Level(Level),
     /// What the state machine has made of the log up to a checkpoint, which has committed.
     Digest(StateDigest),
     /// So many data servers have reached this member lately. An active that none reaches gives way to a member in sync that

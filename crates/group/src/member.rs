@@ -17,7 +17,7 @@ use crate::{
     Effects, Input, Order, Proof, Role, Settings, StateDigest, Status, Takeover, ViewChange, peer::Peer,
     status::PeerStatus, tail::Tail,
 };
-use base::{Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
+use base::{Entry, Epoch, GroupView, Level, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use candidate::Candidacy;
 pub use digests::Agreement;
 use digests::Digests;
@@ -41,6 +41,8 @@ pub struct Restored {
     pub digests: Vec<StateDigest>,
     /// A store of this member was put aside because its state differed from that of the others, and is still there.
     pub has_differed: bool,
+    /// The group's level, as the state machine has it.
+    pub level: Level,
 }
 
 /// One server's membership in one replica group.
@@ -74,6 +76,7 @@ pub struct Member {
     durable: LogPoint,
     /// How often the log was cut off in this life.
     cuts: u64,
+    /// Everything up to here is known to have committed; after a start the state machine may be behind.
     committed: Sn,
     /// The state machine has applied, or was given, everything up to here.
     applied: Sn,
@@ -81,6 +84,8 @@ pub struct Member {
     /// The state machine has applied what was cut off and is built anew: it is given nothing more in this life.
     is_rebuilt: bool,
     is_ready: bool,
+    /// The group's, as this member's state machine has it from entries that have committed.
+    level: Level,
     /// Data servers that have reached this member lately.
     data_servers: u32,
     following: Following,
@@ -134,6 +139,7 @@ impl Member {
     /// `seed` is for back-offs only: members of a group had better not share it.
     pub fn new(settings: Settings, me: MemberStore, restored: Restored, now: Moment, seed: u64) -> Self {
         let tail = Tail::new(restored.base, restored.tail);
+        let committed = tail.proved().unwrap_or_default().max(restored.base.id.sn);
         Self {
             me,
             boot: restored.boot,
@@ -146,12 +152,13 @@ impl Member {
             promising: restored.promised,
             durable: tail.end(),
             cuts: 0,
-            committed: restored.base.id.sn,
+            committed,
             applied: restored.base.id.sn,
             tail,
             is_suspect: restored.is_suspect,
             is_rebuilt: false,
             is_ready: true,
+            level: restored.level,
             data_servers: 0,
             following: Following::new(now, &settings),
             candidacy: Candidacy::default(),
@@ -200,6 +207,7 @@ impl Member {
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
             Input::Ready(is_ready) => self.is_ready = is_ready,
+            Input::Level(level) => self.level = self.level.max(level),
             Input::Digest(digest) => self.on_digest(digest, effects),
             Input::DataServers(count) => self.data_servers = count,
             Input::Quiet => self.on_quiet(),

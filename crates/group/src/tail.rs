@@ -102,6 +102,15 @@ impl Tail {
         others.next().map_or_else(|| self.point_at(after).unwrap_or(self.base), |(_, point)| *point)
     }
 
+    /// The first entry of the last epoch of which more than the first is here. An active appends nothing else before its first entry
+    /// has committed: so that one has.
+    pub fn proved(&self) -> Option<Sn> {
+        let is_start = |entry: &Entry| entry.kind == EntryKind::EpochStart;
+        let (last, _) = self.entries.iter().rev().find(|(entry, _)| !is_start(entry))?;
+        let of_it = |entry: &Entry| is_start(entry) && entry.id.epoch == last.id.epoch;
+        self.entries.iter().rev().find(|(entry, _)| of_it(entry)).map(|(entry, _)| entry.id.sn)
+    }
+
     /// Lets go of the oldest entries up to `sn`, as long as more than `bytes` are held.
     pub fn forget(&mut self, sn: Sn, bytes: usize) {
         while self.bytes > bytes && self.entries.front().is_some_and(|(entry, _)| entry.id.sn <= sn) {

@@ -126,15 +126,11 @@ fn what_a_copy_is_believed_for_is_found_out() {
     assert!(found.is_some(), "nobody noticed that evidence is ignored");
 }
 
-/// What guards where all copies but one are struck at once: hints of what has committed, the wait for all before the first claim
-/// with a minimum of one, and the log of the active of before.
+/// What guards where all copies but one are struck at once: hints of what has committed, and the wait for all before the first claim
+/// with a minimum of one.
 #[test]
 fn what_guards_when_all_but_one_are_struck_is_found_out() {
-    let guards = [
-        ("old-copies", Broken::NoHints),
-        ("lone-starts", Broken::LonelyFirstClaim),
-        ("rot", Broken::ForgetsOldActive),
-    ];
+    let guards = [("old-copies", Broken::NoHints), ("lone-starts", Broken::LonelyFirstClaim)];
     for (name, rule) in guards {
         let story = story(name).expect("it is in the list");
         let found = (0..200).find_map(|seed| {
@@ -156,6 +152,19 @@ fn a_first_claim_that_hears_the_view_only_is_found_out() {
     });
     let found = found.expect("entries were lost that a member held which ran");
     assert!(found.starts_with("commits agree"), "{found}");
+}
+
+/// Of four members with a minimum of two, the two that lag are the first to come back, and the coordinator was put back. One run in
+/// some thousand meets this, so the seed is named.
+#[test]
+fn a_first_claim_while_as_many_are_silent_as_may_hold_more_is_found_out() {
+    let (story, seed) = (story("backups").expect("it is in the list"), 50_000_493);
+    replayable(story, seed);
+    let rule = Broken::FirstClaimInAnyCompany;
+    let failure = run_with(story, seed, |shape| shape.settings.broken = Some(rule)).err();
+    let found = failure.expect("entries were lost, or parted from, that two silent members held").rule;
+    let is_parted = found.starts_with("a group whose faults are over serves");
+    assert!(found.starts_with("commits agree") || is_parted, "{found}");
 }
 
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.

@@ -59,6 +59,7 @@ fn is_found_at_random(rule: Broken) -> bool {
             | Broken::NoHints
             | Broken::ForgetsOldActive
             | Broken::FirstClaimHearsTheViewOnly
+            | Broken::FirstClaimInAnyCompany
     )
 }
 

@@ -56,3 +56,19 @@ fn a_file_of_format_1_opens() {
     let version = conformance::change(&coordinator, GroupId(7), held.basis(), &conformance::sample());
     assert_eq!(version.unwrap().version, Version(4));
 }
+
+#[test]
+fn a_file_with_a_level_has_a_format_that_older_releases_refuse() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("coordinator.json");
+    let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
+    conformance::create(&coordinator, GroupId(7), &conformance::sample()).unwrap();
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(r#"{"format":2,"#));
+    let held = conformance::read(&coordinator, GroupId(7)).unwrap();
+    let raised = base::GroupView { level: base::Level::NEWEST, change_id: 9, ..held.view.clone() };
+    conformance::change(&coordinator, GroupId(7), held.basis(), &raised).unwrap();
+    drop(coordinator);
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(r#"{"format":3,"#));
+    let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
+    assert_eq!(conformance::read(&coordinator, GroupId(7)).unwrap().view, raised);
+}

@@ -4,10 +4,13 @@ use crate::{
     MemberRecord,
     text::{self, GroupText, MemberText, VALUE_BYTES_MAX},
 };
-use base::{Epoch, GroupId, GroupView, MemberId};
+use base::{Epoch, GroupId, GroupView, Level, MemberId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+/// Of all values but a view that names a level.
 const FORMAT: u32 = 1;
+/// Of a view that names the level of its group. Releases that know of no levels refuse it.
+const FORMAT_WITH_LEVEL: u32 = 2;
 
 /// The paths of all nodes. `root` has no slash at its end.
 #[derive(Clone, Debug)]
@@ -68,11 +71,11 @@ struct LockText {
     epoch: u64,
 }
 
-fn encode<T: Serialize>(text: T) -> Vec<u8> {
-    serde_json::to_vec(&Value { format: FORMAT, text }).expect("numbers and strings are JSON")
+fn encode<T: Serialize>(format: u32, text: T) -> Vec<u8> {
+    serde_json::to_vec(&Value { format, text }).expect("numbers and strings are JSON")
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+fn decode<T: DeserializeOwned>(bytes: &[u8], newest: u32) -> Result<T, String> {
     if bytes.is_empty() {
         return Err("it is empty".into());
     }
@@ -80,8 +83,10 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         return Err(format!("its {} bytes are over the limit of {VALUE_BYTES_MAX}", bytes.len()));
     }
     let OnlyFormat { format } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if format != FORMAT {
-        return Err(format!("it has format {format}, and this program knows {FORMAT}"));
+    if !(FORMAT..=newest).contains(&format) {
+        return Err(format!(
+            "it has format {format}, and this program knows up to {newest}: a later release has written it"
+        ));
     }
     let value: Value<T> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok(value.text)
@@ -90,23 +95,22 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 /// The error says what is wrong with the view.
 pub fn encode_view(view: &GroupView) -> Result<Vec<u8>, String> {
     text::check(view)?;
-    Ok(encode(GroupText::from(view)))
+    let format = if view.level > Level::FIRST { FORMAT_WITH_LEVEL } else { FORMAT };
+    Ok(encode(format, GroupText::from(view)))
 }
 
 /// Foreign bytes: the error says what is wrong with them.
 pub fn decode_view(bytes: &[u8]) -> Result<GroupView, String> {
-    let view = GroupView::from(decode::<GroupText>(bytes)?);
-    text::check(&view)?;
-    Ok(view)
+    decode::<GroupText>(bytes, FORMAT_WITH_LEVEL)?.into_view()
 }
 
 pub fn encode_member(record: &MemberRecord) -> Vec<u8> {
-    encode(MemberText::from(record))
+    encode(FORMAT, MemberText::from(record))
 }
 
 /// Foreign bytes: the error says what is wrong with them.
 pub fn decode_member(bytes: &[u8], member: MemberId) -> Result<MemberRecord, String> {
-    let record = MemberRecord::from(decode::<MemberText>(bytes)?);
+    let record = MemberRecord::from(decode::<MemberText>(bytes, FORMAT)?);
     if record.life.store.member != member {
         return Err(format!("it is the record of member {}", record.life.store.member));
     }
@@ -114,7 +118,7 @@ pub fn decode_member(bytes: &[u8], member: MemberId) -> Result<MemberRecord, Str
 }
 
 pub fn encode_lock(member: MemberId, epoch: Epoch) -> Vec<u8> {
-    encode(LockText { member: member.0, epoch: epoch.0 })
+    encode(FORMAT, LockText { member: member.0, epoch: epoch.0 })
 }
 
 #[cfg(test)]

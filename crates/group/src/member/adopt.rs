@@ -37,13 +37,13 @@ impl Member {
                 Some((*member, end, self.is_complete(peer)))
             })
         };
-        // A log with a torn end may lack what has committed: what goes on from there proves nothing.
-        let goes_on = self.hears_all() && !self.is_suspect;
-        let of_others = answered()
-            .filter(|(_, end, is_complete)| {
-                goes_on && !is_complete && end.id.epoch >= view.unclean_epoch && end.id > mine
-            })
-            .max_by_key(|(_, end, _)| end.id);
+        let of_others = || {
+            answered()
+                .filter(|(_, end, is_complete)| {
+                    self.hears_all() && !is_complete && end.id.epoch >= view.unclean_epoch && end.id > mine
+                })
+                .max_by_key(|(_, end, _)| end.id)
+        };
         let of_complete = || {
             answered()
                 .filter(|(_, end, is_complete)| {
@@ -51,13 +51,26 @@ impl Member {
                 })
                 .max_by_key(|(_, end, _)| end.id)
         };
-        of_others.or_else(of_complete).map(|(member, end, _)| (member, end))
+        // A log with a torn end may lack what has committed: what goes on from there proves nothing before it is whole.
+        let longest = match self.is_suspect {
+            true => of_complete().or_else(of_others),
+            false => of_others().or_else(of_complete),
+        };
+        longest.map(|(member, end, _)| (member, end))
     }
 
     pub(super) fn fetch(&self, from: MemberId, after: LogPoint, effects: &mut Effects) {
         let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
         let epoch = self.leading.as_ref().expect("this member leads").epoch;
         effects.messages.push((from, Message::Fetch { epoch, after, bytes_max }));
+    }
+
+    /// The connection to the member whose log is being adopted was made anew: the question, or the answer, may be lost.
+    pub(super) fn ask_again(&self, member: MemberId, effects: &mut Effects) {
+        let stage = self.leading.as_ref().map(|leading| leading.stage);
+        if matches!(stage, Some(Stage::Adopting { from, .. }) if from == member) {
+            self.fetch(member, self.end(), effects);
+        }
     }
 
     /// Adopts nothing more from `member` in this epoch, and looks whether another member has more.

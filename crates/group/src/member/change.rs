@@ -21,6 +21,7 @@ impl Member {
         let is_unclean = cause == Cause::Claim && self.candidacy.forced.is_some();
         let known = if is_unclean { TxId::default() } else { view.commit_hint };
         next.commit_hint = known.max(self.commit_hint(&next));
+        next.level = next.level.max(self.level);
         next.in_sync.sort();
         next.exiles.sort();
         if next.in_sync.len() as u32 >= next.in_sync_min

@@ -27,6 +27,8 @@ pub(super) struct Evidence {
     /// For each other member, the end of its log for which this member has given an epoch up in this life. It does so only once for
     /// the same end.
     pub gave_way_to: BTreeMap<MemberId, LogPoint>,
+    /// The first entry of the last epoch that was given up so. A log that ends with it holds nothing that this one lacks.
+    pub given_up: Option<LogPoint>,
     /// An operator has ordered a repair of the view, and the others are asked first.
     pub inquiry: Option<super::repair::Inquiry>,
 }
@@ -75,7 +77,9 @@ impl Member {
     /// A message of an active or of its follower has told where the log stands; the promise stays what it was, at least.
     pub(super) fn heard_log(&mut self, from: MemberStore, epoch: Epoch, end: LogPoint, committed: LogPoint) {
         let entry = self.evidence.known.entry(from.member).or_insert((from, Known::default()));
-        let promised = if entry.0 == from { entry.1.promised.max(epoch) } else { epoch };
+        let before = if entry.0 == from { entry.1 } else { Known::default() };
+        let promised = before.promised.max(epoch);
+        let committed = std::cmp::max_by_key(committed, before.committed, |point| point.id);
         *entry = (from, Known { promised, end, committed });
     }
 
@@ -86,26 +90,36 @@ impl Member {
             return None;
         }
         let view = self.view()?;
-        self.evidence.known.iter().filter(|(member, _)| self.is_member(**member)).find_map(
-            |(member, (_, known))| {
-                let committed = known.committed;
-                if known.promised > view.epoch {
-                    return Some(format!(
-                        "member {member} has promised epoch {}, and the coordinator knows only {}: it has lost history",
-                        known.promised, view.epoch
-                    ));
-                }
-                let is_given_up = committed.id.epoch < view.unclean_epoch;
-                (!is_given_up && !self.may_hold(committed)).then(|| {
-                    format!(
-                        "member {member} knows that {committed} has committed, and the log of member {} does not hold \
-                         it: it ends at {}",
-                        self.me.member,
-                        self.end()
-                    )
-                })
-            },
-        )
+        let others = || self.evidence.known.iter().filter(|(member, _)| self.is_member(**member));
+        if let Some((member, (_, known))) = others().find(|(_, (_, known))| known.promised > view.epoch) {
+            return Some(format!(
+                "member {member} has promised epoch {}, and the coordinator knows only {}: it has lost history",
+                known.promised, view.epoch
+            ));
+        }
+        let (member, (_, known)) = others().find(|(_, (_, known))| self.lacks_committed(known.committed))?;
+        Some(format!(
+            "member {member} knows that {} has committed, and the log of member {} does not hold it: it ends at {}",
+            known.committed,
+            self.me.member,
+            self.end()
+        ))
+    }
+
+    /// Whether this log lacks what another member knows to have committed, and no unclean election has given that up.
+    pub(super) fn lacks_committed(&self, committed: LogPoint) -> bool {
+        let is_given_up = self.view().is_some_and(|view| committed.id.epoch < view.unclean_epoch);
+        !is_given_up && !self.may_hold(committed) && !self.settings.breaks(Broken::IgnoresEvidence)
+    }
+
+    /// Whether `member` has told in this life of a committed entry that this log lacks.
+    pub(super) fn has_shown_commit(&self, member: MemberId) -> bool {
+        self.evidence.known.get(&member).is_some_and(|(_, known)| self.lacks_committed(known.committed))
+    }
+
+    /// Whether `member` has told in this life of entries that this log lacks.
+    pub(super) fn has_shown_more(&self, member: MemberId) -> bool {
+        self.evidence.known.get(&member).is_some_and(|(_, known)| !self.may_hold(known.end))
     }
 
     /// Whether this log holds the entry. Of what is before the part in memory, only epoch and number can be compared.
@@ -135,17 +149,19 @@ impl Member {
         self.evidence.leads_on_view_alone && !self.settings.breaks(Broken::FirstClaimHearsTheViewOnly)
     }
 
-    /// Whether a first claim waits before it begins its epoch. With the members that have answered nothing can commit, even if all of
-    /// them were let in sync, and a silent member may hold entries that this log lacks. The first entry of an epoch would part this log
-    /// from that member's.
+    /// Whether a first claim waits before it begins its epoch. If the view is an older one, an active that led by a later view has
+    /// committed entries on as few members as the minimum allows, and perhaps all of those are silent now. The first entry of an epoch
+    /// would part this log from theirs. So as many others must be silent no more, or an operator's order stands for them.
     pub(super) fn waits_for_company(&self) -> bool {
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
-        let promised = leading.peers.values().filter(|peer| peer.has_promised && !peer.is_gone).count();
-        let has_spoken =
-            |(member, peer): &(&MemberId, &Peer)| peer.has_promised || self.has_no_more(**member);
+        let has_spoken = |(member, peer): &(&MemberId, &Peer)| {
+            peer.has_promised && !peer.is_gone || self.has_no_more(**member)
+        };
         let silent = leading.peers.iter().filter(|peer| !has_spoken(peer)).count();
-        let needed = view.in_sync_min as usize;
-        self.hears_all() && silent >= needed && 1 + promised < needed
+        let promised = leading.peers.values().filter(|peer| peer.has_promised && !peer.is_gone).count();
+        let minimum = view.in_sync_min as usize;
+        let is_enough = 1 + promised >= minimum && self.settings.breaks(Broken::FirstClaimInAnyCompany);
+        self.hears_all() && !leading.is_excused && silent >= minimum && !is_enough
     }
 
     /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of
@@ -221,7 +237,7 @@ impl Member {
                  from a copy, and discard that one"
             ));
         }
-        if self.lacks_witnesses_to_read() {
+        if self.leading.is_some() && self.lacks_witnesses_to_read() {
             return Some(format!(
                 "this member leads, and answers nothing: it has just begun, and so many others are silent that they may hold more \
                  than it does. Start another one. If they are gone for good, `clover admin group unclean-elect {}` lets this \

@@ -1,7 +1,7 @@
 //! The in-sync set: who is taken out, who is let in, and the list of members itself.
 
 use super::{Cause, Member};
-use crate::{Effects, Role, broken::Broken};
+use crate::{Effects, Role, broken::Broken, peer::Next};
 use base::{MemberId, MemberLife, MemberStore, Moment, Sn};
 
 /// A new list of members, wanted by an operator.
@@ -54,12 +54,12 @@ impl Member {
         self.is_suspect && (start == Sn(0) || self.durable.id.sn < start)
     }
 
-    /// More has committed than the view knows.
+    /// More has committed than the view knows, or the group is at a higher level.
     pub(super) fn hint_is_due(&self) -> bool {
-        let known = self.view().map_or(Sn(0), |view| view.commit_hint.sn);
+        let Some(view) = self.view() else { return false };
+        let has_committed = !self.is_alone() && self.committed > view.commit_hint.sn;
         self.is_served()
-            && !self.is_alone()
-            && self.committed > known
+            && (has_committed || self.level > view.level)
             && !self.settings.breaks(Broken::NoHints)
     }
 
@@ -85,7 +85,8 @@ impl Member {
             let is_silent =
                 now.ms_since(peer.heard_at.unwrap_or_default().max(leading.began_at)) > silence_ms;
             let is_another = peer.life.is_some_and(|(life, _)| life != **store);
-            peer.is_gone || is_silent || is_another || peer.is_slow(now, ack_silence_ms)
+            let is_behind = peer.next == Next::NeedsImage;
+            peer.is_gone || is_silent || is_another || is_behind || peer.is_slow(now, ack_silence_ms)
         };
         view.in_sync.iter().filter(is_lost).copied().collect()
     }
@@ -94,17 +95,15 @@ impl Member {
     /// required.
     fn shrink(&mut self, now: Moment, lost: &[MemberStore], effects: &mut Effects) {
         let leading = self.leading.as_ref().expect("this member leads");
-        let has_new_store = |store: &MemberStore| {
-            leading
-                .peers
-                .get(&store.member)
-                .and_then(|peer| peer.life)
-                .is_some_and(|(life, _)| life.generation != store.generation)
+        let is_no_exile = |store: &MemberStore| {
+            let Some(peer) = leading.peers.get(&store.member) else { return false };
+            peer.next == Next::NeedsImage
+                || peer.life.is_some_and(|(life, _)| life.generation != store.generation)
         };
         let next = self.with_view(|next| {
             next.in_sync.retain(|store| !lost.contains(store));
             next.exiles = if (next.in_sync.len() as u32) < next.in_sync_min {
-                let left = lost.iter().filter(|store| !has_new_store(store));
+                let left = lost.iter().filter(|store| !is_no_exile(store));
                 Self::exiles_of(next.exiles.iter().chain(left).copied(), &next.in_sync)
             } else {
                 Vec::new()

@@ -7,7 +7,7 @@ use crate::{
     commit,
     peer::{Next, Peer},
 };
-use base::{Entry, EntryKind, Epoch, GroupView, MemberId, MemberStore, Moment, Sn};
+use base::{Entry, EntryKind, Epoch, GroupView, Level, MemberId, MemberLife, MemberStore, Moment, Sn};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +37,8 @@ pub(super) struct Leading {
     pub committed_at: Moment,
     /// Complete members of the view that was claimed upon.
     pub complete: Vec<MemberStore>,
+    /// An operator's order stands for the members that are silent.
+    pub is_excused: bool,
     /// Members of whose logs nothing more is to be adopted in this epoch.
     pub passed_over: BTreeSet<MemberId>,
     takeover: Takeover,
@@ -82,6 +84,12 @@ impl Member {
         let others = view.members.iter().filter(|member| **member != self.me.member);
         let peers: BTreeMap<_, _> = others.map(|member| (*member, Peer::new(now))).collect();
         let began_at = self.candidacy.began_at;
+        // After an unclean election or a repair the silent ones are left out by order, until somebody else claims, or something has
+        // committed since.
+        let unclean = view.unclean_epoch;
+        let stands_by_view =
+            unclean > Epoch(0) && epoch.0 <= unclean.0 + 1 && view.commit_hint.epoch < unclean;
+        let is_excused = self.candidacy.is_excused || stands_by_view;
         let heard_at = self.following.heard_at;
         let takeover = Takeover {
             epoch,
@@ -113,6 +121,7 @@ impl Member {
             durable_at: now,
             committed_at: now,
             complete,
+            is_excused,
             passed_over: BTreeSet::new(),
             takeover,
             renewing: None,
@@ -125,9 +134,10 @@ impl Member {
             }
         }
         self.following.leader = None;
-        let is_by_order = self.candidacy.forced.is_some() || self.candidacy.is_excused;
-        // To claim is not to take part: who gives the epoch up and claims again has still heard of nobody.
-        self.evidence.has_taken_part |= is_by_order;
+        self.evidence.contradiction = None;
+        // To claim is not to take part: a member that gives the epoch up and claims again has still heard of nobody. An order that stands for
+        // those who are silent does not stand for those who run: they are heard.
+        self.evidence.has_taken_part |= self.candidacy.forced.is_some();
         self.evidence.leads_on_view_alone = !self.evidence.has_taken_part;
         self.leading = Some(Box::new(leading));
         self.role = Role::Starting { epoch };
@@ -225,7 +235,8 @@ impl Member {
         if self.lacks_witnesses_to_read() {
             return;
         }
-        // What any complete member knows to have committed has.
+        // What any complete member knows to have committed has. The first entry commits here by this member's own count.
+        let begun_after = Sn(leading.epoch_start.0.saturating_sub(1));
         let is_complete = |peer: &Peer| peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
         let known = leading
             .peers
@@ -233,7 +244,7 @@ impl Member {
             .filter(|peer| is_complete(peer) && self.tail.holds(peer.committed))
             .map(|peer| peer.committed.id.sn)
             .max();
-        self.commit_up_to(known.unwrap_or_default(), effects);
+        self.commit_up_to(known.unwrap_or_default().min(begun_after), effects);
         if matches!(self.role, Role::Starting { .. }) {
             effects.outgoing.apply_ahead = self.tail.between(self.applied, self.end().id.sn);
             self.applied = self.end().id.sn;
@@ -250,11 +261,11 @@ impl Member {
             store.member == self.me.member
                 || leading.peers.get(&store.member).is_none_or(|peer| peer.has_promised)
         };
-        // The view may be an older one: every member that runs is heard, complete by it or not. One that an epoch was given up for
-        // has longer to answer.
+        // The view may be an older one: every member that runs is heard, complete by it or not. One that an epoch was given up for, or
+        // that has shown more than this log holds, has longer to answer.
         let is_over = |(member, peer): (&MemberId, &Peer)| {
-            let gave_way = self.evidence.gave_way_to.contains_key(member);
-            let is_waited_for = gave_way && now.ms_since(leading.began_at) < self.settings.stall_ms;
+            let is_wanted = self.evidence.gave_way_to.contains_key(member) || self.has_shown_more(*member);
+            let is_waited_for = is_wanted && now.ms_since(leading.began_at) < self.settings.stall_ms;
             peer.has_promised || peer.is_gone || !is_patient && !is_waited_for
         };
         if self.hears_all() && !leading.peers.iter().all(is_over) {
@@ -280,17 +291,16 @@ impl Member {
         let began_at = self.candidacy.began_at;
         let leading = self.leading.as_ref().expect("this member leads");
         let epoch = leading.epoch;
-        // Whoever knows more committed entries than this log holds proves that this log is not complete.
-        let ahead = leading
-            .peers
-            .iter()
-            .find(|(_, peer)| self.is_complete(peer) && peer.committed.id.sn > self.end().id.sn);
+        // A member that knows a committed entry which this log does not hold proves that this log is not complete.
+        let ahead = leading.peers.iter().find(|(member, peer)| {
+            let is_beyond = self.is_complete(peer) && peer.committed.id.sn > self.end().id.sn;
+            is_beyond || self.has_shown_commit(**member)
+        });
         if let Some((member, peer)) = ahead {
-            let reason = format!(
-                "member {member} knows that {} has committed, this log ends at {}",
-                peer.committed,
-                self.end()
-            );
+            let known =
+                self.evidence.known().get(member).map_or(peer.committed, |(_, known)| known.committed);
+            let mine = self.end();
+            let reason = format!("member {member} knows that {known} has committed, this log ends at {mine}");
             return self.lead_no_more(now, reason, effects);
         }
         // What is lost may hold the beginnings of all epochs since this log's last, and each has raised the counters: many
@@ -302,8 +312,11 @@ impl Member {
         let view = self.view().expect("whoever leads has a view");
         let is_unclean = view.unclean_epoch > self.end().id.epoch;
         let id_steps = if is_unclean { id_steps.plus(IdSteps::UNCLEAN_MIN) } else { id_steps };
-        let payload =
-            EpochStart { epoch, previous: self.end(), id_steps, is_unclean, keeps_skipped: true }.encode();
+        let leader =
+            (self.level >= Level::EPOCH_LEADERS).then_some(MemberLife { store: self.me, boot: self.boot });
+        let start =
+            EpochStart { epoch, previous: self.end(), id_steps, is_unclean, keeps_skipped: true, leader };
+        let payload = start.encode();
         let entry = Entry::after(self.end(), epoch, EntryKind::EpochStart, payload);
         let point = self.push(entry, effects);
         let leading = self.leading_mut();
@@ -487,9 +500,16 @@ impl Member {
         }
     }
 
-    /// Another member has proved that this log is not all that has committed. Nothing here is given up for that: this member
-    /// follows whoever holds more, and claims nothing until it holds that as well.
+    /// Another member has proved that this log is not all that has committed, or may not be. Nothing here is given up for that but the
+    /// first entry of a first claim, which nobody can have for committed: without it the next epoch can begin with what the other
+    /// holds. This member follows a member that holds more, and claims nothing until its own log holds those entries as well.
     pub(super) fn lead_no_more(&mut self, now: Moment, reason: String, effects: &mut Effects) {
+        let first = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
+        let begun_after = Sn(first.0.saturating_sub(1));
+        if first > Sn(0) && self.hears_all() && self.committed < first && self.applied <= begun_after {
+            self.evidence.given_up = self.tail.point_at(first);
+            self.cut(begun_after, effects);
+        }
         self.step_down(now, &reason, effects);
     }
 
@@ -522,8 +542,10 @@ impl Member {
 
     pub(super) fn leading_deadline(&self) -> Option<Moment> {
         let leading = self.leading.as_ref()?;
+        let may_hint = self.pending.is_none() && self.hint_is_due();
+        let hint = may_hint.then_some(leading.hint_at.max(leading.look_at).max(leading.change_after));
         if self.is_alone() {
-            return None;
+            return hint;
         }
         if leading.stage == Stage::WaitingForGrants {
             return Some(self.following.granted_until);
@@ -532,8 +554,6 @@ impl Member {
             return None;
         }
         let hand_over = leading.hand_over.as_ref().map(|hand_over| hand_over.deadline);
-        let may_hint = self.pending.is_none() && self.hint_is_due();
-        let hint = may_hint.then_some(leading.hint_at.max(leading.look_at).max(leading.change_after));
         [Some(leading.beacon_at), leading.flush_at, hand_over, hint].into_iter().flatten().min()
     }
 

@@ -146,10 +146,6 @@ impl Member {
         if is_undecided && end.id > previous && !self.tail.holds(end) && self.must_give_way(member, end) {
             let reason =
                 format!("member {member} holds entries up to {end}, and this epoch began after {previous}");
-            if self.hears_all() && self.applied <= begun_after {
-                // Nobody has this first entry for committed. Without it the next epoch can begin with what the other holds.
-                self.cut(begun_after, effects);
-            }
             return self.lead_no_more(now, reason, effects);
         }
         let Some(peer) = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)) else { return };
@@ -159,19 +155,24 @@ impl Member {
         self.pump(now, member, effects);
     }
 
-    /// Whether this epoch, of which nothing has committed, ends for what another member holds in its place. Below the minimum it does
+    /// Whether this epoch, of which nothing has committed, ends for what another member holds in its place. It does if that is known
+    /// to have committed. Below the minimum it does
     /// for one that is complete. In a first claim it does also above the minimum, and for one that is not complete by the view, which
     /// may be an older one: once, and not where that one's log was found to part from this one.
     fn must_give_way(&mut self, member: MemberId, end: LogPoint) -> bool {
         let (Some(leading), Some(view)) = (&self.leading, self.view()) else { return false };
         let Some(peer) = leading.peers.get(&member) else { return false };
+        if self.lacks_committed(peer.committed) {
+            return true;
+        }
         let is_complete = self.is_complete(peer);
         if !self.hears_all() {
             return is_complete && !self.is_writable();
         }
         let counts = is_complete || end.id.epoch >= view.unclean_epoch;
-        let is_known =
-            leading.passed_over.contains(&member) || self.evidence.gave_way_to.get(&member) == Some(&end);
+        let is_known = leading.passed_over.contains(&member)
+            || self.evidence.gave_way_to.get(&member) == Some(&end)
+            || self.evidence.given_up == Some(end);
         if !counts || is_known {
             return false;
         }
@@ -306,6 +307,7 @@ impl Member {
             // Its answer says where the stream goes on.
             effects.messages.push((member, Message::NewEpoch { epoch }));
         }
+        self.ask_again(member, effects);
     }
 
     /// Sends what fits to one member.

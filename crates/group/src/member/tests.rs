@@ -8,7 +8,11 @@ mod evidence;
 mod first_claim;
 mod groups;
 mod hand_over;
+mod hunt;
+mod purged;
 mod repair;
+mod shown_more;
+mod world;
 
 use super::*;
 use crate::{ChangeFailed, EpochStart, IdSteps, Proposal};
@@ -84,6 +88,30 @@ fn a_group_of_one_starts() {
     let out = settle(&mut member, effects).release_at_once();
     assert_eq!(out.committed, Some(Sn(1)));
     assert_eq!(out.role, Some(Role::Serving { epoch: Epoch(1) }));
+}
+
+#[test]
+fn a_level_that_rises_is_written_to_the_view_and_names_the_leader_of_the_next_epoch() {
+    let mut member = serving();
+    assert_eq!(member.deadline(), None, "a group of one has nothing to tell");
+    let mut effects = member.step(NOW, Input::Level(Level(2)));
+    assert_eq!(effects.take_change(), None, "not more often than hints are");
+    let due = member.deadline().expect("the view is to hear of it");
+    let mut effects = member.step(due, Input::Tick);
+    let change = effects.take_change().expect("it does");
+    assert_eq!(change.view.level, Level(2));
+    let _ = member.step(due, Input::Changed { asked: change.name(), answer: Ok(2) });
+    assert_eq!(member.deadline(), None, "once");
+
+    let base = member.end();
+    let restored = Restored { promised: Epoch(1), base, boot: 3, level: Level(2), ..Restored::default() };
+    let mut member = Member::new(Settings::default(), me(), restored, Moment::default(), 7);
+    let mut effects = member.step(NOW, Input::View { view: change.view, version: 2 });
+    let asked = effects.take_change().unwrap().name();
+    let effects = member.step(NOW, Input::Changed { asked, answer: Ok(3) });
+    let mut effects = settle(&mut member, effects);
+    let start = EpochStart::decode(&effects.take_entries()[0].payload).unwrap();
+    assert_eq!(start.leader, Some(MemberLife { store: me(), boot: 3 }));
 }
 
 #[test]
@@ -228,15 +256,25 @@ fn the_first_entry_of_an_epoch_reads_back() {
         id_steps: IdSteps::default(),
         is_unclean: false,
         keeps_skipped: false,
+        leader: None,
     };
     let both = EpochStart { is_unclean: true, keeps_skipped: true, ..clean };
-    for start in [clean, EpochStart { is_unclean: true, ..clean }, both] {
+    let store = MemberStore { member: MemberId(7), generation: 2 };
+    let led = EpochStart { leader: Some(MemberLife { store, boot: 9 }), ..both };
+    for start in [clean, EpochStart { is_unclean: true, ..clean }, both, led] {
         let bytes = start.encode();
         assert_eq!(EpochStart::decode(&bytes), Some(start));
         for length in 0..bytes.len() {
             assert_eq!(EpochStart::decode(&bytes[..length]), None);
         }
     }
+    // A later release may say more about the leader, which is passed over.
+    let mut bytes = led.encode().to_vec();
+    bytes.extend_from_slice(b"more");
+    assert_eq!(EpochStart::decode(&bytes), None, "it says itself how much is added");
+    let at = bytes.len() - 6;
+    bytes[at] = 4;
+    assert_eq!(EpochStart::decode(&bytes), Some(led));
     // What it was before there were flags.
     let mut bytes = clean.encode().to_vec();
     bytes.truncate(57);

@@ -19,6 +19,8 @@ pub struct Cluster {
     pub cut: BTreeSet<(u32, u32)>,
     /// The boot that the coordinator has in a member's record, where it is not that of its process.
     pub records: BTreeMap<u32, u64>,
+    /// Members that have purged their logs up to here: what is not in memory is gone.
+    pub purged: BTreeMap<u32, Sn>,
     /// The coordinator refuses every change.
     pub refuses: bool,
     /// No change reaches it, and whoever asked for one does not know.
@@ -71,6 +73,7 @@ impl Cluster {
             wire: VecDeque::new(),
             cut: BTreeSet::new(),
             records: BTreeMap::new(),
+            purged: BTreeMap::new(),
             refuses: false,
             is_deaf: false,
             loses_answers: false,
@@ -241,6 +244,10 @@ impl Cluster {
             self.read_view(id);
         }
         for asked in reads {
+            if self.purged.get(&id).is_some_and(|purged| asked.after < *purged) {
+                self.step(id, Input::LogRead { asked, result: Err(crate::LogReadFailed::Gone) });
+                continue;
+            }
             let log = &self.node(id).log;
             let after = asked.after.0 as usize;
             let previous = if after == 0 { LogPoint::default() } else { log[after - 1].point() };
