@@ -6,35 +6,68 @@ use crate::{
     replica::Followed,
     settle::{tell_ahead, tell_committed},
 };
-use base::{Entry, EntryKind, Sn, TxId};
+use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use env::pulse;
 use group::{EpochStart, Role, StateDigest};
-use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals};
+use namespace::{BlockChange, Edit, Namespace, NewEpoch, Renewals, edit::Body, older_calls::Noted};
 use std::{error::Error as StdError, sync::Arc};
 
 pub type ApplyError = Box<dyn StdError + Send + Sync>;
 
-/// One entry of the journal, as every member applies it. Returns what it changed of blocks.
-pub fn entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange>, ApplyError> {
-    let at: TxId = entry.id;
-    let expected = namespace.applied().sn.0 + 1;
-    if at.sn.0 != expected {
-        return Err(format!("entry {at} is to be applied where {expected} is the next").into());
-    }
-    match entry.kind {
+/// What an entry of the journal says to the namespace.
+enum Said {
+    Edit(Edit),
+    EpochStart(NewEpoch),
+    Checkpoint,
+}
+
+fn said(entry: &Entry) -> Result<Said, ApplyError> {
+    Ok(match entry.kind {
         EntryKind::Operation => {
             let edit = Edit::decode(&entry.payload)?;
-            return Ok(namespace.apply(at, &edit).block_changes);
+            if let Body::RaiseLevel(raised) = &edit.body
+                && !raised.level.is_known()
+            {
+                return Err(UnknownLevel { level: raised.level, release: raised.release.to_string() }.into());
+            }
+            Said::Edit(edit)
         }
         EntryKind::EpochStart => {
             let start =
                 EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
-            // The next entry may give out an id above those that are skipped here.
-            return Ok(vec![namespace.start_epoch(at, epoch_of(&start))]);
+            Said::EpochStart(epoch_of(&start))
         }
-        EntryKind::Checkpoint => namespace.skip_to(at),
+        EntryKind::Checkpoint => Said::Checkpoint,
+    })
+}
+
+/// One entry of the journal, as every member applies it. Returns what it changed of blocks.
+pub fn entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange>, ApplyError> {
+    apply(namespace, entry.id, &said(entry)?)
+}
+
+fn apply(namespace: &mut Namespace, at: TxId, said: &Said) -> Result<Vec<BlockChange>, ApplyError> {
+    let expected = namespace.applied().sn.0 + 1;
+    if at.sn.0 != expected {
+        return Err(format!("entry {at} is to be applied where {expected} is the next").into());
     }
-    Ok(Vec::new())
+    match said {
+        Said::Edit(edit) => Ok(namespace.apply(at, edit).block_changes),
+        // The next entry may give out an id above those that are skipped here.
+        Said::EpochStart(epoch) => Ok(vec![namespace.start_epoch(at, *epoch)]),
+        Said::Checkpoint => {
+            namespace.skip_to(at);
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// What the index of older calls is told of an entry.
+fn noted(at: TxId, said: &Said) -> Noted {
+    match said {
+        Said::Edit(edit) => Noted::edit(at.sn, edit),
+        Said::EpochStart(_) | Said::Checkpoint => Noted::no_edit(at.sn),
+    }
 }
 
 /// What the namespace digests to, right behind the last entry applied. It is kept up with every edit, so this looks at no inode.
@@ -63,14 +96,19 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
         // All before it has committed as well, and what this member applied of that when it led comes first.
         core.unsettled.settle(Sn(first.id.sn.0 - 1), core.moment());
     }
+    let feed = &core.older_answers.feed;
     let mut entries = followed.apply.iter().peekable();
     while entries.peek().is_some() {
         let began = core.moment();
         pulse::step();
-        let mut digest = None;
+        let (mut digest, mut news, is_fed) = (None, Vec::new(), feed.is_open());
         let mut tree = core.tree_mut();
         for next in entries.by_ref() {
-            let changes = match entry(&mut tree.namespace, next) {
+            let applied = said(next).and_then(|said| {
+                news.extend(is_fed.then(|| noted(next.id, &said)));
+                apply(&mut tree.namespace, next.id, &said)
+            });
+            let changes = match applied {
                 Ok(changes) => changes,
                 // Every member is given this entry: to go on without it would be to go apart.
                 Err(error) => panic!("committed entry {} cannot be applied: {error}", next.id),
@@ -87,6 +125,7 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
         let (id, stamp) = tree.namespace.last_allocated();
         core.blocks.lock().set_last_allocated(id, stamp);
         drop(tree);
+        feed.push(&mut news);
         if let Some(digest) = digest {
             core.replica.say_digest(digest);
         }
@@ -117,26 +156,28 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
 
 /// Applies what may have committed, or not. Whoever sees what it touched must not answer before it has.
 fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
+    let feed = &core.older_answers.feed;
     let mut entries = entries.iter().peekable();
     let (mut footprint, mut unsettled) = (Vec::new(), Vec::new());
     while entries.peek().is_some() {
         let began = core.moment();
         pulse::step();
+        let (mut news, is_fed) = (Vec::new(), feed.is_open());
         let mut tree = core.tree_mut();
         for next in entries.by_ref() {
-            match next.kind {
-                EntryKind::Operation => {
-                    let edit = Edit::decode(&next.payload).unwrap_or_else(|error| {
-                        panic!("entry {} of the log cannot be read: {error}", next.id)
-                    });
+            let said = said(next)
+                .unwrap_or_else(|error| panic!("entry {} of the log cannot be read: {error}", next.id));
+            match &said {
+                Said::Edit(edit) => {
                     footprint.clear();
-                    tree.namespace.footprint_of(&edit, &mut footprint);
+                    tree.namespace.footprint_of(edit, &mut footprint);
                     tree.uncommitted.touch(next.id.sn, &footprint);
                 }
-                EntryKind::Checkpoint => tree.ahead_checkpoint = Some((next.id.sn, next.payload.clone())),
-                EntryKind::EpochStart => {}
+                Said::Checkpoint => tree.ahead_checkpoint = Some((next.id.sn, next.payload.clone())),
+                Said::EpochStart(_) => {}
             }
-            let changes = entry(&mut tree.namespace, next)
+            news.extend(is_fed.then(|| noted(next.id, &said)));
+            let changes = apply(&mut tree.namespace, next.id, &said)
                 .unwrap_or_else(|error| panic!("entry {} of the log cannot be applied: {error}", next.id));
             tell_ahead(&core.blocks, next.id.sn, changes, &[], began, &mut unsettled);
             if core.moment().ns - began.ns > TURN_NS_MAX {
@@ -145,6 +186,8 @@ fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
         }
         let (id, stamp) = tree.namespace.last_allocated();
         core.blocks.lock().set_last_allocated(id, stamp);
+        drop(tree);
+        feed.push(&mut news);
     }
     core.unsettled.wait(unsettled, core.moment());
 }

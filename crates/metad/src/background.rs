@@ -42,6 +42,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
             say_data_servers(core, &mut said_data_servers);
             core.condition.look_at_view(core);
+            core.upgrade.look(core);
         }
         core.chronicle.look(core);
         core.chronicle.save(&core.env, &core.config.name_directory);

@@ -1,7 +1,7 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
 use crate::{groups::GroupsConfig, watch::LastResort};
-use base::MemberId;
+use base::{Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc};
@@ -75,6 +75,8 @@ pub struct GroupConfig {
     pub scrub_bytes_per_second: u64,
     /// How long after a start, and after the end of one pass, the next begins.
     pub scrub_period_ms: u64,
+    /// The level that a new group begins at. Used when it is made; afterwards its journal says at which it is.
+    pub first_level: Level,
     /// The numbers of the store.
     pub journal: journal::Settings,
     /// What is done when a thread that the group relies on hangs.
@@ -96,6 +98,7 @@ impl Default for GroupConfig {
             fetch_bytes_per_second: 128 << 20,
             scrub_bytes_per_second: 8 << 20,
             scrub_period_ms: 24 * 3_600_000,
+            first_level: Level::NEWEST,
             journal: journal::Settings::default(),
             last_resort: LastResort::default(),
         }

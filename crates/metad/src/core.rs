@@ -24,7 +24,7 @@ use crate::{
     watch::WRITER,
 };
 use ::blocks::BlockMap;
-use base::{CallOrigin, Caller, FsError, Moment, Sn};
+use base::{CallOrigin, Caller, FsError, Level, Moment, Sn};
 use bytes::Bytes;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::{Env, pulse};
@@ -73,6 +73,8 @@ pub struct Core {
     pub leading: Leading,
     /// What keeps this server from serving although nothing has failed.
     pub condition: crate::condition::Condition,
+    /// The level of the group, as far as the rest of this server was told of it.
+    pub upgrade: crate::upgrade::Upgrade,
     /// What is remembered for operators.
     pub chronicle: Chronicle,
     /// What operators' orders are proved with.
@@ -108,6 +110,8 @@ pub struct Cluster {
     pub namespace_id: u32,
     pub block_pool: Arc<str>,
     pub created_ms: u64,
+    /// The level that its group began at.
+    pub first_level: Level,
     /// What its members prove to each other that they know. A cluster made by an early version has none.
     pub secret: Option<Secret>,
 }
@@ -125,7 +129,7 @@ impl Core {
         replica: Replica,
         commit: Arc<CommitWatch>,
     ) -> Self {
-        let now = env.clock.moment();
+        let (now, began) = (env.clock.moment(), env.clock.timestamp());
         config.limits.created = base::Timestamp::from_ms(cluster.created_ms);
         let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
             tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
@@ -158,6 +162,7 @@ impl Core {
             forwarder,
             leading,
             condition: crate::condition::Condition::default(),
+            upgrade: crate::upgrade::Upgrade::new(began),
             chronicle,
             started: now,
             parked: crate::client_protocol::Parked::default(),

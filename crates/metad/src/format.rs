@@ -1,6 +1,6 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{GroupId, GroupView, MemberId, MemberStore};
+use base::{GroupId, GroupView, Level, MemberId, MemberStore, UnknownLevel, level::RELEASE_BYTES_MAX};
 use env::{Env, OpenMode};
 use std::{
     collections::BTreeMap,
@@ -26,6 +26,9 @@ pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has i
 
 const SECRET_BYTES: usize = 32;
 const CLUSTER_FILE: &str = "CLUSTER";
+/// It names the level that the group began at. Releases that know of no levels refuse it.
+const LAYOUT: &str = "2";
+const LAYOUT_WITHOUT_LEVEL: &str = "1";
 const STORE_DIRECTORY: &str = "group-1";
 const COORDINATOR_DIRECTORY: &str = "coordinator";
 
@@ -87,7 +90,7 @@ pub enum ClusterError {
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },
     #[error(
-        "{path} has layout {found}, and 1 is known: use the release that wrote it, or a newer one. Nothing was changed"
+        "{path} has layout {found}, and up to 2 is known: use the release that wrote it, or a newer one. Nothing was changed"
     )]
     Version { path: PathBuf, found: String },
     #[error("{path} cannot be read or written")]
@@ -104,7 +107,19 @@ pub fn format(
     group: &GroupConfig,
 ) -> Result<Cluster, FormatError> {
     let layout = Layout::of(name_directory);
-    let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
+    check_format(env, name_directory, group)?;
+    let cluster = draw_cluster(env, cluster_id, address, group);
+    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
+    let first = MemberStore { member: group.member, generation: 0 };
+    let level = group.first_level;
+    let view = GroupView { members: members(group), level, ..GroupView::new(&[first], in_sync_min(group)) };
+    publish(env, &layout, &*coordinator, &cluster, view)?;
+    Ok(cluster)
+}
+
+/// Whether the first server of a cluster can be made there at all.
+pub(crate) fn check_format(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<(), FormatError> {
     refuse_if_not_empty(env, name_directory)?;
     if !group.members.contains(&group.member) {
         return Err(FormatError::NotAMember { member: group.member });
@@ -112,11 +127,20 @@ pub fn format(
     if matches!(group.coordinator, CoordinatorConfig::Embedded) && group.members.len() > 1 {
         return Err(FormatError::NeedsCoordinator { members: group.members.len() });
     }
+    Ok(())
+}
 
+/// The names of a new cluster, and its secret.
+pub(crate) fn draw_cluster(
+    env: &Env,
+    cluster_id: Option<String>,
+    address: IpAddr,
+    group: &GroupConfig,
+) -> Cluster {
     let now = env.clock.timestamp().ms;
     let mut secret = [0; SECRET_BYTES];
     env.random.fill(&mut secret);
-    let cluster = Cluster {
+    Cluster {
         cluster_id: cluster_id.unwrap_or_else(|| format!("CID-{}", random_uuid(env))),
         // Hadoop keeps it in a signed 32-bit number and takes 0 for "not formatted".
         namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
@@ -124,21 +148,36 @@ pub fn format(
         created_ms: now,
         // Whoever brings a secret of his own wants no other written down.
         secret: if group.secret.is_some() { None } else { Secret::new(hex(&secret).as_bytes()) },
-    };
-    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
-    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
-    // Before the view: whoever finds one finds the other.
-    coord::wait(|done| coordinator.create_cluster(text_of(&cluster).into_bytes(), done))?;
-    let first = MemberStore { member: group.member, generation: 0 };
+        first_level: group.first_level,
+    }
+}
+
+/// Those of a new group, sorted.
+pub(crate) fn members(group: &GroupConfig) -> Vec<MemberId> {
     let mut members = group.members.clone();
     members.sort();
     members.dedup();
-    let in_sync_min = group.in_sync_min.unwrap_or(members.len().min(2) as u32);
-    let view = GroupView { members, ..GroupView::new(&[first], in_sync_min) };
+    members
+}
+
+pub(crate) fn in_sync_min(group: &GroupConfig) -> u32 {
+    group.in_sync_min.unwrap_or(members(group).len().min(2) as u32)
+}
+
+/// Tells the coordinator of a cluster whose first store has been made, and makes the directory whole.
+pub(crate) fn publish(
+    env: &Env,
+    layout: &Layout,
+    coordinator: &dyn coord::Coordinator,
+    cluster: &Cluster,
+    view: GroupView,
+) -> Result<(), FormatError> {
+    // This is written before the view, so that a member which finds the view finds this too.
+    coord::wait(|done| coordinator.create_cluster(text_of(cluster).into_bytes(), done))?;
     coord::wait(|done| coordinator.create(GROUP, view, done))?;
     // Last: a directory with this file is whole.
-    write_cluster(env, &layout, &cluster).map_err(io)?;
-    Ok(cluster)
+    write_cluster(env, layout, cluster)
+        .map_err(|source| FormatError::Io { path: layout.root.clone(), source })
 }
 
 /// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
@@ -169,11 +208,12 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
     Ok(cluster)
 }
 
-fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity {
+pub(crate) fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity {
     journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member }
 }
 
-fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatError> {
+/// A server's directory is never made over what is there.
+pub fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatError> {
     let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
     env.disk.create_directory(name_directory).map_err(io)?;
     let found = env.disk.list(name_directory).map_err(io)?;
@@ -233,12 +273,17 @@ fn hex(bytes: &[u8]) -> String {
 
 /// A file of `key=value` lines, as Hadoop's VERSION is.
 pub(crate) fn text_of(cluster: &Cluster) -> String {
+    let level = cluster.first_level;
+    let layout = if level > Level::FIRST { LAYOUT } else { LAYOUT_WITHOUT_LEVEL };
     let mut text = format!(
-        "layout=1\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
+        "layout={layout}\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
         cluster.cluster_id, cluster.namespace_id, cluster.block_pool, cluster.created_ms
     );
     if let Some(secret) = cluster.secret.as_ref().and_then(Secret::as_text) {
         text.push_str(&format!("memberSecret={secret}\n"));
+    }
+    if level > Level::FIRST {
+        text.push_str(&format!("firstLevel={level}\nrelease={}\n", level.release().unwrap_or_default()));
     }
     text
 }
@@ -265,7 +310,8 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
     let bytes = recover::read_small(env, &path).map_err(io)?;
     let text = String::from_utf8_lossy(&bytes);
     let layout = text.lines().find_map(|line| line.strip_prefix("layout="));
-    if let Some(found) = layout.filter(|layout| *layout != "1" && !layout.is_empty()) {
+    let is_known = |layout: &&str| layout.is_empty() || [LAYOUT, LAYOUT_WITHOUT_LEVEL].contains(layout);
+    if let Some(found) = layout.filter(|layout| !is_known(layout)) {
         return Err(ClusterError::Version { path, found: found.to_owned() });
     }
     parse_cluster(&text).map_err(|what| ClusterError::Malformed { path: path.clone(), what })
@@ -276,11 +322,22 @@ pub(crate) fn parse_cluster(text: &str) -> Result<Cluster, String> {
     let get = |key: &str| {
         values.get(key).copied().filter(|value| !value.is_empty()).ok_or_else(|| format!("{key} is missing"))
     };
-    if get("layout")? != "1" {
+    if ![LAYOUT, LAYOUT_WITHOUT_LEVEL].contains(&get("layout")?) {
         return Err(format!("layout {} is not one that this version knows", get("layout")?));
     }
     let number = |key: &str| get(key)?.parse::<u64>().map_err(|_| format!("{key} is not a number"));
+    let first_level = match get("layout")? {
+        LAYOUT => {
+            Level(u16::try_from(number("firstLevel")?).map_err(|_| "firstLevel is too large".to_owned())?)
+        }
+        _ => Level::FIRST,
+    };
+    if !first_level.is_known() {
+        let release = get("release")?.chars().filter(|c| !c.is_control()).take(RELEASE_BYTES_MAX).collect();
+        return Err(UnknownLevel { level: first_level, release }.to_string());
+    }
     Ok(Cluster {
+        first_level,
         cluster_id: get("clusterID")?.to_owned(),
         namespace_id: u32::try_from(number("namespaceID")?)
             .map_err(|_| "namespaceID is too large".to_owned())?,
@@ -368,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_damaged_cluster_file_is_named() {
-        assert_eq!(parse_cluster("layout=2\n").unwrap_err(), "layout 2 is not one that this version knows");
+        assert_eq!(parse_cluster("layout=3\n").unwrap_err(), "layout 3 is not one that this version knows");
         assert_eq!(parse_cluster("layout=1\nclusterID=x\n").unwrap_err(), "namespaceID is missing");
     }
 }

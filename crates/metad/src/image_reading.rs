@@ -17,7 +17,9 @@ pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Resu
         let mut ahead = Ahead { receiver, piece: Vec::new(), given: 0 };
         Namespace::read_image_with(seed, &mut ahead, size, &on_all_cores).map_err(|error| match error {
             ImageError::Read(error) => error,
-            ImageError::Version { .. } => io::Error::new(io::ErrorKind::Unsupported, error),
+            ImageError::Version { .. } | ImageError::Level(_) => {
+                io::Error::new(io::ErrorKind::Unsupported, error)
+            }
             ImageError::Malformed { .. } => io::Error::new(io::ErrorKind::InvalidData, error),
         })
     })

@@ -2,6 +2,7 @@
 
 use crate::{admin_protocol, condition, core::Core, run::Ended};
 use ::blocks::Stats;
+use base::Level;
 use group::{Role, Status};
 use std::{
     io,
@@ -294,6 +295,7 @@ impl Numbers {
         core.chronicle.look(core);
         let status = core.replica.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
+        let level = core.tree().namespace.group_level().clone();
         let (fatal, fatal_refused) = core.replica.fatal().numbers();
         let (takeovers, count) = (core.chronicle.takeovers(), core.chronicle.takeover_count());
         gauges(
@@ -338,6 +340,12 @@ impl Numbers {
                     "clover_removed",
                     "1 when the group goes on without this member",
                     core.condition.is_removed().into(),
+                ),
+                ("clover_level", "The level of the formats that the group is at", level.level.0.into()),
+                (
+                    "clover_newest_level",
+                    "The highest level that this release knows; above clover_level, an upgrade is not final",
+                    Level::NEWEST.0.into(),
                 ),
                 ("clover_log_end_sn", "Last entry of this member's log", status.end.id.sn.0),
                 (

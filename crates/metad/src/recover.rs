@@ -181,6 +181,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
             is_suspect: recovered.is_suspect,
             digests,
             has_differed,
+            level: namespace.group_level().level,
         },
         journal,
         coordinator,
@@ -225,6 +226,7 @@ fn read_back(
             // The root has the time of the cluster, so that every member starts from the same tree.
             let created = base::Timestamp::from_ms(cluster.created_ms);
             Namespace::new(seed, &access.superuser, &access.supergroup, created)
+                .beginning_at(cluster.first_level)
         }
     };
     let mut digests = Vec::new();

@@ -257,7 +257,8 @@ impl MetaServer {
             boot: life.boot,
         };
         let pulses = core.replica.watched().pulses.clone();
-        Peers::start(core.env.clone(), identity, secret, address, core.replica.hear(), pulses)
+        let level = core.tree().namespace.group_level().level;
+        Peers::start(core.env.clone(), identity, secret, address, level, core.replica.hear(), pulses)
             .map(Some)
             .map_err(|source| StartError::Peers { address, source })
     }

@@ -12,7 +12,10 @@ use base::{
 };
 use bytes::Bytes;
 use group::Proposal;
-use namespace::{Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, RetryLookup};
+use namespace::{
+    Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, RetryLookup,
+    older_calls::Noted,
+};
 use std::sync::Arc;
 
 /// What becomes of a reply once its sn has committed, or never will.
@@ -41,6 +44,8 @@ pub struct Turn<'a> {
     footprint: Vec<Mark>,
     /// What the block map is told when it has committed.
     unsettled: Vec<(Sn, BlockChange)>,
+    /// What the index of older calls is told; `None`: nobody listens.
+    news: Option<Vec<Noted>>,
     orphans_left: bool,
     /// What is known of the call that is being carried out, should the retry cache not know it.
     older: Older,
@@ -60,6 +65,7 @@ impl<'a> Turn<'a> {
             scratch: Vec::new(),
             footprint: Vec::new(),
             unsettled: Vec::new(),
+            news: core.older_answers.feed.is_open().then(Vec::new),
             orphans_left: false,
             older: Older::Nothing,
         }
@@ -147,6 +153,7 @@ impl<'a> Turn<'a> {
         self.footprint.clear();
         self.tree.namespace.footprint_of(edit, &mut self.footprint);
         self.tree.uncommitted.touch(at.sn, &self.footprint);
+        self.tell_news(|| Noted::edit(at.sn, edit));
         let mut applied = self.tree.namespace.apply(at, edit);
         self.scratch.clear();
         edit.encode(&mut self.scratch);
@@ -154,6 +161,12 @@ impl<'a> Turn<'a> {
         let changes = std::mem::take(&mut applied.block_changes);
         tell_ahead(&self.core.blocks, at.sn, changes, targets, self.moment, &mut self.unsettled);
         applied
+    }
+
+    fn tell_news(&mut self, noted: impl FnOnce() -> Noted) {
+        if let Some(news) = &mut self.news {
+            news.push(noted());
+        }
     }
 
     /// Whether enough finished replicas of exactly this block were reported.
@@ -186,6 +199,7 @@ impl<'a> Turn<'a> {
         done: impl FnOnce(Result<(), String>) + Send + 'static,
     ) {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
+        self.tell_news(|| Noted::no_edit(at.sn));
         self.tree.namespace.skip_to(at);
         self.entries.push((EntryKind::Checkpoint, payload));
         let (core, digest) = (self.core.clone(), apply::digest_of(&self.tree.namespace));
@@ -228,6 +242,9 @@ impl<'a> Turn<'a> {
             return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
         };
         self.core.unsettled.wait(self.unsettled, self.moment);
+        if let Some(mut news) = self.news {
+            self.core.older_answers.feed.push(&mut news);
+        }
         if !self.at_the_end.is_empty() {
             assert_eq!(end.id.sn, self.tree.namespace.applied().sn, "the log and the tree went apart");
             for look in self.at_the_end {

@@ -423,6 +423,12 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
     );
     assert!(text.starts_with(&begin), "{text}");
     assert_eq!(listed(&reader).await, 0);
+    // Nor does anybody know yet which blocks are lost: an empty list would say that none is.
+    let corrupt = p::ListCorruptFileBlocksRequestProto { path: "/".into(), cookie: None };
+    let lost: Result<p::ListCorruptFileBlocksResponseProto, CallError> =
+        reader.call_as(numbered(41), "listCorruptFileBlocks", &corrupt).await;
+    let text = refused(lost, IO);
+    assert!(text.contains("replication queues have not been initialized"), "{text}");
     // What has no blocks is nowhere, and what is not there is not there.
     locate(&reader, "/empty").await.unwrap();
     refused(locate(&reader, "/none").await, exception::FILE_NOT_FOUND);

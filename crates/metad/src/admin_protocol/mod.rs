@@ -11,6 +11,7 @@ mod repair_view;
 pub mod show;
 mod successor;
 mod unclean;
+mod upgrade;
 
 pub use orders::order_hand_over;
 pub use proof::{Challenges, prove, wanted};
@@ -64,6 +65,7 @@ fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {
         "allowDeletions" => deletions::allow(core, call, reply),
         "uncleanElect" => unclean::elect(core, call, reply),
         "repairView" => repair_view::repair(core, call, reply),
+        "raiseLevel" => upgrade::raise_level(core, call, reply),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }

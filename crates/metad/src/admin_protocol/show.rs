@@ -1,7 +1,7 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{condition, core::Core, format::GROUP, run::Ended};
-use base::{GroupView, LogPoint, MemberId, MemberStore, Sn};
+use crate::{condition, core::Core, format::GROUP, peers::Release, run::Ended};
+use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
 use proto::{
@@ -124,7 +124,7 @@ impl Standstill {
                 end: self.end.map(place),
                 reason: Some(self.reason.clone()),
                 disk_failed: self.disk_failed.then_some(true),
-                ..seen
+                ..with_release(&Release::ours(), seen)
             }
         });
         p::GetGroupResponseProto {
@@ -182,8 +182,11 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
     let me = core.replica.me();
     let view = status.view.as_ref().map(|(view, version)| view_proto(view, *version));
     let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
+    let releases = core.replica.releases();
     let others = listed.iter().filter(|member| **member != me.member);
-    let members = others.map(|member| other(*member, &status, records.get(member)));
+    let members = others.map(|member| other(*member, &status, records.get(member), releases.get(member)));
+    let level = core.tree().namespace.group_level().clone();
+    let is_raised = level.since != TxId::default();
     p::GetGroupResponseProto {
         group: GROUP.0,
         cluster_id: core.cluster.cluster_id.clone(),
@@ -200,6 +203,10 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         safe_mode: safe_mode(core),
         now_ms: Some(core.env.clock.timestamp().ms),
         stale_after_ms: Some(core.config.blocks.stale_interval_ms),
+        level: Some(level.level.0.into()),
+        level_since: is_raised
+            .then_some(p::LogPlaceProto { epoch: level.since.epoch.0, sn: level.since.sn.0 }),
+        level_at_ms: is_raised.then_some(level.at.ms),
     }
 }
 
@@ -285,11 +292,19 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         coordinator_away_ms: core.replica.coordinator_away_ms(),
         disk_free_bytes: Some(core.condition.disk().0).filter(|bytes| *bytes > 0),
         is_disk_low: Some(core.condition.disk().1),
-        ..blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member))
+        ..with_release(
+            &Release::ours(),
+            blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member)),
+        )
     }
 }
 
-fn other(member: MemberId, status: &Status, record: Option<&MemberRecord>) -> p::MemberProto {
+fn other(
+    member: MemberId,
+    status: &Status,
+    record: Option<&MemberRecord>,
+    release: Option<&Release>,
+) -> p::MemberProto {
     let view = status.view.as_ref().map(|(view, _)| view);
     let is_in = |stores: &[MemberStore]| stores.iter().any(|store| store.member == member);
     let is_in_sync = view.map(|view| is_in(&view.in_sync));
@@ -306,7 +321,25 @@ fn other(member: MemberId, status: &Status, record: Option<&MemberRecord>) -> p:
         state: peer.map(|peer| peer.state.to_owned()),
         data_servers: peer.map(|peer| peer.data_servers),
         // What it is at the moment it may say itself.
-        ..blank(member, p::RoleProto::Unknown, record)
+        ..told_release(release, blank(member, p::RoleProto::Unknown, record))
+    }
+}
+
+/// What a member has said of the program that it runs; nothing where it has not been heard in this life.
+fn told_release(release: Option<&Release>, member: p::MemberProto) -> p::MemberProto {
+    match release {
+        Some(release) => with_release(release, member),
+        None => member,
+    }
+}
+
+/// A release that knows of no levels has no name either.
+pub fn with_release(release: &Release, member: p::MemberProto) -> p::MemberProto {
+    p::MemberProto {
+        release: Some(release.name.clone()).filter(|name| !name.is_empty()),
+        oldest_level: Some(release.levels.oldest.0.into()),
+        newest_level: Some(release.levels.newest.0.into()),
+        ..member
     }
 }
 

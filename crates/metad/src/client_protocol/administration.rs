@@ -1,7 +1,7 @@
 //! What operators order: `hdfs dfsadmin`.
 
 use super::{decode, refuse_in_safe_mode, require_superuser, require_superuser_for};
-use crate::core::Core;
+use crate::{core::Core, upgrade};
 use base::{FsError, FsResult};
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
@@ -108,21 +108,27 @@ pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// No upgrade is ever under way, so there is nothing to make final: the same as in HDFS.
+/// Where the group is at the newest level nothing is under way, so there is nothing to make final: the same as in HDFS. Otherwise
+/// the caller is told what makes it final: a user's name proves nothing.
 pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::FinalizeUpgradeRequestProto>(&call, reply) else { return };
     match require_superuser(core, &call) {
-        Ok(()) => reply.ok(&p::FinalizeUpgradeResponseProto {}),
+        Ok(()) => match upgrade::unfinished(core) {
+            None => reply.ok(&p::FinalizeUpgradeResponseProto {}),
+            Some(sentence) => reply.fs_error(&FsError::Unsupported(sentence)),
+        },
         Err(error) => reply.fs_error(&error),
     }
 }
 
-pub fn upgrade_status(_: &Arc<Core>, call: Call, reply: Replier) {
+pub fn upgrade_status(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::UpgradeStatusRequestProto>(&call, reply) else { return };
-    reply.ok(&p::UpgradeStatusResponseProto { upgrade_finalized: true });
+    let upgrade_finalized = upgrade::unfinished(core).is_none();
+    reply.ok(&p::UpgradeStatusResponseProto { upgrade_finalized });
 }
 
-/// None is under way, and none is needed: members are replaced by a newer version one after the other.
+/// Members are replaced by a newer release one after the other, which needs no preparation. Until the new level is final,
+/// Hadoop's tools hear that a rolling upgrade goes on.
 pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RollingUpgradeRequestProto>(&call, reply) else { return };
     let operation = match request.action() {
@@ -134,12 +140,26 @@ pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     match request.action() {
-        p::RollingUpgradeActionProto::Query | p::RollingUpgradeActionProto::Finalize => {
-            reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info: None });
+        p::RollingUpgradeActionProto::Query => {
+            let rolling_upgrade_info = upgrade::unfinished(core).map(|_| p::RollingUpgradeInfoProto {
+                status: p::RollingUpgradeStatusProto {
+                    block_pool_id: core.cluster.block_pool.to_string(),
+                    finalized: Some(false),
+                },
+                start_time: core.upgrade.began.ms,
+                finalize_time: 0,
+                // Nothing has to be made before members may go back.
+                created_rollback_images: true,
+            });
+            reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info });
         }
+        p::RollingUpgradeActionProto::Finalize => match upgrade::unfinished(core) {
+            None => reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info: None }),
+            Some(sentence) => reply.fs_error(&FsError::Unsupported(sentence)),
+        },
         p::RollingUpgradeActionProto::Start => reply.fs_error(&FsError::Unsupported(
-            "A rolling upgrade needs no preparation here, and cannot be rolled back: replace the members of \
-             the group one after the other."
+            "A rolling upgrade needs no preparation here: replace the members of the group one after the other. Each can go back \
+             until `clover admin upgrade finalize`."
                 .into(),
         )),
     }

@@ -5,7 +5,7 @@ use super::{
     walks::{self, Slice},
 };
 use crate::core::Core;
-use base::BlockId;
+use base::{BlockId, FsError};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -21,6 +21,14 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ListCorruptFileBlocksRequestProto>(&call, reply) else { return };
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
+    }
+    if core.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {
+        // Which blocks are lost is found out when it ends: an empty list now would say that none is.
+        return reply.fs_error(&FsError::Io(
+            "Cannot run listCorruptFileBlocks because replication queues have not been initialized. The metadata server is in safe \
+             mode since its start: this can be asked when that has ended"
+                .into(),
+        ));
     }
     let last = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut last, mut files) = (BlockId(last), Vec::new());

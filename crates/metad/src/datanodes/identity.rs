@@ -145,6 +145,7 @@ mod tests {
             namespace_id: 42,
             block_pool: "BP-1-127.0.0.1-5".into(),
             created_ms: 5,
+            first_level: base::Level::FIRST,
             secret: None,
         }
     }
@@ -217,7 +218,7 @@ mod tests {
             };
             assert!(message.contains("too low"));
         }
-        for version in ["3.0.0", "3.3.6", "3.5.0-SNAPSHOT", "4.0"] {
+        for version in ["3.0.0", "3.3.6", "3.5.0-SNAPSHOT", "3.5.0-clover-0.2.0", "4.0"] {
             let mut registration = registration();
             registration.software_version = version.into();
             assert_eq!(check_registration(&cluster(), &registration), Ok(()));

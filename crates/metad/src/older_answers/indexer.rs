@@ -1,13 +1,14 @@
 //! Keeps the index of older calls: begins it when calls come so fast that the retry cache does not hold those of ten
 //! minutes, goes on with what commits, and has the journal keep what it points to.
 
+use super::feed::Taken;
 use crate::core::Core;
 use base::{EntryKind, Moment, Sn, Timestamp};
 use env::pulse;
 use journal::{Journal, ReadLogError};
 use namespace::{
     Edit, OlderCalls, RETRY_WINDOW_MS,
-    older_calls::{BUCKETS, SPAN_MAX},
+    older_calls::{BUCKETS, Noted, SPAN_MAX},
 };
 use std::{
     sync::{
@@ -126,6 +127,7 @@ impl Indexer<'_> {
         tracing::info!(from = %first, to = %committed, "calls come faster than the retry cache holds them; they are indexed");
         *self.core.older_answers.index.write() = Some(index);
         self.core.older_answers.has_index.store(true, Ordering::Release);
+        self.core.older_answers.feed.open();
         Ok(())
     }
 
@@ -146,52 +148,56 @@ impl Indexer<'_> {
                 older.is_filling.store(false, Ordering::Release);
                 return Ok(());
             }
-            let entries = match self.journal().read(end, committed, PIECE_BYTES) {
-                Ok((_, entries)) if entries.is_empty() => return Ok(()), // Committed by others, and not durable here yet.
-                Ok((_, entries)) => entries,
-                Err(error) => return self.on_unread(&error),
-            };
-            let mut edits = Vec::with_capacity(entries.len());
-            for entry in &entries {
-                edits.push(match entry.kind {
-                    EntryKind::Operation => {
-                        let edit = Edit::decode(&entry.payload);
-                        Some(edit.map_err(|error| format!("entry {}: {error}", entry.id))?)
+            match older.feed.take(end, committed, NOTED_AT_ONCE) {
+                Taken::Next(noted) if noted.is_empty() => return Ok(()),
+                Taken::Next(noted) => self.note(&noted),
+                Taken::ReadUpTo(last) => {
+                    let noted = self.read(end, last)?;
+                    if noted.is_empty() {
+                        return Ok(()); // Committed by others, and not durable here yet.
                     }
-                    EntryKind::EpochStart | EntryKind::Checkpoint => None,
-                });
-            }
-            let now = self.core.moment();
-            let mut noted = entries.iter().zip(&edits).peekable();
-            while noted.peek().is_some() {
-                pulse::step();
-                let mut index = older.index.write();
-                let Some(index) = index.as_mut() else { return Ok(()) };
-                for (entry, edit) in noted.by_ref().take(NOTED_AT_ONCE) {
-                    match edit {
-                        Some(edit) => index.note(entry.id.sn, edit, now),
-                        None => index.pass(entry.id.sn),
-                    }
+                    noted.chunks(NOTED_AT_ONCE).for_each(|noted| self.note(noted));
+                    std::thread::sleep(PAUSE);
                 }
             }
-            std::thread::sleep(PAUSE);
         }
         Ok(())
     }
 
-    /// The journal cannot go on from the index's end.
-    fn on_unread(&self, error: &ReadLogError) -> Result<(), String> {
-        // An image took the place of these entries. What was indexed before has a gap behind it, and another index is
-        // begun where the journal begins.
-        if matches!(error, ReadLogError::Gone { .. }) {
-            self.drop_index()?;
+    fn note(&self, noted: &[Noted]) {
+        pulse::step();
+        let now = self.core.moment();
+        if let Some(index) = self.core.older_answers.index.write().as_mut() {
+            noted.iter().for_each(|noted| index.note(noted, now));
         }
-        Err(error.to_string())
+    }
+
+    /// Reads a piece of the journal behind `after`.
+    fn read(&self, after: Sn, up_to: Sn) -> Result<Vec<Noted>, String> {
+        let entries = match self.journal().read(after, up_to, PIECE_BYTES) {
+            Ok((_, entries)) => entries,
+            Err(error) => {
+                // An image took the place of these entries. What was indexed before has a gap behind it, and another
+                // index is begun where the journal begins.
+                if matches!(error, ReadLogError::Gone { .. }) {
+                    self.drop_index()?;
+                }
+                return Err(error.to_string());
+            }
+        };
+        let noted = entries.iter().map(|entry| match entry.kind {
+            EntryKind::Operation => Edit::decode(&entry.payload)
+                .map(|edit| Noted::edit(entry.id.sn, &edit))
+                .map_err(|error| format!("entry {}: {error}", entry.id)),
+            EntryKind::EpochStart | EntryKind::Checkpoint => Ok(Noted::no_edit(entry.id.sn)),
+        });
+        noted.collect()
     }
 
     fn drop_index(&self) -> Result<(), String> {
         let older = &self.core.older_answers;
         older.has_index.store(false, Ordering::Release);
+        older.feed.close();
         let index = older.index.write().take();
         drop(index);
         self.journal().keep_from(Sn(u64::MAX)).map_err(|error| error.to_string())

@@ -1,9 +1,11 @@
 //! Calls that are repeated after the retry cache has forgotten them are answered from the journal.
 //!
-//! [`indexer`] notes on a thread of its own where in the journal each call stands ([`namespace::OlderCalls`]). Before a
+//! [`indexer`] notes on a thread of its own where in the journal each call stands ([`namespace::OlderCalls`]); it is told by
+//! the thread that applies ([`feed`]), and reads the journal for what came before. Before a
 //! change waits for the writer, its call is looked up there. Nearly always nothing is found, and that is all. Otherwise one
 //! other thread reads the few entries in question; the writer and those who read connections wait for no disk.
 
+mod feed;
 pub mod indexer;
 #[cfg(test)]
 mod tests;
@@ -11,6 +13,7 @@ mod tests;
 use crate::{client_protocol::fingerprint, core::Core};
 use base::{CallOrigin, EntryKind, FsError, FsResult, Sn};
 use env::pulse;
+use feed::Feed;
 use journal::ReadLogError;
 use namespace::{Edit, Namespace, OlderCalls, RETRY_WINDOW_MS, RetryLookup, older_calls};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -70,6 +73,8 @@ pub struct OlderAnswers {
     index: RwLock<Option<OlderCalls>>,
     /// Whether there is an index: most servers are never so busy that they need one.
     has_index: AtomicBool,
+    /// Told by the thread that applies.
+    pub feed: Feed,
     /// Until the journal has been gone through after a start.
     is_filling: AtomicBool,
     lookups: Mutex<Lookups>,
@@ -90,6 +95,7 @@ impl OlderAnswers {
         Self {
             index: RwLock::new(None),
             has_index: AtomicBool::new(false),
+            feed: Feed::default(),
             is_filling: AtomicBool::new(namespace.outruns_retry_cache()),
             lookups: Mutex::default(),
             wake: Condvar::new(),

@@ -3,8 +3,8 @@
 //! ```text
 //! hello      magic 8, form u16 (always 3), oldest version u16, newest version u16, group u32, member u32,
 //!            generation u64, boot u64, member that is meant u32, nonce 32, length of the cluster id u8, cluster id,
-//!            what later versions add
-//! challenge  0 u8, version u16, member u32, generation u64, boot u64, nonce 32, what later versions add
+//!            the release ([`super::release`])
+//! challenge  0 u8, version u16, member u32, generation u64, boot u64, nonce 32, the release
 //!            or 1 u8 and a sentence: refused
 //! proof      hmac-sha256(secret, "connector" hello challenge) 32
 //! verdict    0 u8, hmac-sha256(secret, "acceptor" hello challenge) 32
@@ -20,10 +20,11 @@
 
 use super::{
     frame::{self, FrameError},
+    release::Release,
     sealed::{Opener, Sealer},
     version::{Version, Versions},
 };
-use base::{GroupId, MemberId, MemberStore};
+use base::{GroupId, Level, MemberId, MemberStore};
 use bytes::{Buf, BufMut};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -118,10 +119,19 @@ fn refused(why: impl Into<String>) -> HandshakeError {
 }
 
 /// The other end, as it has proved to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
     pub store: MemberStore,
     pub boot: u64,
+    pub release: Release,
+}
+
+/// What this end speaks, and what it asks of the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub versions: Versions,
+    /// The level that the group is at: a member that does not know it is refused.
+    pub level: Level,
 }
 
 /// A connection whose both ends have proved themselves.
@@ -139,22 +149,23 @@ pub fn connect(
     stream: &mut (impl Read + Write),
     me: &Identity,
     secret: &Secret,
-    versions: Versions,
+    terms: Terms,
     to: MemberId,
     nonce: [u8; NONCE_BYTES],
 ) -> Result<Session, HandshakeError> {
-    let hello = encode_hello(me, versions, to, &nonce);
+    let hello = encode_hello(me, terms.versions, to, &nonce);
     frame::write(stream, &hello)?;
     let challenge = frame::read(stream, BODY_BYTES_MAX)?;
     let (other, version) = decode_challenge(verdict(&challenge)?)?;
     if other.store.member != to {
         return Err(refused(format!("member {} answers where {to} was expected", other.store.member)));
     }
-    if !versions.contains(version) {
+    if !terms.versions.contains(version) {
         return Err(refused(format!(
             "it has chosen version {version} of the protocol, which was not offered"
         )));
     }
+    other.release.may_take_part(to, terms.level).map_err(refused)?;
     let proof = mac(secret, b"connector", &hello, &challenge).finalize().into_bytes();
     frame::write(stream, &proof)?;
     let answer = frame::read(stream, BODY_BYTES_MAX)?;
@@ -171,11 +182,11 @@ pub fn accept(
     stream: &mut (impl Read + Write),
     me: &Identity,
     secret: &Secret,
-    versions: Versions,
+    terms: Terms,
     nonce: [u8; NONCE_BYTES],
 ) -> Result<Session, HandshakeError> {
     let hello = frame::read(stream, BODY_BYTES_MAX)?;
-    let (other, version) = match check_hello(&hello, me, versions) {
+    let (other, version) = match check_hello(&hello, me, terms) {
         Ok(checked) => checked,
         Err(why) => {
             say_no(stream, &why);
@@ -188,6 +199,7 @@ pub fn accept(
     challenge.put_u64_le(me.store.generation);
     challenge.put_u64_le(me.boot);
     challenge.put_slice(&nonce);
+    Release::ours().encode(&mut challenge);
     frame::write(stream, &challenge)?;
     let proof = frame::read(stream, BODY_BYTES_MAX)?;
     if mac(secret, b"connector", &hello, &challenge).verify_slice(&proof).is_err() {
@@ -240,13 +252,14 @@ fn encode_hello(me: &Identity, versions: Versions, to: MemberId, nonce: &[u8; NO
     let cluster_id = me.cluster_id.as_bytes();
     hello.put_u8(u8::try_from(cluster_id.len()).expect("a cluster id has at most 255 bytes"));
     hello.put_slice(cluster_id);
+    Release::ours().encode(&mut hello);
     hello
 }
 
 /// Who it says it is, and the version to be used; or why it is not talked to.
-fn check_hello(hello: &[u8], me: &Identity, ours: Versions) -> Result<(Other, Version), String> {
+fn check_hello(hello: &[u8], me: &Identity, terms: Terms) -> Result<(Other, Version), String> {
     const FIXED_BYTES: usize = 8 + 2 + 2 + 2 + 4 + 4 + 8 + 8 + 4 + NONCE_BYTES + 1;
-    let mut rest = hello;
+    let (mut rest, ours) = (hello, terms.versions);
     if rest.len() < MAGIC.len() + 2 || &rest[..MAGIC.len()] != MAGIC {
         return Err("this is the port where members of a metadata group talk to each other".into());
     }
@@ -277,8 +290,7 @@ fn check_hello(hello: &[u8], me: &Identity, ours: Versions) -> Result<(Other, Ve
     if rest.len() < length {
         return Err("the cluster id is cut off".into());
     }
-    // What is behind it is for later versions.
-    let rest = &rest[..length];
+    let (rest, behind) = rest.split_at(length);
     if rest != me.cluster_id.as_bytes() {
         return Err(format!("cluster {} is not {}", String::from_utf8_lossy(rest), me.cluster_id));
     }
@@ -291,7 +303,9 @@ fn check_hello(hello: &[u8], me: &Identity, ours: Versions) -> Result<(Other, Ve
     if member == me.store.member {
         return Err(format!("another server calls itself member {member} as well"));
     }
-    Ok((Other { store: MemberStore { member, generation }, boot }, version))
+    let release = Release::decode(behind).ok_or("what it says of its release makes no sense")?;
+    release.may_take_part(member, terms.level)?;
+    Ok((Other { store: MemberStore { member, generation }, boot, release }, version))
 }
 
 /// What follows a yes.
@@ -315,7 +329,11 @@ fn decode_challenge(mut rest: &[u8]) -> Result<(Other, Version), HandshakeError>
     let version = Version(rest.get_u16_le());
     let member = MemberId(rest.get_u32_le());
     let store = MemberStore { member, generation: rest.get_u64_le() };
-    Ok((Other { store, boot: rest.get_u64_le() }, version))
+    let boot = rest.get_u64_le();
+    rest.advance(NONCE_BYTES);
+    let release =
+        Release::decode(rest).ok_or_else(|| refused("what it says of its release makes no sense"))?;
+    Ok((Other { store, boot, release }, version))
 }
 
 fn mac(secret: &Secret, label: &[u8], hello: &[u8], challenge: &[u8]) -> Hmac<Sha256> {

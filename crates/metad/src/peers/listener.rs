@@ -6,7 +6,6 @@ use super::{
     letter::Letter,
     sender::set_options,
     strangers::{Entry, Place, Strangers},
-    version::Versions,
 };
 use env::{Clock, pulse};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -128,12 +127,15 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
     shared.env.random.fill(&mut nonce);
     let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), HELLO, HANDSHAKE);
     let (me, secret) = (&shared.identity, &shared.secret);
-    let session = match handshake::accept(&mut bounded, me, secret, Versions::OURS, nonce) {
+    let session = match handshake::accept(&mut bounded, me, secret, shared.terms(), nonce) {
         Ok(session) => session,
         Err(error) => return refuse(shared, from, &error.to_string()),
     };
     drop(place);
     drop(open);
+    if let Err(why) = shared.admit(&session.other) {
+        return refuse(shared, from, &why);
+    }
     let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
     let Ok(copy) = stream.try_clone() else { return };
     let member = session.other.store.member;

@@ -5,7 +5,7 @@
 //! neither a disk nor a client delays a beacon.
 //!
 //! - [`handshake`]: both sides prove that they know the cluster's secret, say who they are, and agree on a
-//!   [`version`]. [`frame`]: its bytes on a stream, with a length and a checksum.
+//!   [`version`]; each tells its [`release`]. [`frame`]: its bytes on a stream, with a length and a checksum.
 //! - [`letter`]: what is sent; [`codec`]: the same as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
 //! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us; [`strangers`] are
 //!   those of them who have proved nothing yet.
@@ -21,17 +21,20 @@ pub mod handshake;
 pub mod letter;
 mod listener;
 mod queue;
+pub mod release;
 pub mod sealed;
 mod sender;
 mod strangers;
 pub mod version;
 
 pub use handshake::{Identity, Secret};
+pub use release::Release;
 
-use base::{MemberId, MemberStore, Moment};
+use base::{Level, MemberId, MemberStore, Moment};
 use bytes::Bytes;
 use env::{Env, pulse::Pulses};
 use group::Message;
+use handshake::{Other, Terms};
 use letter::Letter;
 use parking_lot::Mutex;
 use sender::Sender;
@@ -46,6 +49,7 @@ use std::{
     thread::JoinHandle,
     time::Duration,
 };
+use version::Versions;
 
 /// Something that another member did.
 #[derive(Debug)]
@@ -105,8 +109,15 @@ struct Shared {
     /// Connections that others have made, to end them: the newest of each member counts.
     incoming: Mutex<BTreeMap<MemberId, (u64, TcpStream)>>,
     connection_count: AtomicU64,
+    /// What the group's level is here, and which release each member said that it runs when it last connected or was reached.
+    known: Mutex<Known>,
     /// Where members are: connections from there are preferred to those of others.
     places: Mutex<BTreeMap<MemberId, Places>>,
+}
+
+struct Known {
+    level: Level,
+    releases: BTreeMap<MemberId, Release>,
 }
 
 #[derive(Default)]
@@ -123,6 +134,7 @@ impl Peers {
         identity: Identity,
         secret: Secret,
         listen: SocketAddr,
+        level: Level,
         hear: Hear,
         pulses: Pulses,
     ) -> io::Result<Self> {
@@ -140,6 +152,7 @@ impl Peers {
             refusal_told: Mutex::new(None),
             incoming: Mutex::new(BTreeMap::new()),
             connection_count: AtomicU64::new(0),
+            known: Mutex::new(Known { level, releases: BTreeMap::new() }),
             places: Mutex::default(),
         });
         let listener = std::thread::Builder::new().name("peer-listen".into()).spawn({
@@ -176,6 +189,16 @@ impl Peers {
                     .or_insert_with(|| Sender::start(self.shared.clone(), *member, address.clone()));
             }
         }
+    }
+
+    /// Members that do not know this level are refused from now on.
+    pub fn require_level(&self, level: Level) {
+        self.shared.known.lock().level = level;
+    }
+
+    /// What each member said that it runs when it last connected or was reached in this life.
+    pub fn releases(&self) -> BTreeMap<MemberId, Release> {
+        self.shared.known.lock().releases.clone()
     }
 
     /// Queues a letter. It is dropped when the member is not connected, or takes nothing for too long.
@@ -224,6 +247,17 @@ impl Drop for Peers {
 impl Shared {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { versions: Versions::OURS, level: self.known.lock().level }
+    }
+
+    /// A connection stands. The level may have risen while it was made.
+    fn admit(&self, other: &Other) -> Result<(), String> {
+        let mut known = self.known.lock();
+        known.releases.insert(other.store.member, other.release.clone());
+        other.release.may_take_part(other.store.member, known.level)
     }
 
     fn is_of_members(&self, from: IpAddr) -> bool {

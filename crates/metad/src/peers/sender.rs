@@ -6,7 +6,6 @@ use super::{
     letter::Letter,
     listener::Deadline,
     queue::Queue,
-    version::Versions,
 };
 use base::{MemberId, Moment};
 use bytes::BytesMut;
@@ -161,7 +160,7 @@ fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, S
     shared.env.random.fill(&mut nonce);
     let mut bounded = Deadline::new(&stream, shared.env.clock.clone(), PATIENCE, PATIENCE);
     let (me, secret) = (&shared.identity, &shared.secret);
-    let session = match handshake::connect(&mut bounded, me, secret, Versions::OURS, to, nonce) {
+    let session = match handshake::connect(&mut bounded, me, secret, shared.terms(), to, nonce) {
         Ok(session) => session,
         Err(handshake::HandshakeError::Frame(frame::FrameError::Io(error))) => {
             return Err(Failed::Unreachable(error));
@@ -171,6 +170,10 @@ fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, S
             return Err(Failed::Refused(error.to_string()));
         }
     };
+    if let Err(why) = shared.admit(&session.other) {
+        shared.counters.refused.fetch_add(1, Ordering::Relaxed);
+        return Err(Failed::Refused(why));
+    }
     stream.set_write_timeout(Some(PATIENCE)).map_err(Failed::Unreachable)?;
     Ok((stream, session))
 }

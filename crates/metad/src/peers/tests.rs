@@ -1,5 +1,5 @@
 use super::{
-    handshake::{HandshakeError, Session},
+    handshake::{HandshakeError, Session, Terms},
     version::{Version, Versions},
     *,
 };
@@ -40,7 +40,16 @@ fn node_at(identity: Identity, secret: Secret, address: SocketAddr) -> Node {
     let (sender, events) = channel();
     let hear: Hear = Arc::new(move |event| drop(sender.send(event)));
     Node {
-        peers: Peers::start(Env::production(), identity, secret, address, hear, Pulses::default()).unwrap(),
+        peers: Peers::start(
+            Env::production(),
+            identity,
+            secret,
+            address,
+            Level::FIRST,
+            hear,
+            Pulses::default(),
+        )
+        .unwrap(),
         events,
     }
 }
@@ -81,7 +90,8 @@ fn connect(stream: &mut TcpStream, me: &Identity, versions: Versions) -> Session
 
 fn try_connect(stream: &mut TcpStream, me: &Identity, versions: Versions) -> Result<Session, HandshakeError> {
     let secret = secret("a secret of the cluster");
-    handshake::connect(stream, me, &secret, versions, MemberId(1), [1; 32])
+    let terms = Terms { versions, level: Level::FIRST };
+    handshake::connect(stream, me, &secret, terms, MemberId(1), [1; 32])
 }
 
 fn sealed(session: &mut Session, body: &[u8]) -> Vec<u8> {
@@ -222,7 +232,8 @@ fn a_recorded_proof_is_worth_nothing_on_another_connection() {
             let mut tap = Tap { stream, written: Vec::new() };
             let me = identity(2);
             let secret = secret("a secret of the cluster");
-            handshake::connect(&mut tap, &me, &secret, Versions::OURS, MemberId(1), nonce).unwrap();
+            let terms = Terms { versions: Versions::OURS, level: Level::FIRST };
+            handshake::connect(&mut tap, &me, &secret, terms, MemberId(1), nonce).unwrap();
             record = tap.written;
         } else {
             let mut stream = stream;
@@ -326,6 +337,69 @@ fn a_member_of_a_later_release_is_understood_and_its_new_messages_are_passed_ove
     let next = one.wait_for(|_| true);
     assert!(matches!(next, PeerEvent::Said { .. }), "{next:?}");
     assert_eq!(one.peers.counters().unknown.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn each_side_hears_which_release_the_other_runs() {
+    let (one, two) = (member(1), member(2));
+    one.knows(&[(2, &two)]);
+    one.wait_for(is_connected);
+    assert_eq!(one.peers.releases().get(&MemberId(2)), Some(&Release::ours()));
+    let started = std::time::Instant::now();
+    while two.peers.releases().get(&MemberId(1)) != Some(&Release::ours()) {
+        assert!(started.elapsed() < SOON);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// As a release that knows of no levels says it: nothing stands behind the cluster id.
+fn hello_without_release(me: &Identity) -> Vec<u8> {
+    let mut hello = b"clvrpeer".to_vec();
+    for number in [3u16, 3, 5] {
+        hello.extend_from_slice(&number.to_le_bytes());
+    }
+    hello.extend_from_slice(&me.group.0.to_le_bytes());
+    hello.extend_from_slice(&me.store.member.0.to_le_bytes());
+    hello.extend_from_slice(&me.store.generation.to_le_bytes());
+    hello.extend_from_slice(&me.boot.to_le_bytes());
+    hello.extend_from_slice(&1u32.to_le_bytes());
+    hello.extend_from_slice(&[9; 32]);
+    hello.push(me.cluster_id.len() as u8);
+    hello.extend_from_slice(me.cluster_id.as_bytes());
+    hello
+}
+
+#[test]
+fn a_release_without_levels_is_talked_to_until_the_group_is_at_the_second_and_is_told_why_afterwards() {
+    let one = member(1);
+    let say_hello = || {
+        let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+        frame::write(&mut stream, &hello_without_release(&identity(2))).unwrap();
+        frame::read(&mut stream, 1024).unwrap()
+    };
+    assert_eq!(say_hello()[0], 0, "a challenge");
+    one.peers.require_level(Level(2));
+    let refusal = say_hello();
+    assert_eq!(refusal[0], 1);
+    let text = String::from_utf8_lossy(&refusal[1..]).into_owned();
+    assert!(text.contains("member 2 runs a release before 0.2.0") && text.contains("level 2"), "{text}");
+    // It is refused as well where this member is the one that connects: it would be sent what it cannot read.
+    let (mut near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
+    let older = std::thread::spawn(move || {
+        frame::read(&mut far, 1024).unwrap();
+        let mut challenge = vec![0u8, 5, 0];
+        challenge.extend_from_slice(&2u32.to_le_bytes());
+        challenge.extend_from_slice(&3u64.to_le_bytes());
+        challenge.extend_from_slice(&7u64.to_le_bytes());
+        challenge.extend_from_slice(&[8; 32]);
+        frame::write(&mut far, &challenge).unwrap();
+    });
+    let terms = Terms { versions: Versions::OURS, level: Level(2) };
+    let secret = secret("a secret of the cluster");
+    let error =
+        handshake::connect(&mut near, &identity(1), &secret, terms, MemberId(2), [1; 32]).err().unwrap();
+    assert!(error.to_string().contains("start it with release 0.2.0"), "{error}");
+    older.join().unwrap();
 }
 
 #[test]

@@ -26,4 +26,5 @@ mod purpose {
     pub const READ: &[u8] = b"pool readImage";
     pub const READ_LOG: &[u8] = b"pool readLog";
     pub const STANDING: &[u8] = b"pool askStanding";
+    pub const ARCHIVE: &[u8] = b"pool askArchive";
 }

@@ -61,6 +61,8 @@ pub trait Shelf: Send + Sync {
     fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String>;
     /// How the store stands, and what it has at this place.
     fn standing(&self, committed: Sn) -> Result<Standing, String>;
+    /// How far this member's log and images go, for a backup.
+    fn archive(&self) -> Result<p::AskArchiveResponseProto, String>;
 }
 
 impl Shelf for Core {
@@ -112,6 +114,36 @@ impl Shelf for Core {
             written: end.id.sn,
             serves: serves.then(|| self.replica.standing().epoch),
             at_commit: point(committed).ok(),
+        })
+    }
+
+    fn archive(&self) -> Result<p::AskArchiveResponseProto, String> {
+        // Before the end of the log is looked at: what was begun by then stands before that end.
+        let now_ms = self.env.clock.timestamp().ms;
+        let status = self.replica.status();
+        let journal = self.replica.journal();
+        let begins_after = match journal.read(Sn(0), Sn(0), 0) {
+            Err(ReadLogError::Gone { first, .. }) => first,
+            _ => Sn(0),
+        };
+        let serves = self.replica.is_serving() && self.replica.may_answer();
+        let view_epoch = status.view.as_ref().map_or(status.promised, |(view, _)| view.epoch);
+        let access = &self.config.limits.access;
+        Ok(p::AskArchiveResponseProto {
+            member: self.replica.me().member.0,
+            namespace_id: self.cluster.namespace_id,
+            block_pool: self.cluster.block_pool.to_string(),
+            created_ms: self.cluster.created_ms,
+            group: crate::format::GROUP.0,
+            root_owner: access.superuser.to_string(),
+            root_group: access.supergroup.to_string(),
+            first_level: Some(self.cluster.first_level.0.into()),
+            now_ms,
+            committed: self.commit.committed().0,
+            end: status.end.id.sn.0,
+            epoch: view_epoch.max(status.promised).0,
+            begins_after: begins_after.0,
+            serves: serves.then(|| self.replica.standing().epoch.0),
         })
     }
 }
@@ -177,6 +209,21 @@ pub fn call(shelf: &Arc<dyn Shelf>, call: Call, reply: Replier) {
                 Ok(read) => {
                     tokio::task::spawn_blocking(move || match read.0.standing(Sn(request.committed)) {
                         Ok(standing) => reply.ok(&told(&standing)),
+                        Err(error) => reply.fs_error(&FsError::Retry(error)),
+                    });
+                }
+                Err(error) => reply.fs_error(&error),
+            }
+        }
+        "askArchive" => {
+            let Some((request, reply)) = decode::<p::AskArchiveRequestProto>(&call, reply) else { return };
+            let from = request.from.to_le_bytes();
+            let parts: [&[u8]; 2] = [request.cluster_id.as_bytes(), &from];
+            match check(&**shelf, &request.cluster_id, purpose::ARCHIVE, &parts, &request.mac) {
+                Ok(()) => {
+                    let shelf = shelf.clone();
+                    tokio::task::spawn_blocking(move || match shelf.archive() {
+                        Ok(told) => reply.ok(&told),
                         Err(error) => reply.fs_error(&FsError::Retry(error)),
                     });
                 }

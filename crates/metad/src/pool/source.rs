@@ -222,6 +222,22 @@ impl Source {
         }
     }
 
+    /// Begins to ask what there is for a backup.
+    pub fn ask_archive(
+        &self,
+        patience: Duration,
+    ) -> tokio::task::JoinHandle<Result<p::AskArchiveResponseProto, rpc::CallError>> {
+        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let mac = self.sign(purpose::ARCHIVE, &[cluster_id.as_bytes(), &from.to_le_bytes()]);
+        let request = p::AskArchiveRequestProto { cluster_id, from, mac };
+        let client = self.client.clone();
+        self.runtime.spawn(async move {
+            let answer = tokio::time::timeout(patience, client.call("askArchive", &request)).await;
+            let ms = patience.as_millis() as u64;
+            answer.unwrap_or(Err(rpc::CallError::Timeout { ms }))
+        })
+    }
+
     /// How its store stands, and what it has at this place. Blocks.
     pub fn standing(&self, committed: Sn) -> Result<Standing, String> {
         let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);

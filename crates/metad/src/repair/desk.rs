@@ -280,6 +280,10 @@ impl Shelf for Desk {
         });
         standing.ok_or_else(|| "the store is being written; ask again".into())
     }
+
+    fn archive(&self) -> Result<proto::clover::pool::AskArchiveResponseProto, String> {
+        Err(format!("The store of member {} is damaged and being repaired.", self.me.member))
+    }
 }
 
 /// The open ports of a server whose store is damaged.

@@ -8,6 +8,7 @@ use super::{
     shared::Shared,
 };
 use crate::run::Ended;
+use base::Level;
 use env::pulse;
 use group::Effects;
 use parking_lot::{Condvar, Mutex};
@@ -16,6 +17,7 @@ use std::{collections::VecDeque, sync::Arc};
 pub enum Task {
     Write(Box<Effects>),
     TailIsSound,
+    NoteLevel(Level),
     Distrust(String),
 }
 
@@ -103,6 +105,12 @@ impl Shared {
             Task::TailIsSound => {
                 if let Err(error) = self.journal.tail_is_sound() {
                     tracing::warn!(%error, "the mark of a torn tail could not be removed");
+                }
+            }
+            Task::NoteLevel(level) => {
+                if let Err(error) = self.journal.note_level(level) {
+                    // The entry that raises it is in the log, and a start that reads the log learns the level from that.
+                    tracing::warn!(%error, %level, "the group's level could not be noted in the member's state");
                 }
             }
             Task::Distrust(reason) => match self.journal.distrust(&reason) {

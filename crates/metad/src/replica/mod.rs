@@ -19,13 +19,13 @@ mod world;
 use crate::{
     commit::CommitWatch,
     fatal::{self, Fatal},
-    peers::{PeerCounters, PeerEvent, Peers, letter::Letter},
+    peers::{PeerCounters, PeerEvent, Peers, Release, letter::Letter},
     queue::{Queue, Work},
     run::Ended,
     settle::Unsettled,
     watch::Threads,
 };
-use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberStore, Sn};
+use base::{Entry, EntryKind, Epoch, GroupId, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
 use env::{Env, pulse};
@@ -262,6 +262,27 @@ impl Replica {
     /// What the namespace has come to at a checkpoint that has committed.
     pub fn say_digest(&self, digest: StateDigest) {
         self.shared.push(Event::Input(Input::Digest(digest)), Patience::None);
+    }
+
+    /// The group is at this level: an entry that says so has committed. From here on it is written so, in this store and at the
+    /// coordinator, and members that do not know it are refused.
+    pub fn say_level(&self, level: Level) {
+        self.require_level(level);
+        self.shared.disk.push(disk::Task::NoteLevel(level));
+        self.shared.disk.wake();
+        self.shared.push(Event::Input(Input::Level(level)), Patience::None);
+    }
+
+    /// Members that do not know this level are refused from now on.
+    pub fn require_level(&self, level: Level) {
+        if let Some(peers) = self.shared.peers.get() {
+            peers.require_level(level);
+        }
+    }
+
+    /// What each of the others said that it runs when it last connected or was reached.
+    pub fn releases(&self) -> BTreeMap<MemberId, Release> {
+        self.shared.peers.get().map(Peers::releases).unwrap_or_default()
     }
 
     /// Whether all members have made the same of the log.

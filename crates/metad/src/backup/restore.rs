@@ -1,0 +1,110 @@
+//! A metadata directory from a backup: the first member of a group, or a lone server.
+//!
+//! It is made like a new cluster's, with the backup's names in it. What the old group did after the restored entry is not known to it, and the data
+//! servers may still hold what came of that. So the new view begins in an epoch that lies above every one that the old group
+//! can have had, and counts as begun by an unclean election: the first entry of the first active raises all id counters, remembers
+//! the ids that are skipped, and holds deletions back until an operator allows them.
+
+use super::{Found, Rebuilt};
+use crate::{
+    config::GroupConfig,
+    core::Cluster,
+    format::{self, FormatError, Layout},
+    recover,
+};
+use base::{Epoch, GroupView, LogPoint, MemberStore};
+use env::Env;
+use journal::archive::{Manifest, Whose};
+use std::{net::IpAddr, path::Path};
+use thiserror::Error;
+
+/// Epochs that the old group may have begun since it was last heard of.
+const EPOCHS_MIN: u64 = 1_000;
+/// Each epoch that is skipped raises the counters of inodes and blocks by 2^20: with one for each ten minutes since the restored entry,
+/// two restores from one backup give out different ids, unless 1,747 were given out in every second in between.
+const MS_PER_EPOCH: u64 = 600_000;
+
+/// The metadata directory that is to be made.
+pub struct Wish<'a> {
+    pub name_directory: &'a Path,
+    pub group: &'a GroupConfig,
+    /// A part of the block pool's name, where a new cluster is made.
+    pub address: IpAddr,
+    /// Another cluster with the same names, and without any of the blocks.
+    pub new_cluster_id: Option<String>,
+}
+
+/// The metadata directory that was made.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    pub cluster: Cluster,
+    pub at: LogPoint,
+    pub found: Found,
+    /// The first active's epoch follows this one.
+    pub epoch: Epoch,
+}
+
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    #[error("the restored image cannot be written")]
+    Image(#[from] journal::ImageError),
+}
+
+/// Makes the directory. Nothing of the backup is changed.
+pub fn restore(
+    env: &Env,
+    manifest: &Manifest,
+    rebuilt: Rebuilt,
+    wish: &Wish<'_>,
+) -> Result<Restored, RestoreError> {
+    let Rebuilt { namespace, at, found } = rebuilt;
+    let layout = Layout::of(wish.name_directory);
+    format::check_format(env, wish.name_directory, wish.group)?;
+    let level = namespace.group_level().level;
+    let cluster = Cluster { first_level: level, ..cluster_of(env, &manifest.whose, wish) };
+    let identity = format::identity(&cluster, wish.group.member);
+    let snapshot = namespace.snapshot();
+    journal::format_with_image(env, &layout.store, &identity, at, |writer| {
+        snapshot.write(&mut |bytes: &[u8]| writer.write(bytes))
+    })?;
+    let epoch = epoch_of(manifest, &found, env.clock.timestamp().ms);
+    let first = MemberStore { member: wish.group.member, generation: 0 };
+    let in_sync_min = format::in_sync_min(wish.group);
+    let view = GroupView {
+        members: format::members(wish.group),
+        epoch,
+        unclean_epoch: epoch,
+        commit_hint: at.id,
+        level,
+        ..GroupView::new(&[first], in_sync_min)
+    };
+    let coordinator =
+        recover::open_coordinator(env, &wish.group.coordinator, &layout).map_err(FormatError::from)?;
+    format::publish(env, &layout, &*coordinator, &cluster, view)?;
+    Ok(Restored { cluster, at, found, epoch })
+}
+
+/// The cluster keeps its names, so that its data servers know it; the secret is a new one, so that members of before do not.
+fn cluster_of(env: &Env, whose: &Whose, wish: &Wish<'_>) -> Cluster {
+    let drawn = format::draw_cluster(env, wish.new_cluster_id.clone(), wish.address, wish.group);
+    match wish.new_cluster_id {
+        // The root was made when the cluster was.
+        Some(_) => Cluster { created_ms: whose.created_ms, ..drawn },
+        None => Cluster {
+            cluster_id: whose.cluster_id.clone(),
+            namespace_id: whose.namespace_id,
+            block_pool: whose.block_pool.as_str().into(),
+            created_ms: whose.created_ms,
+            ..drawn
+        },
+    }
+}
+
+fn epoch_of(manifest: &Manifest, found: &Found, now_ms: u64) -> Epoch {
+    let archived = manifest.spans.iter().map(|span| span.end.id.epoch).max().unwrap_or_default();
+    let known = manifest.epoch.max(archived);
+    let since_ms = now_ms.saturating_sub(found.last_ms.unwrap_or(manifest.whose.created_ms));
+    Epoch(known.0 + EPOCHS_MIN + since_ms / MS_PER_EPOCH)
+}

@@ -1,0 +1,234 @@
+//! Which entry is meant by "as of then", and the namespace as it was after it.
+//!
+//! An edit carries the time at which the active began with it, by its clock; the first entry of an epoch and that of an image carry none.
+//! *As of a time* is the state before the first edit that carries a later time. Where the clock of an active was behind that
+//! of an earlier one, edits behind that may carry an earlier time all the same: this is told, and an entry's number is exact.
+
+use super::time_of;
+use crate::{apply, image_reading};
+use base::{Block, Entry, LogPoint, Sn, Timestamp};
+use journal::archive::{ArchiveError, Backup, Span};
+use namespace::Namespace;
+use std::ops::ControlFlow;
+use thiserror::Error;
+
+/// The state that is to be restored or looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All that was archived.
+    End,
+    Entry(Sn),
+    /// Milliseconds since 1970.
+    Time(u64),
+}
+
+/// The entry that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub span: Span,
+    pub at: Sn,
+    /// The time of the last edit up to it.
+    pub last_ms: Option<u64>,
+    /// The first edit that is left out.
+    pub next: Option<(Sn, u64)>,
+    /// The last entry behind it that carries a time which was asked for: clocks have gone back.
+    pub straggler: Option<(Sn, u64)>,
+}
+
+#[derive(Debug, Error)]
+pub enum TargetError {
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error(
+        "the backup holds nothing yet: it was interrupted before its image was whole. The same order goes on with it"
+    )]
+    Empty,
+    /// Nothing of the backup has that state. Where a time was asked for, the nearest times that it has are told.
+    #[error("it is not in the backup: {why}")]
+    Outside {
+        why: String,
+        before: Option<Sn>,
+        after: Option<Sn>,
+        latest_ms: Option<u64>,
+        earliest_ms: Option<u64>,
+    },
+    #[error("entry {at} cannot be applied: {what}. Was the backup made by a later release?")]
+    Apply { at: Sn, what: String },
+}
+
+/// The namespace as it was.
+pub struct Rebuilt {
+    pub namespace: Namespace,
+    pub at: LogPoint,
+    pub found: Found,
+}
+
+/// Looks for the entry that is meant. Reads the log of one span where a time is given.
+pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
+    let spans = &backup.manifest().spans;
+    let last = spans.last().ok_or(TargetError::Empty)?;
+    match until {
+        Until::End => Ok(Found {
+            span: last.clone(),
+            at: last.end.id.sn,
+            last_ms: last.end_ms,
+            next: None,
+            straggler: None,
+        }),
+        Until::Entry(sn) => {
+            let holds = |span: &&Span| (span.begin.id.sn..=span.end.id.sn).contains(&sn);
+            let Some(span) = spans.iter().find(holds) else { return Err(no_such_entry(spans, sn)) };
+            let (mut last_ms, mut next) = (span.begin_ms, None);
+            let _ = backup.walk(span, |entry| {
+                let ms = time_of(&entry);
+                if entry.id.sn <= sn {
+                    last_ms = ms.or(last_ms);
+                } else if let Some(ms) = ms {
+                    next = Some((entry.id.sn, ms));
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })?;
+            Ok(Found { span: span.clone(), at: sn, last_ms, next, straggler: None })
+        }
+        Until::Time(ms) => at_time(backup, spans, ms),
+    }
+}
+
+fn no_such_entry(spans: &[Span], sn: Sn) -> TargetError {
+    let before = spans.iter().rev().find(|span| span.end.id.sn < sn);
+    let after = spans.iter().find(|span| span.begin.id.sn > sn);
+    let why = match (before, after) {
+        (Some(before), Some(after)) => format!(
+            "entries {} to {} were removed by the members before they were archived; take {} or {}",
+            before.end.id.sn.0 + 1,
+            after.begin.id.sn.0 - 1,
+            before.end.id.sn,
+            after.begin.id.sn
+        ),
+        (Some(before), None) => format!("its last entry is {}", before.end.id.sn),
+        (None, _) => format!("it begins with entry {}", spans.first().map_or(Sn(0), |span| span.begin.id.sn)),
+    };
+    TargetError::Outside { why, before: None, after: None, latest_ms: None, earliest_ms: None }
+}
+
+/// A span shows every time from its beginning up to the one up to which it is complete.
+fn at_time(backup: &Backup, spans: &[Span], ms: u64) -> Result<Found, TargetError> {
+    let mut later: Option<&Span> = None;
+    for span in spans.iter().rev() {
+        let begins = match span.begin_ms.filter(|begin| *begin <= ms) {
+            Some(_) => true,
+            None => first_ms(backup, span)?.is_some_and(|first| first <= ms),
+        };
+        if !begins {
+            later = Some(span);
+            continue;
+        }
+        let is_covered = span.complete_ms.is_some_and(|complete| ms <= complete)
+            || span.end_ms.is_some_and(|end| ms < end);
+        if is_covered {
+            return look_for(backup, span, ms);
+        }
+        let latest_ms = span.complete_ms.max(span.end_ms);
+        let why = match later {
+            Some(_) => "nothing of that time was archived".to_owned(),
+            None => "the backup does not go on so far".to_owned(),
+        };
+        return Err(TargetError::Outside {
+            why,
+            before: Some(span.end.id.sn),
+            after: later.map(|span| span.begin.id.sn),
+            latest_ms,
+            earliest_ms: later.and_then(|span| span.begin_ms),
+        });
+    }
+    let first = &spans[0];
+    Err(TargetError::Outside {
+        why: "the backup begins later".to_owned(),
+        before: None,
+        after: Some(first.begin.id.sn),
+        latest_ms: None,
+        earliest_ms: first.begin_ms,
+    })
+}
+
+fn first_ms(backup: &Backup, span: &Span) -> Result<Option<u64>, ArchiveError> {
+    let first = backup.walk(span, |entry| match time_of(&entry) {
+        Some(ms) => ControlFlow::Break(ms),
+        None => ControlFlow::Continue(()),
+    })?;
+    Ok(first.break_value())
+}
+
+fn look_for(backup: &Backup, span: &Span, wanted: u64) -> Result<Found, TargetError> {
+    let (mut last_ms, mut next, mut straggler) = (span.begin_ms, None, None);
+    let mut look = |entry: Entry| {
+        if let Some(ms) = time_of(&entry) {
+            match (next, ms <= wanted) {
+                (None, true) => last_ms = Some(ms),
+                (None, false) => next = Some((entry.id.sn, ms)),
+                (Some(_), true) => straggler = Some((entry.id.sn, ms)),
+                (Some(_), false) => {}
+            }
+        }
+        ControlFlow::<()>::Continue(())
+    };
+    let _ = backup.walk(span, &mut look)?;
+    let at = next.map_or(span.end.id.sn, |(sn, _): (Sn, u64)| Sn(sn.0 - 1));
+    Ok(Found { span: span.clone(), at, last_ms, next, straggler })
+}
+
+/// Reads the image, and applies what follows it, as a start does.
+pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, TargetError> {
+    let found = find(backup, until)?;
+    let span = &found.span;
+    let whose = &backup.manifest().whose;
+    let image = backup.read_image(span, |reader| {
+        let size = reader.file_bytes();
+        image_reading::read(seed, reader, size)
+    })?;
+    let created = Timestamp::from_ms(whose.created_ms);
+    let mut namespace = image.unwrap_or_else(|| {
+        Namespace::new(seed, &whose.root_owner, &whose.root_group, created).beginning_at(whose.first_level)
+    });
+    let mut at = span.begin;
+    if found.at > span.begin.id.sn {
+        let stopped = backup.walk(span, |entry| {
+            if let Err(error) = apply::entry(&mut namespace, &entry) {
+                return ControlFlow::Break(Some((entry.id.sn, error.to_string())));
+            }
+            at = entry.point();
+            match at.id.sn >= found.at {
+                true => ControlFlow::Break(None),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if let ControlFlow::Break(Some((at, what))) = stopped {
+            return Err(TargetError::Apply { at, what });
+        }
+    }
+    Ok(Rebuilt { namespace, at, found })
+}
+
+/// Blocks that the names have.
+pub struct Blocks(Vec<Block>);
+
+impl Blocks {
+    /// Those of the last state in the backup.
+    pub fn at_the_end(backup: &Backup, seed: u64) -> Result<Self, TargetError> {
+        let last = rebuild(backup, Until::End, seed)?.namespace;
+        let mut blocks = Vec::new();
+        last.for_each_block(&mut |block, _, _, _| blocks.push(block));
+        blocks.sort_unstable_by_key(|block| block.id);
+        Ok(Self(blocks))
+    }
+
+    /// Whether the block is there and was not written on since: then data servers have it as it was.
+    pub fn have(&self, block: &Block, is_committed: bool) -> bool {
+        let at = self.0.binary_search_by_key(&block.id, |known| known.id);
+        at.is_ok_and(|at| !is_committed || self.0[at] == *block)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,493 @@
+//! Backups of a group that serves: what is archived, what is refused, and what comes of a restore.
+
+#[allow(dead_code, reason = "this story does not need all of it")]
+mod cluster;
+
+use base::{MemberId, Sn};
+use cluster::Cluster;
+use env::Env;
+use journal::archive::{ArchiveError, Backup};
+use metad::{
+    CoordinatorConfig, GroupConfig, MetaServer,
+    backup::{
+        self, BackupError, Event, Operator, Options, Place, Rebuilt, Summary, TargetError, Until, Wish,
+    },
+    peers::Secret,
+};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Looks where the members are, and takes down what is told.
+#[derive(Clone, Default)]
+struct Desk {
+    addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
+    is_stopped: Arc<AtomicBool>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Operator for Desk {
+    fn find(&mut self) -> Option<Vec<Place>> {
+        let place = |(member, address): (&u32, &SocketAddr)| Place {
+            member: MemberId(*member),
+            rpc_address: address.to_string(),
+        };
+        Some(self.addresses.lock().unwrap().iter().map(place).collect())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+impl Desk {
+    fn of(cluster: &Cluster) -> Self {
+        Self { addresses: cluster.addresses(), ..Self::default() }
+    }
+
+    fn last_archived(&self) -> Sn {
+        let events = self.events.lock().unwrap();
+        let rounds = events.iter().rev().find_map(|event| match event {
+            Event::Round(round) => Some(round.archived.id.sn),
+            _ => None,
+        });
+        rounds.unwrap_or_default()
+    }
+}
+
+fn group_of(name_directory: &Path) -> backup::Group {
+    let known = metad::read_cluster(&Env::production(), name_directory).unwrap();
+    backup::Group { cluster_id: known.cluster_id, secret: known.secret.unwrap(), user: "bob".into() }
+}
+
+type Running = tokio::task::JoinHandle<Result<Summary, BackupError>>;
+
+fn begin(directory: &Path, group: backup::Group, desk: &Desk, follow: bool) -> Running {
+    let (directory, mut desk) = (directory.to_owned(), desk.clone());
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let options = Options { follow, ..Options::default() };
+        backup::run(&Env::production(), &directory, group, &runtime, options, &mut desk)
+    })
+}
+
+async fn take(directory: &Path, cluster: &Cluster) -> Result<Summary, BackupError> {
+    let group = group_of(&cluster.name_directory(1));
+    begin(directory, group, &Desk::of(cluster), false).await.unwrap()
+}
+
+fn opened(directory: &Path) -> Backup {
+    Backup::open(Env::production().disk, directory).unwrap()
+}
+
+fn rebuilt(directory: &Path, until: Until) -> Result<Rebuilt, TargetError> {
+    backup::rebuild(&opened(directory), until, 7)
+}
+
+/// The names of the directories in the root, as of then.
+fn names_at(directory: &Path, until: Until) -> Vec<String> {
+    let rebuilt = rebuilt(directory, until).unwrap();
+    let mut names = Vec::new();
+    let walked = backup::Look::new(&rebuilt.namespace).walk::<base::FsError>("/", true, &mut |path, _| {
+        names.push(path[1..].to_owned());
+        Ok(())
+    });
+    walked.unwrap();
+    names
+}
+
+/// Makes a server of a backup, with a coordinator of its own, and starts it.
+async fn restored(backup: &Path, until: Until, into: &Path, name: &str) -> (MetaServer, backup::Restored) {
+    let (env, rebuilt) = (Env::production(), rebuilt(backup, until).unwrap());
+    let name_directory = into.join(name);
+    let config = lone(&name_directory);
+    let wish = Wish {
+        name_directory: &name_directory,
+        group: &config.group,
+        address: "127.0.0.1".parse().unwrap(),
+        new_cluster_id: None,
+    };
+    let restored = backup::restore(&env, opened(backup).manifest(), rebuilt, &wish).unwrap();
+    (MetaServer::start(env, config).await.unwrap(), restored)
+}
+
+fn lone(directory: &Path) -> metad::MetaConfig {
+    cluster::lone::config(directory)
+}
+
+fn client_of(server: &MetaServer) -> rpc::Client {
+    rpc::Client::connect(
+        server.rpc_address(),
+        proto::protocol::CLIENT_NAMENODE,
+        "alice",
+        rpc::ClientOptions::default(),
+    )
+}
+
+async fn names_of(server: &MetaServer) -> Vec<String> {
+    let client = client_of(server);
+    let request = proto::hdfs::GetListingRequestProto {
+        src: "/".into(),
+        start_after: Default::default(),
+        need_location: false,
+    };
+    let began = Instant::now();
+    loop {
+        let answer: Result<proto::hdfs::GetListingResponseProto, _> =
+            client.call("getListing", &request).await;
+        match answer {
+            Ok(answer) => {
+                let listed = answer.dir_list.unwrap().partial_listing.into_iter();
+                return listed.map(|it| String::from_utf8(it.path.to_vec()).unwrap()).collect();
+            }
+            Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Where the active stands now.
+fn now_at(cluster: &Cluster, active: u32) -> (base::TxId, u64) {
+    cluster.server(active).digest()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_group_is_backed_up_while_it_serves_and_every_entry_can_be_had_again() {
+    let mut cluster = Cluster::start(3).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("backup");
+    let first = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(first, 3).await;
+    let mut marks = Vec::new();
+    for number in 0..10 {
+        cluster.mkdirs(first, &format!("/{number}")).await;
+        marks.push(now_at(&cluster, first));
+    }
+    let summary = take(&path, &cluster).await.unwrap();
+    assert!(summary.before.is_none() && summary.entries >= 10, "{summary:?}");
+    assert!(summary.round.complete_ms.is_some());
+
+    // A follower sees a takeover, and goes on with the next active.
+    let desk = Desk::of(&cluster);
+    let following = begin(&path, group_of(&cluster.name_directory(1)), &desk, true);
+    for number in 10..15 {
+        cluster.mkdirs(first, &format!("/{number}")).await;
+        marks.push(now_at(&cluster, first));
+    }
+    cluster.kill(first).await;
+    let second = cluster.wait_for_active(&[first]).await;
+    for number in 15..20 {
+        cluster.mkdirs(second, &format!("/{number}")).await;
+        marks.push(now_at(&cluster, second));
+    }
+    let last = marks.last().unwrap().0.sn;
+    let began = Instant::now();
+    while desk.last_archived() < last {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", desk.events.lock().unwrap().last());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    desk.is_stopped.store(true, Ordering::Release);
+    let summary = following.await.unwrap().unwrap();
+    assert_eq!(summary.round.active.map(|(member, _)| member.0), Some(second));
+
+    // Exactly the state that the active had then, entry by entry.
+    for (number, (at, digest)) in marks.iter().enumerate() {
+        let rebuilt = rebuilt(&path, Until::Entry(at.sn)).unwrap();
+        assert_eq!((rebuilt.at.id, rebuilt.namespace.digest()), (*at, *digest), "as of {number}");
+    }
+    let all = opened(&path);
+    let span = &all.manifest().spans[0];
+    assert_eq!(all.manifest().spans.len(), 1);
+    assert!(all.check(span).unwrap().entries >= 20);
+
+    // As of a time: right before an edit it is not there, at its time it is.
+    let made = rebuilt(&path, Until::Entry(marks[6].0.sn)).unwrap().found;
+    let ms = made.last_ms.unwrap();
+    assert!(!names_at(&path, Until::Time(ms - 1)).contains(&"6".to_owned()));
+    assert!(names_at(&path, Until::Time(ms)).contains(&"6".to_owned()));
+    // Not before it begins, not beyond what is certain.
+    let late = span.complete_ms.unwrap().max(span.end_ms.unwrap()) + 1_000;
+    assert!(matches!(rebuilt(&path, Until::Time(late)), Err(TargetError::Outside { .. })));
+    assert!(matches!(rebuilt(&path, Until::Time(1)), Err(TargetError::Outside { .. })));
+    let beyond = rebuilt(&path, Until::Entry(Sn(span.end.id.sn.0 + 1))).err().unwrap();
+    assert!(beyond.to_string().contains("its last entry is"), "{beyond}");
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_missing() {
+    let mut cluster = Cluster::start(3).await;
+    cluster.adjust = Box::new(|_, mut config| {
+        config.edits_per_image = 20;
+        config.group.journal.segment_bytes = 16 << 10;
+        config
+    });
+    for member in 1..=3 {
+        cluster.stop(member).await;
+        cluster.restart(member).await;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("backup");
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let write = async |from: u64, count: u64| {
+        for number in from..from + count {
+            cluster.mkdirs(active, &format!("/{number:04}")).await;
+        }
+    };
+    let wait_for_image = async |after: Sn| {
+        let began = Instant::now();
+        // On all of them: a standby is asked for one that it has.
+        let newest = || {
+            let of = |member| cluster.server(member).replica().journal().images().last().copied();
+            (1..=3).map(|member| of(member).map_or(Sn(0), |image| image.at.id.sn)).min().unwrap()
+        };
+        while newest() <= after {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        newest()
+    };
+    write(0, 40).await;
+    wait_for_image(Sn(0)).await;
+    write(40, 5).await;
+    let desk = Desk::of(&cluster);
+    let group = || group_of(&cluster.name_directory(1));
+    let summary = begin(&path, group(), &desk, false).await.unwrap().unwrap();
+    assert!(summary.image_bytes > 0, "{summary:?}");
+    {
+        let events = desk.events.lock().unwrap();
+        let spared = events.iter().any(
+            |event| matches!(event, Event::Image { from, have, total, .. } if from.0 != active && have == total),
+        );
+        assert!(spared, "the active is left alone: {events:?}");
+    }
+    let span = opened(&path).manifest().spans[0].clone();
+    assert!(span.image.is_some() && span.begin_ms.is_some());
+    assert_eq!(names_at(&path, Until::End).len(), 45);
+    assert!(matches!(rebuilt(&path, Until::Entry(Sn(1))), Err(TargetError::Outside { .. })));
+
+    // So much later that nobody has what comes next.
+    let mut at = span.end.id.sn;
+    for round in 0..6 {
+        write(100 + 30 * round, 30).await;
+        at = wait_for_image(at).await;
+    }
+    let began = Instant::now();
+    let is_gone = |member: u32| {
+        cluster
+            .server(member)
+            .replica()
+            .journal()
+            .segment_starts()
+            .first()
+            .is_none_or(|start| start.0 > span.end.id.sn.0 + 1)
+    };
+    while !(1..=3).all(is_gone) {
+        assert!(began.elapsed() < Duration::from_secs(20), "{at}");
+        write(10_000 + began.elapsed().as_millis() as u64, 1).await;
+    }
+    let desk = Desk::of(&cluster);
+    begin(&path, group(), &desk, false).await.unwrap().unwrap();
+    let missed = desk
+        .events
+        .lock()
+        .unwrap()
+        .iter()
+        .any(|event| matches!(event, Event::Missed { after, .. } if *after == span.end.id.sn));
+    assert!(missed);
+    let spans = opened(&path).manifest().spans.clone();
+    assert_eq!(spans.len(), 2);
+    assert_eq!(spans[0].end, span.end);
+    for span in &spans {
+        opened(&path).check(span).unwrap();
+    }
+    let refused = rebuilt(&path, Until::Entry(Sn(span.end.id.sn.0 + 1))).err().unwrap();
+    assert!(refused.to_string().contains("were removed by the members"), "{refused}");
+    assert_eq!(names_at(&path, Until::Entry(span.end.id.sn)).len(), 45);
+    let (applied, digest) = now_at(&cluster, active);
+    let rebuilt = rebuilt(&path, Until::End).unwrap();
+    assert_eq!((rebuilt.at.id, rebuilt.namespace.digest()), (applied, digest));
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_restored_server_has_the_names_of_then_holds_deletions_and_is_no_longer_what_the_backup_is_of() {
+    let cluster = Cluster::start(2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("backup");
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 2).await;
+    let mut marks = Vec::new();
+    for number in 0..6 {
+        cluster.mkdirs(active, &format!("/{number}")).await;
+        marks.push(now_at(&cluster, active).0);
+    }
+    take(&path, &cluster).await.unwrap();
+    let old_epoch = marks[5].epoch.0;
+    let known = metad::read_cluster(&Env::production(), &cluster.name_directory(1)).unwrap();
+
+    let (server, made) = restored(&path, Until::Entry(marks[2].sn), directory.path(), "restored").await;
+    assert_eq!(names_of(&server).await, ["0", "1", "2"]);
+    assert_eq!((&made.cluster.cluster_id, &made.cluster.block_pool), (&known.cluster_id, &known.block_pool));
+    assert!(made.cluster.secret != known.secret, "members of before do not know it");
+    assert!(server.replica().epoch().0 > old_epoch + 1_000);
+    let told = restored_deletions(&directory.path().join("restored"), &server).await;
+    assert_eq!(told.held_since, Some(server.replica().epoch().0), "deletions are held back");
+    // It takes changes, and keeps them over a start.
+    assert!(cluster::try_mkdirs(&client_of(&server), "/after").await.unwrap());
+    server.shutdown().await;
+    let name = directory.path().join("restored");
+    let server = MetaServer::start(Env::production(), lone(&name)).await.unwrap();
+    assert_eq!(names_of(&server).await, ["0", "1", "2", "after"]);
+
+    // The backup is of the group that has gone on: this one is not it.
+    let desk = Desk::default();
+    desk.addresses.lock().unwrap().insert(1, server.rpc_address());
+    let other = begin(&path, group_of(&name), &desk, false).await.unwrap();
+    assert!(
+        matches!(other, Err(BackupError::WentBack { .. } | BackupError::OtherHistory { .. })),
+        "{other:?}"
+    );
+    // And it has a backup of its own, from which it can be restored again.
+    let next = directory.path().join("backup-2");
+    begin(&next, group_of(&name), &desk, false).await.unwrap().unwrap();
+    assert_eq!(names_at(&next, Until::End), ["0", "1", "2", "after"]);
+    server.shutdown().await;
+    cluster.end().await;
+}
+
+/// What the server says of replicas that no file has.
+async fn restored_deletions(
+    name_directory: &Path,
+    server: &MetaServer,
+) -> proto::clover::admin::AllowDeletionsResponseProto {
+    use proto::clover::admin as p;
+    let known = metad::read_cluster(&Env::production(), name_directory).unwrap();
+    let client = rpc::Client::connect(
+        server.rpc_address(),
+        proto::protocol::ADMIN,
+        "bob",
+        rpc::ClientOptions::default(),
+    );
+    let challenge: p::ChallengeResponseProto =
+        client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
+    let request = prost::Message::encode_to_vec(&p::AllowDeletionsRequestProto::default()).into();
+    let order = metad::prove_order(&known.secret.unwrap(), &challenge, "allowDeletions", request);
+    client.call("order", &order).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_group_is_restored_and_its_second_member_joins_as_any_other() {
+    let cluster = Cluster::start(2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("backup");
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 2).await;
+    for number in 0..5 {
+        cluster.mkdirs(active, &format!("/{number}")).await;
+    }
+    take(&path, &cluster).await.unwrap();
+    cluster.end().await;
+
+    let env = Env::production();
+    let coordinator = coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap();
+    let config = |member: u32| {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        metad::MetaConfig {
+            group: GroupConfig {
+                member: MemberId(member),
+                members: vec![MemberId(1), MemberId(2)],
+                peer_address: Some(free),
+                coordinator: CoordinatorConfig::Shared(Arc::new(coordinator.session())),
+                ..GroupConfig::default()
+            },
+            ..lone(&directory.path().join(format!("name-{member}")))
+        }
+    };
+    let (first, second) = (config(1), config(2));
+    let wish = Wish {
+        name_directory: &first.name_directory,
+        group: &first.group,
+        address: "127.0.0.1".parse().unwrap(),
+        new_cluster_id: None,
+    };
+    let rebuilt_now = rebuilt(&path, Until::End).unwrap();
+    backup::restore(&env, opened(&path).manifest(), rebuilt_now, &wish).unwrap();
+    let again = rebuilt(&path, Until::End).unwrap();
+    let refused = backup::restore(&env, opened(&path).manifest(), again, &wish).unwrap_err();
+    assert!(refused.to_string().contains("is not empty"), "{refused}");
+    metad::join(&env, &second.name_directory, &second.group).unwrap();
+    let (one, two) = tokio::join!(
+        MetaServer::start(env.clone(), first.clone()),
+        MetaServer::start(env.clone(), second.clone())
+    );
+    let (mut one, mut two) = (one.unwrap(), two.unwrap());
+    let began = Instant::now();
+    loop {
+        // The one that has fetched an image starts again with it, as a process does.
+        let wants = |server: &MetaServer| server.replica().ended().borrow().is_some();
+        if wants(&two) {
+            two.stop_at_once().await;
+            two = MetaServer::start(env.clone(), second.clone()).await.unwrap();
+        }
+        if wants(&one) {
+            one.stop_at_once().await;
+            one = MetaServer::start(env.clone(), first.clone()).await.unwrap();
+        }
+        let view = one.replica().status().view;
+        if one.replica().is_serving() && view.is_some_and(|(view, _)| view.in_sync.len() == 2) {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", one.replica().status());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(cluster::try_mkdirs(&client_of(&one), "/after").await.unwrap());
+    one.stop_at_once().await;
+    // The other member has the restored entries, and those that this one has acknowledged since.
+    let began = Instant::now();
+    while !two.replica().answers() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", two.replica().status());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let alone = MetaServer::start(env, first).await.unwrap();
+    assert_eq!(names_of(&two).await, ["0", "1", "2", "3", "4", "after"]);
+    alone.stop_at_once().await;
+    two.stop_at_once().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn another_secret_another_cluster_and_a_group_that_is_away_are_told_apart() {
+    let cluster = Cluster::start(1).await;
+    let other = Cluster::start(1).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path: PathBuf = directory.path().join("backup");
+    cluster.wait_for_active(&[]).await;
+    other.wait_for_active(&[]).await;
+    cluster.mkdirs(1, "/of-the-first").await;
+    let guessed = backup::Group {
+        secret: Secret::new(b"one of thirty-two letters or so").unwrap(),
+        ..group_of(&cluster.name_directory(1))
+    };
+    let refused = begin(&path, guessed, &Desk::of(&cluster), false).await.unwrap();
+    assert!(matches!(refused, Err(BackupError::Secret)), "{refused:?}");
+    assert!(!path.exists(), "nothing was made");
+
+    take(&path, &cluster).await.unwrap();
+    let foreign = take(&path, &other).await;
+    assert!(matches!(foreign, Err(BackupError::Archive(ArchiveError::Foreign { .. }))), "{foreign:?}");
+    assert_eq!(names_at(&path, Until::End), ["of-the-first"]);
+    cluster.end().await;
+    other.end().await;
+}
