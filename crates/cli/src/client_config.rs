@@ -19,7 +19,7 @@ pub struct Args {
     /// All metadata servers of a group, as host:port,host:port: clients find the active by themselves.
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     members: Vec<String>,
-    /// What clients call the group: hdfs://NAME.
+    /// The group's name for clients: hdfs://NAME.
     #[arg(long, value_name = "NAME", default_value = "clover", requires = "members")]
     nameservice: String,
     /// Where the metadata servers answer HTTP, in their order; the same hosts at port 9870 if not given.
@@ -55,7 +55,7 @@ const PATIENCE: [(&str, &str, &str); 10] = [
     (
         "ipc.ping.interval",
         "1500",
-        "A server that is silent for so long is given up, and another is asked: without pings, this is what it says.",
+        "How long a client waits for a silent server before it asks another one. It means this only without pings.",
     ),
     (
         "ipc.client.ping",
@@ -65,24 +65,24 @@ const PATIENCE: [(&str, &str, &str); 10] = [
     (
         "ipc.client.rpc-timeout.ms",
         "0",
-        "It would end a close that waits for a data server as well; the two before it do not.",
+        "This would also end a close that waits for a data server; the two properties above do not.",
     ),
     (
         "dfs.client.failover.sleep.base.millis",
         "20",
-        "The pause before another server is asked again; it doubles.",
+        "The pause before the client asks another server again; it doubles each time.",
     ),
     ("dfs.client.failover.sleep.max.millis", "500", "And ends here."),
     (
         "dfs.client.failover.random.order",
         "false",
-        "The server named first is asked first: where it leads, no call is handed on.",
+        "The client asks the first server first. If that one leads, no call has to be handed on.",
     ),
     ("dfs.client.failover.max.attempts", "400", "Two to five minutes of such pauses, and then an error."),
     (
         "dfs.client.retry.max.attempts",
         "400",
-        "The same where a server asks for patience itself; Hadoop's ten are over in three seconds.",
+        "The same for answers that ask the client to come again. Hadoop's default of ten is used up in three seconds.",
     ),
     (
         "dfs.client.block.write.locateFollowingBlock.retries",

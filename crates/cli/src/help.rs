@@ -58,6 +58,30 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("meta aside list", &["clover meta aside list --config meta.toml"]),
     ("meta aside restore", &["clover meta aside restore 3 --config meta.toml --yes"]),
     ("meta aside drop", &["clover meta aside drop 3 --config meta.toml --yes"]),
+    ("meta backup", &["clover meta backup list /backup/clover"]),
+    ("meta backup list", &["clover meta backup list /backup/clover"]),
+    (
+        "meta backup verify",
+        &[
+            "clover meta backup verify /backup/clover",
+            "clover meta backup verify --deep /backup/clover    # and makes the names from it",
+        ],
+    ),
+    (
+        "meta backup look",
+        &[
+            "clover meta backup look /backup/clover /projects --at '2026-11-23 04:05:00'",
+            "clover meta backup look -R /backup/clover / --entry 48100",
+            "clover meta backup look --gone-since /backup/clover / --at 2026-11-23T04:05:00Z",
+        ],
+    ),
+    (
+        "meta restore",
+        &[
+            "clover meta restore /backup/clover --config meta.toml",
+            "clover meta restore /backup/clover --config meta.toml --at 2026-11-23T04:05:00Z",
+        ],
+    ),
     (
         "data",
         &[
@@ -171,6 +195,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover admin group repair --config meta.toml --yes",
         ],
     ),
+    (
+        "admin backup",
+        &[
+            "clover admin backup /backup/clover --config meta.toml",
+            "clover admin backup /backup/clover --follow --secret-file /etc/clover/secret   # until ^C",
+        ],
+    ),
     ("admin blocks", &["clover admin blocks allow-deletions            # says what is held back, and asks"]),
     (
         "admin blocks allow-deletions",
@@ -178,6 +209,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover admin blocks allow-deletions",
             "clover admin blocks allow-deletions --json | jq .bytes",
             "clover admin blocks allow-deletions --yes --config meta.toml",
+        ],
+    ),
+    ("admin upgrade", &["clover admin upgrade status                   # which release each server runs"]),
+    ("admin upgrade status", &["clover admin upgrade status --json | jq .can_finalize"]),
+    (
+        "admin upgrade finalize",
+        &[
+            "clover admin upgrade finalize --config meta.toml          # says what it would do, and asks",
+            "clover admin upgrade finalize --yes --secret-file /etc/clover/secret",
         ],
     ),
     ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),

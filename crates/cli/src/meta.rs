@@ -1,7 +1,9 @@
 //! Runs or prepares a metadata server.
 
 mod aside;
+pub mod backup;
 mod coordinator;
+mod restore;
 
 use crate::{
     config::{self, loopback, settings::Settings},
@@ -36,8 +38,12 @@ enum Command {
     MakeGroup(Serve),
     /// Use a store again that stopped because its disk had failed. Check the disk first.
     AcceptDisk(Serve),
-    /// What was put aside of a store that is not believed any more: look at it, or drop it.
+    /// Look at stores that were put aside because they were not trusted any more; put one back, or remove it.
     Aside(aside::Args),
+    /// What a backup holds, whether it is sound, and the names in it as of then. Made by `clover admin backup`.
+    Backup(backup::Args),
+    /// Make the directory of a server from a backup: a lone one, or the first of a group, whose others join it. Deletions of replicas are off there.
+    Restore(restore::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,6 +105,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::MakeGroup(args)) => make_group(&args),
         Some(Command::AcceptDisk(args)) => accept_disk(&args),
         Some(Command::Aside(args)) => aside::run(&args),
+        Some(Command::Backup(args)) => backup::run(&args),
+        Some(Command::Restore(args)) => restore::run(&args),
         None => serve(&args.serve),
     }
 }
@@ -201,7 +209,7 @@ fn make_group(args: &Serve) -> anyhow::Result<ExitCode> {
         println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
     }
     let before = config.name_directory.join(metad::COORDINATOR_BEFORE);
-    println!("What the server kept until now is in {}; nothing reads it.", before.display());
+    println!("The server's own records until now are in {}; nothing reads them any more.", before.display());
     if let Some(exposure) = metad::format::exposure(&config.group) {
         eprintln!("WARNING: {exposure}.");
     }
@@ -226,12 +234,14 @@ fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
             println!("Its log was read back from the disk and ends with {}.", taken.end.id);
             if taken.end.id.sn < taken.durable {
                 println!(
-                    "IT HAD BEEN DURABLE UP TO {}: what came after {} is lost here.",
+                    "THE LOG HAD BEEN DURABLE UP TO {}: the entries after {} are lost here.",
                     taken.durable, taken.end.id.sn
                 );
-                println!("Start no server yet if another member may have it: `clover admin group` shows.");
+                println!(
+                    "If another member may have them, start no server yet: `clover admin group` shows what the others have."
+                );
             }
-            println!("Next: start the server; one that waits goes on by itself.");
+            println!("Next: start the server. If it runs already and waits, it goes on by itself.");
         }
         Accepted::Damaged { note, error } => {
             println!("Accepted {}, which was not trusted since: {note}", store.display());

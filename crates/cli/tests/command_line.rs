@@ -185,7 +185,7 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
         (
             "'dfs.namenode.handler.count' = 64\n",
             meta,
-            &["server.toml:1", "no thread stands behind a call; leave it out", "from-hdfs.md"],
+            &["server.toml:1", "calls do not occupy threads here; leave it out", "from-hdfs.md"],
         ),
         ("'dfs.hosts.exclude' = '/x'\n", meta, &["not built yet", "no decommissioning"]),
         ("'dfs.client.retry.max.attempts' = 3\n", data, &["is read by clients"]),

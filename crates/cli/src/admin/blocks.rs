@@ -1,14 +1,11 @@
 //! `clover admin blocks`: replicas on data servers that no file has.
 
-use super::{report::size, secret, servers::Servers};
+use super::{confirm::is_confirmed, report::size, secret, servers::Servers};
 
 use anyhow::bail;
 use proto::clover::admin::{AllowDeletionsRequestProto, AllowDeletionsResponseProto as Held};
 use serde_json::{Value, json};
-use std::{
-    io::{IsTerminal, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 /// Look after replicas on data servers that belong to no file.
 #[derive(Debug, clap::Args)]
@@ -21,7 +18,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say what is not deleted because it may be the last copy of something, ask, and allow that it goes.
+    /// Show which replicas are kept because they may be the last copies of something, ask, and allow their deletion.
     AllowDeletions(Allow),
 }
 
@@ -44,7 +41,7 @@ pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
         print!("{}", text(&held));
     }
     let is_needed = held.held_since.is_some() || held.replicas() > 0 || held.servers_over_share() > 0;
-    let is_wanted = is_needed && (order.yes || (!order.json && is_confirmed()?));
+    let is_wanted = is_needed && (order.yes || (!order.json && is_confirmed("Delete them for ever?")?));
     if !is_wanted {
         if order.json {
             println!("{}", serde_json::to_string_pretty(&as_json(&held))?);
@@ -65,22 +62,6 @@ pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn is_confirmed() -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        eprintln!("Nothing has been done: say --yes where nobody can be asked.");
-        return Ok(false);
-    }
-    print!("Delete them for ever? (y/N) ");
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    let is_yes = matches!(answer.trim(), "y" | "Y" | "yes");
-    if !is_yes {
-        println!("Nothing has been done.");
-    }
-    Ok(is_yes)
-}
-
 fn text(held: &Held) -> String {
     let mut text = String::new();
     if let Some(epoch) = held.held_since {
@@ -91,7 +72,7 @@ fn text(held: &Held) -> String {
     }
     if held.servers_over_share() > 0 {
         text += &format!(
-            "On {} data servers more than the allowed share is unknown. That is so where names are lost or restored from an \
+            "On {} data servers more than the allowed share is unknown. This happens when names are lost, or restored from an \
              old copy, and where a data server was away for long.\n",
             held.servers_over_share()
         );
@@ -99,7 +80,7 @@ fn text(held: &Held) -> String {
     text += &format!("Held back: {} replicas that no file has, {}.\n", held.replicas(), size(held.bytes()));
     if held.skipped_replicas() > 0 {
         text += &format!(
-            "Never deleted: {} replicas, {}, of blocks that were made by changes which are lost.\n",
+            "Never deleted: {} replicas, {}, of blocks that were made by lost changes.\n",
             held.skipped_replicas(),
             size(held.skipped_bytes())
         );

@@ -2,7 +2,9 @@
 //!
 //! The words are those of `hdfs dfsadmin`, which may be used as well: `save-namespace` or `saveNamespace`.
 
+mod backup;
 mod blocks;
+mod confirm;
 mod group;
 mod orders;
 mod quota;
@@ -11,6 +13,9 @@ pub mod secret;
 pub mod servers;
 mod snapshots;
 mod storage_policies;
+mod upgrade;
+
+pub use report::size;
 
 use crate::{runtime, target::Target};
 use client::FileSystem;
@@ -28,7 +33,9 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Group(group::Args),
+    Backup(backup::Args),
     Blocks(blocks::Args),
+    Upgrade(upgrade::Args),
     Report(report::Report),
     #[command(alias = "printTopology")]
     Topology(report::Topology),
@@ -76,9 +83,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { group::run(servers, args).await })
         }
+        Command::Backup(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { backup::run(servers, args).await })
+        }
         Command::Blocks(args) => {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { blocks::run(servers, args).await })
+        }
+        Command::Upgrade(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { upgrade::run(servers, || connect(target), args).await })
         }
         Command::Report(args) => {
             let servers = Servers::find(target)?;

@@ -51,7 +51,7 @@ pub struct BalancerBandwidth {
 }
 
 /// As Hadoop reads it: `10m`.
-fn bandwidth(text: &str) -> Result<u64, String> {
+pub fn bandwidth(text: &str) -> Result<u64, String> {
     let number = super::quota::number(text).ok().and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| format!("{text} is no number of bytes, as 104857600 or 100m"))
 }

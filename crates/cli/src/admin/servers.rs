@@ -56,6 +56,11 @@ impl Servers {
         (self.secret.file, self.secret.config) = (file, config);
     }
 
+    /// As whom calls are made.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     /// What orders are proved with.
     pub fn secret(&self) -> anyhow::Result<Secret> {
         self.secret.read()
@@ -177,7 +182,7 @@ impl Servers {
                 Ok(answer) => return Ok(answer),
                 Err(error @ CallError::Timeout { .. }) => {
                     bail!(
-                        "{address}: {}; it may be carried out yet: `clover admin group` shows",
+                        "{address}: {}; the order may still be carried out: `clover admin group` shows whether it was",
                         reason(&error)
                     )
                 }

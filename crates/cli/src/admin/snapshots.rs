@@ -5,7 +5,7 @@ use client::FileSystem;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Let snapshots be made of directories.
+/// Allow snapshots of directories.
 #[derive(Debug, clap::Args)]
 pub struct Allow {
     /// The directories; everything below them is in their snapshots, too.
@@ -13,7 +13,7 @@ pub struct Allow {
     directories: Vec<String>,
 }
 
-/// Let no more snapshots be made of directories; refused for one that has any.
+/// Forbid snapshots of directories; refused for a directory that has snapshots.
 #[derive(Debug, clap::Args)]
 pub struct Disallow {
     /// The directories.

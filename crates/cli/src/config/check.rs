@@ -13,7 +13,7 @@ pub struct Check {
     /// The servers' files.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Whose files they are; else the keys in them say it.
+    /// Which server the files are for; without it, the keys in them decide.
     #[arg(long)]
     role: Option<Role>,
     /// One JSON object a file.

@@ -23,7 +23,7 @@ pub struct Convert {
     /// Hadoop's files, or a directory with core-site.xml and hdfs-site.xml. Later ones count more.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the file of this server; else both, to be parted where the second one begins.
+    /// Print only the file of this server. Without it both are printed, one after the other.
     #[arg(long)]
     role: Option<Role>,
     /// One JSON object: the files, and what became of each key.
@@ -97,7 +97,7 @@ impl Converted {
             None => converted.take_lone(config),
         }
         for role in [Role::Meta, Role::Data] {
-            let hint = "# insecure_simple_auth = true   # clients are believed who they say they are; without this, servers bind loopback addresses only";
+            let hint = "# insecure_simple_auth = true   # clients are not authenticated; without this, servers listen on loopback addresses only";
             converted.hints.push((role, hint.to_owned()));
         }
         converted
@@ -415,7 +415,7 @@ mod tests {
             "dfs.block.size -> default_block_size of clover meta (an older name of dfs.blocksize)",
             "dfs.name.dir -> name_dir of clover meta (the first directory",
             "dfs.replication = 0: default_replication: 0 is out of range: 1 to 512",
-            "dfs.namenode.handler.count = 64: has no counterpart of this name: no thread",
+            "dfs.namenode.handler.count = 64: has no counterpart of this name: calls do not",
             "dfs.made.up = 1: is a key of Hadoop's that means nothing",
         ] {
             assert!(report.contains(part), "{part}: {report}");

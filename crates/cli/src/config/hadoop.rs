@@ -42,14 +42,14 @@ const RENAMED: &[(&str, &str)] = &[
     ("topology.script.file.name", "net.topology.script.file.name"),
 ];
 
-const NO_THREADS: &str = "no thread stands behind a call; leave it out";
+const NO_THREADS: &str = "calls do not occupy threads here; leave it out";
 const NO_JVM: &str = "there is no JVM to set up; leave it out";
 const NO_JOURNAL_NODES: &str = "the members of a group keep the journal on their own disks; leave it out";
 const NO_FENCING: &str = "members and data servers refuse what an old active says; leave it out";
 const NAME_SERVICE: &str =
     "a group has `member`, `members` and `coordinator`, and data servers `metadata_servers`";
 const OWN_IMAGES: &str = "each metadata server writes its own images; leave it out";
-const NO_AUTHENTICATION: &str = "clients are believed who they say they are: see `insecure_simple_auth`";
+const NO_AUTHENTICATION: &str = "clients are not authenticated: see `insecure_simple_auth`";
 
 /// By the whole key, or by its beginning where it ends in a dot. The first that fits counts.
 const KNOWN: &[(&str, Advice)] = &[
@@ -67,11 +67,11 @@ const KNOWN: &[(&str, Advice)] = &[
     ),
     (
         "dfs.namenode.rpc-bind-host",
-        Instead("`rpc_address` is what is bound, `advertised_rpc_address` what others are told"),
+        Instead("the server listens on `rpc_address`, and tells others `advertised_rpc_address`"),
     ),
     (
         "dfs.namenode.http-bind-host",
-        Instead("`http_address` is what is bound, `advertised_http_address` what others are told"),
+        Instead("the server listens on `http_address`, and tells others `advertised_http_address`"),
     ),
     ("dfs.namenode.edits.", Instead("the journal lies in `name_dir`; leave it out")),
     ("dfs.namenode.shared.edits.", Instead(NO_JOURNAL_NODES)),

@@ -29,7 +29,7 @@ pub const INSECURE_SIMPLE_AUTH: Key = Key {
     hadoop: None,
     kind: Kind::Bool,
     default: "false",
-    help: "Clients are only believed who they say they are. Without this, servers bind loopback addresses only.",
+    help: "Anyone who reaches the server can act as any user, because clients are not authenticated. Without this, servers listen on loopback addresses only.",
 };
 
 /// What a bare number means under Hadoop's name, where that differs from ours.

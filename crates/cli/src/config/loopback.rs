@@ -1,4 +1,4 @@
-//! As long as clients are only believed, servers stay on this machine unless the operator says otherwise.
+//! As long as clients are not authenticated, servers stay on this machine unless the operator says otherwise.
 
 use super::settings::Settings;
 use anyhow::bail;
@@ -19,7 +19,7 @@ pub fn check(settings: &Settings, key: &str, address: Option<SocketAddr>) -> any
 pub fn warn(settings: &Settings) {
     if settings.flag("insecure_simple_auth") {
         tracing::warn!(
-            "insecure_simple_auth = true: clients are believed who they say they are; \
+            "insecure_simple_auth = true: clients are not authenticated: \
              anyone who reaches this server can act as any user"
         );
     }

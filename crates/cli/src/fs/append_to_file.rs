@@ -9,7 +9,7 @@ use super::{
 use client::{CreateOptions, FileWriter};
 use std::fs::File;
 
-/// Write local files behind what a file has; the file is made if it is not there.
+/// Append local files to a file; make the file if it does not exist.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Begin a new block, whether or not the last one has room.

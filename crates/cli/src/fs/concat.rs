@@ -7,7 +7,7 @@ use super::{
 
 const USAGE: &str = "<target path> <src path> <src path> ...";
 
-/// Move the contents of files behind that of another file in the same directory, and remove them.
+/// Append files to another file of the same directory without copying, and remove them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The file that grows, and the files that go into it.

@@ -9,7 +9,7 @@ use super::{
     walk::Walk,
 };
 
-/// Print everything below a directory that fits an expression, the directory included.
+/// Print the files and directories below a directory that match an expression, the directory itself included.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where to look (your home directory if not given), and then what for: -name PATTERN, -iname PATTERN (in any
@@ -84,7 +84,7 @@ fn parse(words: &[String]) -> Outcome<Vec<Step>> {
         steps.push(step);
     }
     if let Some(word) = joined_by {
-        return Err(Failure::Usage(format!("{word} wants an expression behind it")));
+        return Err(Failure::Usage(format!("{word} wants an expression after it")));
     }
     if !steps.iter().any(|step| matches!(step, Step::Print { .. })) {
         steps.push(Step::Print { end: b'\n' });

@@ -16,7 +16,7 @@ pub struct Args {
     /// A new line after each file.
     #[arg(long = "nl")]
     newline: bool,
-    /// None after empty files.
+    /// No new line after empty files.
     #[arg(long = "skip-empty-file")]
     skip_empty_file: bool,
     /// What to copy, and last the local file; `-` for the standard output.

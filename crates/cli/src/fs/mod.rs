@@ -87,7 +87,7 @@ enum Command {
     Truncate(truncate::Args),
     Concat(concat::Args),
     Cat(cat::Cat),
-    /// Print files as text: what is in compressed files (gzip, bzip2, zstd, lz4, snappy, zlib), the rows of sequence files.
+    /// Print files as text: decompress gzip, bzip2, zstd, lz4, snappy and zlib, and show the rows of sequence files.
     Text(cat::Cat),
     Head(cat::Head),
     Tail(cat::Tail),

@@ -12,7 +12,7 @@ use std::io::{BufRead, Write};
 /// Delete files, and with -r directories.
 #[derive(Debug, clap::Args)]
 pub struct Rm {
-    /// Do not mind what is not there.
+    /// Do not complain about files that do not exist.
     #[arg(short)]
     force: bool,
     /// Delete directories with everything in them.

@@ -2,10 +2,7 @@
 
 use super::{EXAMPLES, command};
 use clap::{Command, error::ErrorKind};
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::Path};
 
 /// Those that people look up, not those that developers measure with.
 fn every_command() -> Vec<(String, Command)> {
@@ -109,9 +106,11 @@ fn every_example_is_understood() {
 #[test]
 fn what_the_manual_says_to_type_is_understood() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let manual = std::fs::read_dir(root.join("docs/operating")).unwrap();
-    let mut pages: Vec<PathBuf> = manual.map(|entry| entry.unwrap().path()).collect();
-    pages.push(root.join("README.md"));
+    let mut pages = vec![root.join("README.md")];
+    for directory in ["docs", "docs/operating"] {
+        let entries = std::fs::read_dir(root.join(directory)).unwrap().map(|entry| entry.unwrap().path());
+        pages.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
     let mut commands = 0;
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();

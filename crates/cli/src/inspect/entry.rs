@@ -1,6 +1,7 @@
 //! What an entry of the log does, in one line.
 
-use base::{Entry, EntryKind};
+use base::{Entry, EntryKind, MemberLife};
+use metad::EpochStart;
 use namespace::Edit;
 use serde_json::{Value, json};
 
@@ -24,12 +25,29 @@ pub fn meaning(entry: &Entry) -> String {
             Ok(edit) => told(&edit),
             Err(error) => format!("an edit that cannot be read: {error}"),
         },
-        EntryKind::EpochStart => format!("epoch {} begins", entry.id.epoch),
+        EntryKind::EpochStart => epoch_start(entry),
         EntryKind::Checkpoint => match journal::Checkpoint::decode(&entry.payload) {
             Some(image) => format!("the image {} of {} bytes is usable", image.file_name(), image.file_bytes),
             None => "a checkpoint that cannot be read".to_owned(),
         },
     }
+}
+
+/// Who leads is written from level 2 on.
+fn epoch_start(entry: &Entry) -> String {
+    let epoch = entry.id.epoch;
+    let Some(start) = EpochStart::decode(&entry.payload) else {
+        return format!("epoch {epoch} begins, with a first entry that cannot be read");
+    };
+    let leader = start.leader.map(|leader| {
+        let MemberLife { store, boot } = leader;
+        format!(
+            ", led by member {} (generation {} of its store, start {boot})",
+            store.member, store.generation
+        )
+    });
+    let unclean = if start.is_unclean { ", after an unclean election" } else { "" };
+    format!("epoch {epoch} begins{}{unclean}", leader.unwrap_or_default())
 }
 
 fn told(edit: &Edit) -> String {

@@ -36,7 +36,7 @@ pub struct Args {
 
 /// What to do about damage; where a group has another copy, its server mends itself.
 const REMEDY: &str =
-    "docs/operating/recovery.md says what to do; a server of a group that has others is renewed from them";
+    "docs/operating/recovery.md says what to do; a member of a group is renewed by the other members";
 
 /// What a path turns out to be.
 enum Kind {
@@ -69,6 +69,12 @@ fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
             if journal::survey::is_store(disk, store).with_context(of)? {
                 return Ok(Kind::Store(store.to_owned()));
             }
+        }
+        if disk.exists(&path.join("manifest.0")).with_context(of)? {
+            bail!(
+                "{0} holds a backup: `clover meta backup verify {0}`; its segments and images are told one by one",
+                path.display()
+            );
         }
         bail!("{} holds no metadata server's store", path.display());
     }

@@ -170,7 +170,7 @@ fn restore(args: &Order) -> anyhow::Result<ExitCode> {
         let one = find(&env, &store, args.number)?;
         eprintln!("Nothing has been done. This would put back {}.", describe(&one));
         eprintln!(
-            "What is in its place now would be put aside first; nothing is removed. The member is complete to nobody afterwards: an active \
+            "What is in its place now would be put aside first; nothing is removed. Afterwards the group does not rely on this member: an active \
              brings it up to date, or `clover admin group unclean-elect` lets it lead with what it has. Repeat with --yes, with the server \
              stopped."
         );
@@ -180,14 +180,14 @@ fn restore(args: &Order) -> anyhow::Result<ExitCode> {
     let put_back = journal::restore(&env, &store, args.number)?;
     let last =
         put_back.last.map_or_else(|| "no entry that can be read".to_owned(), |id| format!("entry {id}"));
-    println!("Put back what was put aside as {}: its log ends with {last}.", args.number);
+    println!("Put back the store that was put aside as {}: its log ends with {last}.", args.number);
     if let Some(image) = put_back.image {
         println!("The next start begins from the image of {}.", image.at.id);
     }
     if let Some(number) = put_back.put_aside {
-        println!("What was in its place is kept as number {number}.");
+        println!("The store that was in its place is kept as number {number}.");
     }
-    println!("Start the server: an active brings it up to date. Nobody counts on it before.");
+    println!("Start the server: an active brings it up to date. Until then the group does not rely on it.");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -45,7 +45,12 @@ impl Demo {
         let directory = std::env::temp_dir().join(format!("clover-shell-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join("local")).unwrap();
-        let (process, uri) = spawn(&directory, words);
+        // A group's ports are chosen before they are bound, and another test may take one in between.
+        let started = (0..5).find_map(|_| {
+            let _ = std::fs::remove_dir_all(directory.join("cluster"));
+            spawn(&directory, words)
+        });
+        let (process, uri) = started.expect("the demo says when it is ready");
         let mut demo = Self { directory, process, uri, superuser: String::new() };
         demo.superuser = demo.must(&["-stat", "%u", "/"]).text.trim().to_owned();
         demo
@@ -60,7 +65,7 @@ impl Demo {
     pub fn kill_and_start(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        (self.process, self.uri) = spawn(&self.directory, &[]);
+        (self.process, self.uri) = spawn(&self.directory, &[]).expect("the demo says when it is ready");
     }
 
     /// As `kill` does.
@@ -111,7 +116,8 @@ impl Drop for Demo {
     }
 }
 
-fn spawn(directory: &Path, words: &[&str]) -> (Child, String) {
+/// `None`: it has ended before it was ready.
+fn spawn(directory: &Path, words: &[&str]) -> Option<(Child, String)> {
     let mut command = clover(directory);
     command.args(["demo", "--dir", "cluster", "--rpc-port", "0", "--http-port", "0"]).args(words);
     // Small blocks, so that small files have several.
@@ -119,14 +125,18 @@ fn spawn(directory: &Path, words: &[&str]) -> (Child, String) {
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let uri = loop {
-        let line = lines.next().expect("the demo says when it is ready").unwrap();
+        let Some(line) = lines.next() else {
+            process.wait().unwrap();
+            return None;
+        };
+        let line = line.unwrap();
         if let Some(uri) = line.strip_prefix("ready ") {
             break uri.to_owned();
         }
     };
     // The rest is read, so that it never waits for a reader.
     std::thread::spawn(move || lines.for_each(drop));
-    (process, uri)
+    Some((process, uri))
 }
 
 /// Sends a signal, as `-STOP`.

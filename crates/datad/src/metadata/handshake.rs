@@ -2,6 +2,7 @@
 
 use super::actor::{Actor, Failure};
 use crate::convert;
+use base::level::RELEASE;
 use blockstore::{OpenError, PoolInfo, layout::LAYOUT_VERSION};
 use proto::hdfs::{
     BlockKeyProto, ExportedBlockKeysProto, NamespaceInfoProto, StorageInfoProto, VersionRequestProto,
@@ -56,7 +57,8 @@ impl Actor {
                 ..info.storage_info.clone()
             },
             keys: no_keys(),
-            software_version: SOFTWARE_VERSION.into(),
+            // A metadata server looks at the numbers; the rest is for people.
+            software_version: format!("{SOFTWARE_VERSION}-clover-{RELEASE}"),
         }
     }
 }

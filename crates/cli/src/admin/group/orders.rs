@@ -39,7 +39,7 @@ pub struct Minimum {
 
 #[derive(Debug, clap::Args)]
 pub struct HandOver {
-    /// The server to go on; any that is in sync where none is named.
+    /// The server that becomes active; without it, one in sync that knows where the blocks are.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     to: Option<u32>,
 }
@@ -70,7 +70,7 @@ pub async fn remove(servers: &Servers, order: Remove) -> anyhow::Result<ExitCode
     }
     if view.active == Some(order.member) {
         bail!(
-            "member {} is active, and an active is never removed. Let another go on first: \
+            "member {} is active, and an active is never removed. Let another member become active first: \
              `clover admin group hand-over`",
             order.member
         );
@@ -93,7 +93,7 @@ pub async fn minimum(servers: &Servers, order: Minimum) -> anyhow::Result<ExitCo
     };
     if order.count as usize > view.members.len() {
         bail!(
-            "the group has {} members, and {} could never have a change; nothing was done",
+            "the group has {} members, so no change could ever be on {}; nothing was done",
             view.members.len(),
             order.count
         );
@@ -123,7 +123,9 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
         bail!("member {active} is active already");
     }
     if let Some(to) = order.to.filter(|to| !view.in_sync.iter().any(|store| store.member == *to)) {
-        bail!("member {to} is not in sync, so it cannot go on: `clover admin group` shows who is");
+        bail!(
+            "member {to} is not in sync, so it cannot become active: `clover admin group` shows which members are"
+        );
     }
     // Before anything is said of what follows.
     servers.secret()?;

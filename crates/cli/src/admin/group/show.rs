@@ -60,7 +60,7 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     let mut lines = vec![format!("THE DISKS OF MEMBERS {} HAVE FAILED, and nobody leads.", numbers(&failed))];
     if !others.is_empty() {
         lines.push(format!(
-            "Start or bring back {} first: if one of them comes to lead, the others go on by themselves and nothing is at risk.",
+            "Start or bring back {} first: if one of them can lead, the others go on by themselves, and nothing is at risk.",
             numbers(&others)
         ));
     }
@@ -78,7 +78,7 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
         return lines;
     };
     lines.push(format!(
-        "{} look at the disk of member {}, whose log has the greatest end ({}), and run there:",
+        "{} look at the disk of member {}, whose log goes furthest ({}), and run there:",
         if others.is_empty() { "To go on," } else { "Where none of these comes back," },
         member.member,
         place(end)
@@ -115,7 +115,7 @@ pub fn headline(group: &GetGroupResponseProto) -> Vec<String> {
                 )
             }
             Some("reads only") => format!(
-                "{place}: member {active} has epoch {} and answers what no earlier change in doubt has touched.",
+                "{place}: member {active} has epoch {} and answers only reads that no change in doubt has touched.",
                 view.epoch
             ),
             Some(doing) => {

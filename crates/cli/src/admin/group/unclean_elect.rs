@@ -28,7 +28,9 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
         bail!("member {} is not in the group: its members are {:?}", args.member, view.members);
     }
     if let Some(active) = serving(&group) {
-        bail!("member {active} is active and serves: nothing is to be elected, and nothing need be lost");
+        bail!(
+            "member {active} is active and serves: there is no need for an election, and nothing need be lost"
+        );
     }
     let address = address_of(&group, args.member)
         .with_context(|| format!("where member {} listens is not known; is it running?", args.member))?;

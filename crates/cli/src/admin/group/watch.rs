@@ -59,7 +59,7 @@ pub async fn successor(
         tokio::time::sleep(ASK_PAUSE).await;
     }
     bail!(
-        "no member has become active within {} s; `clover admin group` shows what they wait for",
+        "no member has become active within {} s; `clover admin group` shows what the members wait for",
         PATIENCE.as_secs()
     )
 }

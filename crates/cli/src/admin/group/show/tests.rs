@@ -170,7 +170,7 @@ fn where_all_disks_have_failed_the_order_is_named_that_is_needed_and_what_it_ris
     let told = text(&group);
     assert!(told.contains("THE DISKS OF MEMBERS 1, 2, 3 HAVE FAILED"), "{told}");
     // Member 3 is neither in sync nor an exile: what it has counts for nothing.
-    assert!(told.contains("member 2, whose log has the greatest end (3/22)"), "{told}");
+    assert!(told.contains("member 2, whose log goes furthest (3/22)"), "{told}");
     assert!(told.contains("clover meta accept-disk") && told.contains("lost for ever"), "{told}");
 
     group.members[2] = member(3, RoleProto::Unknown);
