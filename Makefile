@@ -2,7 +2,7 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make interop-suites, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
+#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -59,6 +59,7 @@ interop-slice: setup-test
 
 # The test suites that foreign clients bring along, beside what they say of Hadoop's HDFS.
 interop-suites: build setup-test
+	scripts/setup-suites
 	tests/suites/run --clover $(BUILD)/release/clover $(SUITES)
 
 # Stories of faults on real processes, told to a stock client: all of them, or those that FAULTS names.
@@ -76,6 +77,11 @@ faults-meta-slice: setup-test
 	python3 -B -m unittest discover -q -s tests/faults/checks
 	tests/faults/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice $(FAULTS)
 
+# A group goes from an older release to this one and back, under load, and forward for good. The older program is built once.
+upgrade: setup-test
+	$(CARGO) build --locked --package clover
+	tests/upgrade/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) $(UPGRADE)
+
 # Days of an operator on real processes: orders, pages, reports, full disks.
 operator: build setup-test
 	tests/operator/run --clover $(BUILD)/release/clover $(OPERATOR)
@@ -84,6 +90,16 @@ operator: build setup-test
 operator-slice: setup-test
 	$(CARGO) build --locked --package clover
 	tests/operator/run --clover $(BUILD)/debug/clover --slice $(OPERATOR)
+
+# What the documents tell a reader to type, typed, and held against what they show.
+docs-run: build setup-test
+	tests/docs/run --clover $(BUILD)/release/clover $(DOCS)
+
+# The same with the debug build, as CI runs it; half a minute.
+docs-run-slice: setup-test
+	$(CARGO) build --locked --package clover
+	python3 -B -m unittest discover -q -s tests/docs/reading
+	tests/docs/run --clover $(BUILD)/debug/clover $(DOCS)
 
 # Hadoop's own tests, by the stock client: what passes on Hadoop's HDFS passes here. CONTRACT=--hadoop-column runs
 # Hadoop's column anew instead of taking the stored one.

@@ -31,6 +31,8 @@ class Member:
     def __init__(self, cluster, number):
         self.cluster = cluster
         self.number = number
+        # What it runs; stories of upgrades exchange it.
+        self.clover = cluster.clover
         self.address = cluster.network.member(number)
         self.rpc_port = cluster.network.port(self.address, 8020)
         self.http_port = cluster.network.port(self.address, 9870)
@@ -79,7 +81,7 @@ class Member:
 
     def format(self, *words):
         """Again where ZooKeeper was too slow for it, as on a machine with much to do: nothing was made then."""
-        command = [*self.inside, self.cluster.clover, "meta", "format", *words, "--config", self.settings]
+        command = [*self.inside, self.clover, "meta", "format", *words, "--config", self.settings]
         for patience in (3, 2, 1, 0):
             try:
                 call(command, timeout=60)
@@ -98,7 +100,7 @@ class Member:
         return self.cluster.network.inside(self.number)
 
     def start(self):
-        command = [*self.inside, *self.within, self.cluster.clover, "meta", "--config", self.settings]
+        command = [*self.inside, *self.within, self.clover, "meta", "--config", self.settings]
         self.begun_at = self.log.stat().st_size if self.log.exists() else 0
         self.serving, self.read_up_to = None, self.begun_at
         self.log.touch()
@@ -145,6 +147,8 @@ class Cluster:
         self.members = {number: Member(self, number) for number in range(1, members + 1)}
         self.data = {f"data-{number}": None for number in range(1, data + 1)}
         self.data_directories = {name: directory / name for name in self.data}
+        # What each data server runs, where that is not what all others run.
+        self.data_clover = {}
         # The number of the machine of their own on which the data servers are, where a story cuts that off.
         self.data_machine = None
         self.meta_keys = meta_keys or {}
@@ -195,7 +199,7 @@ class Cluster:
 
     def start_data(self, name):
         inside = self.network.inside(self.data_machine) if self.data_machine else []
-        command = [*inside, self.clover, "data", "--config", self.directory / f"{name}.toml"]
+        command = [*inside, self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 
     def view(self):
@@ -285,7 +289,7 @@ class Cluster:
         if not directory.exists():
             conf.write(self.clover, directory, [member.rpc for member in self.members.values()], "configured", {})
         proof = []
-        if words[0] in ("group", "blocks"):
+        if words[0] in ("group", "blocks", "upgrade"):
             proof = ["--config", next(iter(self.members.values())).settings]
         command = [self.clover, "admin", "--conf", directory, *words, *proof]
         done = subprocess.run(

@@ -12,7 +12,7 @@ IN_SLICE = False
 NEEDS_CABLES = False
 # Segments are begun all the time.
 KEYS = {"journal_segment_bytes": 256 << 10}
-CHOICE = re.compile(r"look at the disk of member (\d+), whose log has the greatest end \(([^)]*)\)")
+CHOICE = re.compile(r"look at the disk of member (\d+), whose log goes furthest \(([^)]*)\)")
 FILES = 10
 why_not = failing_files.why_not
 

@@ -1,0 +1,1 @@
+"""Pages as a reader types them: what a page says to run, where it runs, and whether it printed what the page shows."""
