@@ -246,13 +246,14 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
             cluster.mkdirs(active, &format!("/{number:04}")).await;
         }
     };
+    let newest_at = |member| {
+        let newest = cluster.server(member).replica().journal().images().last().copied();
+        newest.map_or(Sn(0), |image| image.at.id.sn)
+    };
     let wait_for_image = async |after: Sn| {
         let began = Instant::now();
         // On all of them: a standby is asked for one that it has.
-        let newest = || {
-            let of = |member| cluster.server(member).replica().journal().images().last().copied();
-            (1..=3).map(|member| of(member).map_or(Sn(0), |image| image.at.id.sn)).min().unwrap()
-        };
+        let newest = || (1..=3).map(newest_at).min().unwrap();
         while newest() <= after {
             assert!(began.elapsed() < Duration::from_secs(20));
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -262,6 +263,12 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
     write(0, 40).await;
     wait_for_image(Sn(0)).await;
     write(40, 5).await;
+    // The newest image is what a backup begins with, so the active is spared only when a standby has that one too.
+    let began = Instant::now();
+    while !(1..=3).all(|member| newest_at(member) == newest_at(active)) {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     let desk = Desk::of(&cluster);
     let group = || group_of(&cluster.name_directory(1));
     let summary = begin(&path, group(), &desk, false).await.unwrap().unwrap();
