@@ -1,8 +1,8 @@
 //! The way of entries to the disk: waiting, under way, durable.
 
 use crate::{
-    AppendDone, AppendError, Fault, MemberState, Settings, StateError,
-    index::{Index, Mark},
+    AppendDone, AppendError, Fault, MemberState, Sealed, Settings, StateError,
+    index::{Index, Mark, Place},
     keeping::Keeping,
     member_state::StateFile,
     promise::{self, PromiseFile},
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) keeping: Mutex<Keeping>,
     /// A thread holds it while it removes the segments that no checkpoint needs any more.
     pub(crate) purge: Mutex<()>,
+    /// The last segment that was looked at, to see whether packing it frees room.
+    pub(crate) packed: Mutex<Option<Sealed>>,
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,
     watermark: Mutex<Watermark>,
@@ -241,6 +243,7 @@ impl Shared {
             promise: Mutex::new(opened.promise),
             keeping: Mutex::new(Keeping::default()),
             purge: Mutex::new(()),
+            packed: Mutex::new(None),
             index: Mutex::new(opened.index),
             spare: Mutex::new(()),
             env: opened.env,
@@ -288,7 +291,7 @@ impl Shared {
             let segment = inner.segment.as_mut().expect("it had room");
             segment.wrote(entries.last().expect("it has bytes").point(), entries.len() as u64);
             let file = segment.file.clone();
-            self.index.lock().mark(segment.start(), mark);
+            self.index.lock().mark(segment.start(), Place::FIRST_LIFE, mark);
             drop(inner);
             // Encoded outside the lock: others may take the next batch meanwhile, its place is another.
             let encoded = encode_batch(&entries, self.group, durable);

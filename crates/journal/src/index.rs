@@ -25,6 +25,8 @@ pub(crate) struct Place {
     pub is_open: bool,
     /// Some of the places where a batch begins, in order; learnt while writing and while reading.
     marks: Vec<Mark>,
+    /// How often its file was replaced, times two; odd while that is under way. A mark is true for one of these only.
+    life: u64,
 }
 
 /// A batch begins here.
@@ -37,7 +39,20 @@ pub(crate) struct Mark {
 
 impl Place {
     pub fn new(epoch: Epoch, start: Sn, is_open: bool) -> Self {
-        Self { epoch, start, is_open, marks: Vec::new() }
+        Self { epoch, start, is_open, marks: Vec::new(), life: Self::FIRST_LIFE }
+    }
+
+    /// Of a segment whose file was not replaced: the open one, for example.
+    pub const FIRST_LIFE: u64 = 0;
+
+    /// To be read from its header on.
+    pub fn without_marks(&self) -> Self {
+        Self { marks: Vec::new(), ..self.clone() }
+    }
+
+    /// Which of its files the marks belong to.
+    pub fn life(&self) -> u64 {
+        self.life
     }
 
     /// The same under the name that it has once it is sealed.
@@ -79,11 +94,19 @@ impl Index {
         &self.places
     }
 
-    /// The segment was written anew: its batches begin elsewhere.
-    pub fn written_anew(&mut self, start: Sn) {
+    /// The segment's file is about to be replaced, or has been: its batches begin elsewhere. In between nobody learns marks,
+    /// for which of the two files a reader has is not known.
+    pub fn turn_life(&mut self, start: Sn) {
         if let Some(place) = self.places.iter_mut().find(|place| place.start == start) {
             place.marks.clear();
+            place.life += 1;
         }
+    }
+
+    /// Whether marks learnt in this life of the segment still hold.
+    pub fn is_alive(&self, start: Sn, life: u64) -> bool {
+        let found = self.places.binary_search_by_key(&start, |place| place.start);
+        life.is_multiple_of(2) && found.is_ok_and(|index| self.places[index].life == life)
     }
 
     pub fn first(&self) -> Option<&Place> {
@@ -103,8 +126,11 @@ impl Index {
         self.places.push(Place::new(epoch, start, true));
     }
 
-    /// A batch begins there.
-    pub fn mark(&mut self, start: Sn, mark: Mark) {
+    /// A batch begins there, in this life of the segment.
+    pub fn mark(&mut self, start: Sn, life: u64, mark: Mark) {
+        if !self.is_alive(start, life) {
+            return;
+        }
         let Ok(index) = self.places.binary_search_by_key(&start, |place| place.start) else { return };
         let marks = &mut self.places[index].marks;
         let at = marks.partition_point(|known| known.offset < mark.offset);
@@ -165,7 +191,7 @@ mod tests {
     fn marks_are_far_from_each_other_in_whichever_order_they_come() {
         let mut index = Index::new(vec![Place::new(Epoch(1), Sn(1), true)], LogPoint::default());
         for (sn, offset) in [(50, 2 << 20), (0, 4096), (1, 8192), (60, (2 << 20) + 4096), (20, 1 << 20)] {
-            index.mark(Sn(1), mark(sn, offset));
+            index.mark(Sn(1), Place::FIRST_LIFE, mark(sn, offset));
         }
         let place = index.place_of(Sn(1)).unwrap();
         assert_eq!(place.marks, [mark(0, 4096), mark(20, 1 << 20), mark(50, 2 << 20)]);
@@ -173,5 +199,24 @@ mod tests {
         assert_eq!(place.mark_before(Sn(50)), Some(mark(50, 2 << 20)));
         index.sealed_at(Sn(1), Sn(50));
         assert_eq!(index.place_of(Sn(1)).unwrap().mark_before(Sn(99)), Some(mark(20, 1 << 20)));
+    }
+    #[test]
+    fn marks_of_a_file_that_is_being_replaced_are_not_taken() {
+        let mut index = Index::new(vec![Place::new(Epoch(1), Sn(1), false)], LogPoint::default());
+        let marks = |index: &Index| index.place_of(Sn(1)).unwrap().marks.len();
+        index.mark(Sn(1), 0, mark(50, 2 << 20));
+        assert_eq!(marks(&index), 1);
+        index.turn_life(Sn(1));
+        for life in 0..3 {
+            index.mark(Sn(1), life, mark(50, 2 << 20));
+        }
+        assert_eq!(marks(&index), 0, "a reader may have either file");
+        index.turn_life(Sn(1));
+        for life in [0, 1, 3, u64::MAX] {
+            index.mark(Sn(1), life, mark(50, 2 << 20));
+        }
+        assert_eq!(marks(&index), 0, "a reader of the old file goes on with it");
+        index.mark(Sn(1), 2, mark(50, 1 << 20));
+        assert_eq!(marks(&index), 1);
     }
 }

@@ -29,6 +29,7 @@ pub mod image;
 mod index;
 mod keeping;
 pub mod member_state;
+pub mod pack;
 mod promise;
 mod proof;
 mod read;
@@ -58,6 +59,7 @@ pub use error::{
 pub use failed::{FailedStore, TakenBack, Word};
 pub use image::{ImageReader, ImageWriter};
 pub use member_state::{MemberState, NextStart};
+pub use pack::Packed;
 pub use recovery::{ApplyError, Finding, Recovered, Recovery};
 pub use repair::{Hole, Mended, Repair};
 pub use restore::{PutBack, restore};

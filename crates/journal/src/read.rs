@@ -152,6 +152,8 @@ impl Reading<'_> {
 pub(crate) struct SegmentReader<'a> {
     log: &'a Shared,
     start: Sn,
+    /// What the marks it learns are true for.
+    life: u64,
     file: Arc<dyn File>,
     name: String,
     /// Where the next record is looked for.
@@ -177,9 +179,12 @@ impl<'a> SegmentReader<'a> {
             result => result,
         }?;
         let name = place.path(&directory).display().to_string();
+        // Asked after the file was opened: if it was replaced meanwhile, either may be open, and its own header tells.
+        let is_alive = log.index.lock().is_alive(place.start, place.life());
         let mut reader = Self {
             log,
             start: place.start,
+            life: if is_alive { place.life() } else { u64::MAX },
             file,
             name,
             position: BLOCK_BYTES,
@@ -189,7 +194,7 @@ impl<'a> SegmentReader<'a> {
             piece: Vec::new(),
             piece_at: 0,
         };
-        match place.mark_before(after) {
+        match place.mark_before(after).filter(|_| is_alive) {
             Some(mark) => {
                 reader.position = mark.offset;
                 reader.end = mark.offset;
@@ -248,7 +253,7 @@ impl<'a> SegmentReader<'a> {
     fn mark(&self) {
         if !self.in_batch {
             let mark = Mark { previous: self.last, offset: self.position };
-            self.log.index.lock().mark(self.start, mark);
+            self.log.index.lock().mark(self.start, self.life, mark);
         }
     }
 

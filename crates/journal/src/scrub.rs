@@ -18,7 +18,7 @@ use base::{Entry, Epoch, LogPoint, Sn};
 use env::{OpenMode, pulse};
 use std::{
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// A segment that is written no more, by its first entry.
@@ -85,26 +85,24 @@ impl Journal {
 }
 
 impl Shared {
-    fn sealed(&self) -> Vec<Sealed> {
+    pub(crate) fn sealed(&self) -> Vec<Sealed> {
         let index = self.index.lock();
         let sealed = index.places().iter().filter(|place| !place.is_open);
         sealed.map(|place| Sealed { epoch: place.epoch, start: place.start }).collect()
     }
 
-    fn place_of_sealed(&self, sealed: Sealed) -> Option<Place> {
+    pub(crate) fn place_of_sealed(&self, sealed: Sealed) -> Option<Place> {
         let index = self.index.lock();
         let place = index.place_of(sealed.start)?;
         let is_it = place.start == sealed.start && place.epoch == sealed.epoch && !place.is_open;
-        // Without marks: it is read from its header on.
-        is_it.then(|| Place::new(place.epoch, place.start, false))
+        is_it.then(|| place.without_marks())
     }
 
     fn look_at_segment(&self, sealed: Sealed, pace: Pace<'_>) -> Look {
         let Some(place) = self.place_of_sealed(sealed) else { return Look::Gone };
-        let result = self.read_segment(&place, pace);
-        match result {
-            Ok(true) => Look::Sound,
-            Ok(false) => Look::Ended,
+        match self.read_segment(&place, pace, &mut |_| true) {
+            Ok(Some(_)) => Look::Sound,
+            Ok(None) => Look::Ended,
             Err(_) if self.place_of_sealed(sealed).is_none() => Look::Gone,
             Err(error) => {
                 Look::Rotten(Rot { file: place.path(&self.log_directory()), what: error.to_string() })
@@ -112,19 +110,28 @@ impl Shared {
         }
     }
 
-    /// False: it was not read to its end.
-    fn read_segment(&self, place: &Place, pace: Pace<'_>) -> io::Result<bool> {
+    /// The entry before its first one and its last one, after `take` has had all between; `None` where it was not read to
+    /// its end, because `pace` or `take` said so.
+    pub(crate) fn read_segment(
+        &self,
+        place: &Place,
+        pace: Pace<'_>,
+        take: &mut dyn FnMut(Entry) -> bool,
+    ) -> io::Result<Option<(LogPoint, LogPoint)>> {
         let mut reader = SegmentReader::open(self, place, Sn(0))?;
         let (mut told, mut count) = (0, 0);
         let previous = reader.last;
         if previous.id.sn.0 + 1 != place.start.0 {
             return Err(reader.damaged("a header of the segment's own", &previous.id.to_string()));
         }
-        while reader.next()?.is_some() {
+        while let Some(entry) = reader.next()? {
+            if !take(entry) {
+                return Ok(None);
+            }
             count += 1;
             if reader.end - told >= PIECE_BYTES {
                 if !pace(reader.end - told) {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 told = reader.end;
             }
@@ -142,7 +149,7 @@ impl Shared {
         }
         // All of it was read, whether or not there is time for more.
         pace(reader.end - told);
-        Ok(true)
+        Ok(Some((previous, reader.last)))
     }
 
     /// Its neighbours are asked first: they lie in other files.
@@ -175,7 +182,7 @@ impl Shared {
         SegmentHeader::decode(&block).filter(|header| header.group == self.group)
     }
 
-    fn footer_of(&self, place: &Place) -> Option<Footer> {
+    pub(crate) fn footer_of(&self, place: &Place) -> Option<Footer> {
         if place.is_open {
             return None;
         }
@@ -194,6 +201,7 @@ impl Shared {
             source: io::Error::new(io::ErrorKind::InvalidData, what.to_owned()),
         };
         let gone = || invalid("the segment is not among the sealed ones any more");
+        let cuts = self.inner.lock().cuts;
         let place = self.place_of_sealed(sealed).ok_or_else(gone)?;
         let (previous, end) =
             self.bounds_of(&place).ok_or_else(|| invalid("nothing tells what it should hold"))?;
@@ -215,20 +223,29 @@ impl Shared {
         let (group, store_uuid, epoch) = (self.group, self.store_uuid, place.epoch);
         let content = SegmentContent { group, store_uuid, epoch, previous, entries };
         write_sealed(&*self.env.disk, &mending, &content, self.settings.reserve_bytes).map_err(io)?;
-        // Nobody cuts the log off meanwhile.
-        let file = pulse::lock(&self.file);
-        if self.place_of_sealed(sealed).is_none() {
-            drop(file);
-            let _ = self.env.disk.remove_file(&mending);
-            return Err(gone());
+        match self.replace_sealed(sealed, &mending, cuts).map_err(io)? {
+            true => Ok(()),
+            false => Err(gone()),
         }
-        self.env
-            .disk
-            .rename(&mending, &path)
-            .and_then(|()| self.env.disk.sync_directory(&log))
-            .map_err(io)?;
-        self.index.lock().written_anew(sealed.start);
-        Ok(())
+    }
+
+    /// Puts a file in the place of a sealed segment, with the entries that it had while the log had been cut so many times. False:
+    /// they are not wanted any more, and neither is the file.
+    pub(crate) fn replace_sealed(&self, sealed: Sealed, made: &Path, cuts: u64) -> io::Result<bool> {
+        let log = self.log_directory();
+        let disk = &*self.env.disk;
+        // Nobody removes the segment meanwhile, or cuts the log off: it would be there again.
+        let _purge = pulse::lock(&self.purge);
+        let _file = pulse::lock(&self.file);
+        let is_cut = self.inner.lock().cuts != cuts;
+        let Some(place) = self.place_of_sealed(sealed).filter(|_| !is_cut) else {
+            disk.remove_file(made)?;
+            return Ok(false);
+        };
+        self.index.lock().turn_life(sealed.start);
+        let replaced = disk.rename(made, &place.path(&log)).and_then(|()| disk.sync_directory(&log));
+        self.index.lock().turn_life(sealed.start);
+        replaced.map(|()| true)
     }
 
     fn look_at_image(&self, checkpoint: &Checkpoint, pace: Pace<'_>) -> Look {

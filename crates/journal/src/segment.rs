@@ -243,6 +243,8 @@ pub(crate) fn write_sealed(
     for batch in batches {
         let bytes = encode_batch(batch, group, before);
         file.write_at(&bytes, position)?;
+        // In pieces, as everything beside the log: a batch's sync shall not wait for all of it.
+        file.sync_data()?;
         position += bytes.len() as u64;
         before = batch.last().expect("no batch is empty").id.sn;
     }

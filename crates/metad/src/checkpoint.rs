@@ -82,6 +82,7 @@ pub fn run(core: &Arc<Core>) {
         {
             tracing::warn!(error = chain(&error), "the next segment could not be prepared");
         }
+        pack(core);
         if let Some(reason) = core.replica.differs() {
             keep_evidence(core);
             core.replica.give_up(reason);
@@ -96,6 +97,24 @@ pub fn run(core: &Arc<Core>) {
         for written in requests {
             written(result.clone());
         }
+    }
+}
+
+/// Frees what edits that came one by one have left between them in a full segment. One at a time, so that images wait for no more.
+fn pack(core: &Core) {
+    if core.commit.failure().is_some() {
+        return;
+    }
+    match core.replica.journal().pack_segment() {
+        Ok(None) => {}
+        Ok(Some(packed)) => tracing::debug!(
+            from = %packed.sealed.start, bytes_before = packed.bytes_before, bytes_after = packed.bytes_after,
+            "a file of the journal was packed"
+        ),
+        Err(error) => tracing::warn!(
+            error = chain(&error),
+            "a file of the journal could not be packed, and stays as it is"
+        ),
     }
 }
 
@@ -213,7 +232,7 @@ impl Maker {
         core.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
     }
 
-    /// Edits that come one by one take a block of the disk each. The log is kept to some times the size of an image.
+    /// Edits that come one by one take a block of the disk each until their segment is full. The log is kept to some times the size of an image.
     fn log_is_long(&self, core: &Core) -> bool {
         let journal = core.replica.journal();
         let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);

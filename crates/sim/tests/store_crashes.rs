@@ -1,4 +1,4 @@
-//! Power is lost at every step of cutting a log, installing an image and giving a store up: what is there at the
+//! Power is lost at every step of cutting a log, packing it, installing an image and giving a store up: what is there at the
 //! next start is the old store or the new one, never something between.
 
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, Sn};
@@ -153,10 +153,13 @@ struct Opened {
 }
 
 fn open(disk: Arc<dyn Disk>) -> Result<Opened, String> {
+    open_with(disk, settings())
+}
+
+fn open_with(disk: Arc<dyn Disk>, settings: Settings) -> Result<Opened, String> {
     let text =
         |error: &dyn std::error::Error| format!("{error}: {:?}", error.source().map(|e| e.to_string()));
-    let mut recovery =
-        journal::open(&env(disk), Path::new(STORE), settings()).map_err(|error| text(&error))?;
+    let mut recovery = journal::open(&env(disk), Path::new(STORE), settings).map_err(|error| text(&error))?;
     let image = recovery
         .load_image(|reader| io::copy(reader, &mut io::sink()))
         .map_err(|error| text(&error))?
@@ -263,6 +266,47 @@ fn a_log_whose_cutting_was_interrupted_is_a_beginning_of_it_and_has_what_was_to_
         assert!(was_cut > 0);
     }
     assert!(steps > 100, "{steps} steps");
+}
+
+#[test]
+fn a_log_whose_packing_was_interrupted_has_every_entry() {
+    let before = SimDisk::new(Dice::new(5));
+    format(&before, 1);
+    let small = |journal: &Journal| {
+        let entry = Entry::after(journal.end(), Epoch(1), EntryKind::Operation, Bytes::from_static(b"small"));
+        journal.append(vec![entry.clone()], Box::new(|result| assert!(result.is_ok()))).unwrap();
+        before.complete_all();
+        entry
+    };
+    // Fifteen blocks of entries, of which one is enough.
+    let open = |disk: Arc<dyn Disk>| open_with(disk, Settings { segment_bytes: 68 << 10, ..settings() });
+    let opened = open(Arc::new(before.clone())).unwrap();
+    let all: Vec<Entry> = (0..50).map(|_| small(&opened.journal)).collect();
+    assert_eq!(opened.journal.sealed().len(), 3);
+    drop(opened);
+    before.crash(Loss::All);
+    let bytes = |disk: &SimDisk| -> usize {
+        let log = disk.files().into_iter().filter(|(path, _)| path.starts_with("/s/log"));
+        log.map(|(_, content)| content.len()).sum()
+    };
+    let (most, least) = (std::cell::Cell::new(0), std::cell::Cell::new(usize::MAX));
+    let steps = at_every_step(
+        &before,
+        |disk| {
+            open(Arc::new(disk.clone())).is_ok_and(|opened| {
+                while let Ok(Some(_)) = opened.journal.pack_segment() {}
+                !disk.is_off()
+            })
+        },
+        |disk, when| {
+            let opened = open(Arc::new(disk.clone())).unwrap_or_else(|error| panic!("{when}: {error}"));
+            assert_eq!(opened.entries, all, "{when}");
+            most.set(bytes(disk).max(most.get()));
+            least.set(bytes(disk).min(least.get()));
+        },
+    );
+    assert!(steps > 40, "{steps} steps");
+    assert!(least.get() < 13 * 4096 && most.get() > 50 * 4096, "{} to {} bytes", least.get(), most.get());
 }
 
 /// An image of another member, and the checkpoint that names it.
