@@ -309,6 +309,54 @@ fn a_log_whose_packing_was_interrupted_has_every_entry() {
     assert!(least.get() < 13 * 4096 && most.get() > 50 * 4096, "{} to {} bytes", least.get(), most.get());
 }
 
+#[test]
+fn a_promise_that_is_durable_is_not_written_again() {
+    let before = SimDisk::new(Dice::new(8));
+    format(&before, 1);
+    let failing = Failing::new(before.clone(), i64::MAX);
+    let changes = || i64::MAX - failing.left.load(Ordering::SeqCst);
+    let opened = open(Arc::new(failing.clone())).unwrap();
+    let at_start = changes();
+    let _proof = opened.journal.promise(Epoch(4)).unwrap();
+    let once = changes();
+    assert_eq!(once - at_start, 3, "two slots, one sync");
+    for _ in 0..5 {
+        let _proof = opened.journal.promise(Epoch(4)).unwrap();
+    }
+    assert_eq!(changes(), once, "the same promise is durable");
+    assert!(opened.journal.promise(Epoch(3)).is_err(), "and goes back for nobody");
+    let _proof = opened.journal.promise(Epoch(5)).unwrap();
+    assert_eq!(changes(), once + 3);
+    drop(opened);
+    // The next life has it from the disk: its files were made with it.
+    before.crash(Loss::All);
+    let opened = open(Arc::new(failing.clone())).unwrap();
+    let at_start = changes();
+    let _proof = opened.journal.promise(Epoch(5)).unwrap();
+    assert_eq!(changes(), at_start);
+    drop(opened);
+    before.crash(Loss::All);
+    assert_eq!(open(Arc::new(before)).unwrap().journal.state().promised, Epoch(5));
+}
+
+#[test]
+fn a_promise_whose_sync_has_failed_is_made_to_nobody_who_asks_again() {
+    for step in 0..3 {
+        let disk = SimDisk::new(Dice::new(10 + step));
+        format(&disk, 1);
+        let failing = Failing::new(disk, i64::MAX);
+        let opened = open(Arc::new(failing.clone())).unwrap();
+        let _proof = opened.journal.promise(Epoch(4)).unwrap();
+        failing.left.store(step as i64, Ordering::SeqCst);
+        assert!(opened.journal.promise(Epoch(5)).is_err(), "step {step}");
+        // The disk works again; this life of the store does not.
+        failing.left.store(i64::MAX, Ordering::SeqCst);
+        for epoch in [4, 5, 6] {
+            assert!(opened.journal.promise(Epoch(epoch)).is_err(), "step {step}, epoch {epoch}");
+        }
+    }
+}
+
 /// An image of another member, and the checkpoint that names it.
 fn made_elsewhere() -> (Checkpoint, Vec<u8>) {
     let disk = SimDisk::new(Dice::new(9));
