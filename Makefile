@@ -93,6 +93,7 @@ operator-slice: setup-test
 
 # What the documents tell a reader to type, typed, and held against what they show.
 docs-run: build setup-test
+	tests/docs/rules
 	tests/docs/run --clover $(BUILD)/release/clover $(DOCS)
 
 # The same with the debug build, as CI runs it; half a minute.
