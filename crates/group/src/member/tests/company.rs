@@ -35,6 +35,20 @@ fn two_of(count: u32) -> Cluster {
     cluster
 }
 
+/// Four members with a minimum of two, all complete by the older view. 2 and 4 lack what 1 and 3 have committed since.
+pub fn two_of_four_lag() -> (Cluster, (GroupView, u64)) {
+    let mut cluster = Cluster::new(4, 1, 2);
+    cluster.pass(1_500);
+    assert_eq!(cluster.view.in_sync.len(), 4);
+    let backup = (cluster.view.clone(), cluster.version);
+    cluster.kill(2);
+    cluster.kill(4);
+    cluster.pass(700);
+    cluster.propose(1, "2 and 4 lack this");
+    assert_eq!(cluster.operations(1).len(), 1);
+    (cluster, backup)
+}
+
 /// Kills everybody and starts these; the others' addresses refuse.
 fn begin(cluster: &mut Cluster, members: &[u32]) {
     let view = (cluster.view.clone(), cluster.version);
@@ -256,16 +270,7 @@ fn an_ordinary_claim_below_the_minimum_is_not_given_up_for_what_was_passed_over(
 #[test]
 fn two_of_four_that_lag_begin_nothing_before_a_third_member_is_heard() {
     for delay in [0, 5, 30, 60, 100] {
-        let mut cluster = Cluster::new(4, 1, 2);
-        cluster.pass(1_500);
-        assert_eq!(cluster.view.in_sync.len(), 4);
-        let backup = (cluster.view.clone(), cluster.version);
-        // 4 and 2 lack what 1 and 3 commit.
-        cluster.kill(2);
-        cluster.kill(4);
-        cluster.pass(700);
-        cluster.propose(1, "2 and 4 lack this");
-        assert_eq!(cluster.operations(1).len(), 1);
+        let (mut cluster, backup) = two_of_four_lag();
         begin_again(&mut cluster, backup, &[2, 4]);
         cluster.pass(10_000);
         assert_eq!(super::first_claim::epoch_start(&cluster, 2), Sn(0), "{}", stories(&cluster));

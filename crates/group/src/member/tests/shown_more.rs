@@ -3,7 +3,7 @@
 use super::{
     super::*,
     cluster::{Cluster, store},
-    company::stories,
+    company::{stories, two_of_four_lag},
     first_claim::{begin_again, epoch_start, restart_with_base, until},
     groups::serving,
 };
@@ -94,14 +94,7 @@ fn a_log_is_asked_for_again_over_a_new_connection() {
 /// Four members, minimum 2. 2 and 4 lack what 1 and 3 have committed. 3 has told 2 where its log ends, and its promise takes a while.
 #[test]
 fn a_member_that_has_shown_more_is_waited_for_longer() {
-    let mut cluster = Cluster::new(4, 1, 2);
-    cluster.pass(1_500);
-    let backup = (cluster.view.clone(), cluster.version);
-    cluster.kill(2);
-    cluster.kill(4);
-    cluster.pass(700);
-    cluster.propose(1, "2 and 4 lack this");
-    assert_eq!(cluster.operations(1).len(), 1);
+    let (mut cluster, backup) = two_of_four_lag();
     begin_again(&mut cluster, backup, &[2, 3, 4]);
     for id in [3, 4] {
         cluster.node(id).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
