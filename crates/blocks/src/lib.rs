@@ -30,6 +30,7 @@ pub mod words;
 mod arena;
 mod consistency;
 mod construction;
+mod contested;
 mod edits;
 mod excess;
 mod full_report;
@@ -60,6 +61,7 @@ mod unknown;
 mod waiting;
 
 pub use config::{Config, SafeModeConfig};
+pub use contested::Contest;
 pub use held::Amount;
 pub use map::BlockMap;
 pub use placement::Placement;

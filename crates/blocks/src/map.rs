@@ -4,6 +4,7 @@ use crate::{
     arena::Arena,
     config::Config,
     construction::Constructions,
+    contested::Contested,
     excess::Excess,
     newcomers::Newcomers,
     pending::Pending,
@@ -34,6 +35,7 @@ pub struct BlockMap {
     pub(crate) unknown: Unknown,
     pub(crate) safe_mode: SafeMode,
     pub(crate) newcomers: Newcomers,
+    pub(crate) contested: Contested,
     pub(crate) sweeper: Sweeper,
     /// Some storage or report waits for the sweeper.
     pub(crate) sweep_is_awaited: bool,
@@ -98,6 +100,7 @@ impl BlockMap {
             unknown: Unknown::new(config.max_held),
             safe_mode: SafeMode::new(config.safe_mode),
             newcomers: Newcomers::default(),
+            contested: Contested::default(),
             sweeper: Sweeper::default(),
             sweep_is_awaited: false,
             racks: Racks::new(&config.racks),

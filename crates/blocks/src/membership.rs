@@ -1,6 +1,7 @@
 //! Data servers come, say that they live, and are lost.
 
 use crate::{
+    contested::Contest,
     map::BlockMap,
     newcomers::Claims,
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
@@ -35,7 +36,7 @@ impl BlockMap {
         if let Some(other) = self.servers.find_address(&registration.ip, registration.transfer_port)
             && Some(other) != known
         {
-            self.forget_server(other);
+            self.replace(other, &registration, now);
         }
         let rack = self.racks.of(&[&registration.ip, &registration.host_name]);
         let index = match known {
@@ -50,8 +51,10 @@ impl BlockMap {
         };
         if !self.servers.get(index).face.alive {
             self.servers.set_alive(index, true);
-            let address = self.servers.get(index).face.registration.transfer_address();
-            self.events.joined.push(address);
+            let registration = self.servers.get(index).face.registration.clone();
+            if !self.contested.is_known(&registration.ip, registration.transfer_port) {
+                self.events.joined.push(registration.transfer_address());
+            }
         }
         let server = self.servers.get_mut(index);
         server.session = session;
@@ -375,11 +378,25 @@ impl BlockMap {
         }
     }
 
-    fn forget_server(&mut self, index: u32) {
-        if self.servers.get(index).face.alive {
+    /// Another server has registered at the address of this one, which is forgotten.
+    fn replace(&mut self, index: u32, by: &Registration, now: Moment) {
+        let face = self.servers.get(index).face.clone();
+        if face.alive {
+            let contest = self.contested.replaced((&by.ip, by.transfer_port), face.uuid(), &by.uuid, now);
+            self.events.contested.extend(contest);
             self.lose_server(index);
+            if self.contested.is_known(&by.ip, by.transfer_port) {
+                // That it is gone, and is there again, would be told with each of its heartbeats.
+                let address = face.registration.transfer_address();
+                self.events.died.retain(|died| *died != address);
+            }
         }
         self.servers.remove(index);
+    }
+
+    /// The addresses that data servers take from each other.
+    pub fn contested(&self, now: Moment) -> Vec<Contest> {
+        self.contested.list(now)
     }
 
     /// The storage is lost. What names it outside the records is cleaned now, the records by a sweep.

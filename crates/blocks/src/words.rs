@@ -1,6 +1,9 @@
 //! What goes into a [`crate::BlockMap`] and what comes out.
 
-use crate::server::{DataServer, StorageReport, StorageType};
+use crate::{
+    contested::Contest,
+    server::{DataServer, StorageReport, StorageType},
+};
 use base::{Block, BlockId, GenerationStamp, InodeId};
 use std::{fmt, sync::Arc};
 use thiserror::Error;
@@ -204,6 +207,8 @@ pub struct Events {
     /// Servers that are no newcomers any more, and those that have not shown what they claim to store.
     pub passed: Vec<String>,
     pub doubted: Vec<String>,
+    /// Addresses that servers take from each other, told once.
+    pub contested: Vec<Contest>,
 }
 
 /// More of what a server holds is unknown than may be deleted.

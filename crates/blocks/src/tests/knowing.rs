@@ -141,6 +141,57 @@ fn whoever_takes_an_address_replaces_its_holder() {
 }
 
 #[test]
+fn servers_that_take_an_address_from_each_other_are_told_of_once_with_all_uuids() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    let registration = |uuid: &str| Registration {
+        uuid: uuid.into(),
+        ip: ip(7).as_str().into(),
+        host_name: "host7".into(),
+        transfer_port: 9866,
+        ..Registration::default()
+    };
+    let take = |cluster: &mut Cluster, uuid: &str| {
+        cluster.now = cluster.now.plus_ms(3_000);
+        cluster.map.register(registration(uuid), session(9), cluster.now).unwrap();
+        cluster.map.take_events()
+    };
+    let uuids = |contests: &[crate::Contest]| -> Vec<Vec<String>> {
+        let named = |contest: &crate::Contest| contest.uuids.iter().map(|uuid| uuid.to_string()).collect();
+        contests.iter().map(named).collect()
+    };
+    take(&mut cluster, "a");
+    let replaced = take(&mut cluster, "b");
+    assert_eq!(
+        uuids(&replaced.contested),
+        [[""; 0]; 0],
+        "a server that was made anew replaces its predecessor"
+    );
+    assert_eq!((replaced.died.len(), replaced.joined.len()), (1, 1));
+    assert_eq!(cluster.map.contested(cluster.now), []);
+
+    let back = take(&mut cluster, "a");
+    assert_eq!(uuids(&back.contested), [["a", "b"]]);
+    assert_eq!(back.contested[0].address, format!("{}:9866", ip(7)));
+    assert_eq!((back.died.len(), back.joined.len()), (0, 0));
+    for turn in 0..20 {
+        let events = take(&mut cluster, ["b", "a"][turn % 2]);
+        assert!(events.is_empty(), "turn {turn}: {events:?}");
+    }
+    // A third one is news, once.
+    assert!(take(&mut cluster, "c").is_empty());
+    assert!(take(&mut cluster, "b").contested.len() == 1);
+    assert!(take(&mut cluster, "c").is_empty());
+    assert_eq!(uuids(&cluster.map.contested(cluster.now)), [["a", "b", "c"]]);
+    assert_eq!(cluster.map.servers(ServerFilter::All).len(), 3, "two others, and one that holds the address");
+
+    // Somebody has ended two of them.
+    cluster.now = cluster.now.plus_ms(599_000);
+    assert_eq!(cluster.map.contested(cluster.now).len(), 1);
+    cluster.now = cluster.now.plus_ms(2_000);
+    assert_eq!(cluster.map.contested(cluster.now), []);
+}
+
+#[test]
 fn nobody_speaks_with_anothers_uuid() {
     let mut cluster = Cluster::with_servers(config(), 2);
     let impostor = ServerId { uuid: &uuid(1), ip: "10.9.9.9", transfer_port: 9866, session: &session(1).0 };

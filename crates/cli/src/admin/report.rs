@@ -137,6 +137,9 @@ fn as_json(facts: &Facts) -> Value {
         "corrupt_blocks": stats.corrupt_blocks,
         "missing_blocks": stats.missing_blocks,
         "data_servers": servers.iter().map(|server| server_json(facts, server)).collect::<Vec<_>>(),
+        "contested_addresses": group.iter().flat_map(|group| &group.contested).map(|contest| {
+            json!({"address": contest.address, "uuids": contest.uuids})
+        }).collect::<Vec<_>>(),
         "metadata_disks": group.iter().flat_map(|group| &group.members).filter_map(|member| {
             let free = member.disk_free_bytes?;
             Some(json!({"member": member.member, "free": free, "low": member.is_disk_low()}))
@@ -213,6 +216,14 @@ fn as_text(facts: &Facts) -> String {
     if gone > 0 {
         text += &format!("{gone} of {} data servers are dead.\n", servers.len());
     }
+    for contest in group.iter().flat_map(|group| &group.contested) {
+        text += &format!(
+            "{} DATA SERVERS TAKE THE ADDRESS {} FROM EACH OTHER: {}. Give each an address and port of its own, or stop all but one.\n",
+            contest.uuids.len(),
+            contest.address,
+            contest.uuids.join(", ")
+        );
+    }
     let share = 100.0 * stats.used as f64 / stats.capacity.max(1) as f64;
     text += &format!("capacity   {}\n", size(stats.capacity));
     text += &format!("used       {} ({share:.2} %)\n", size(stats.used));
@@ -275,6 +286,7 @@ fn by_rack(servers: &[DataServer]) -> BTreeMap<&str, Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::clover::admin::ContestedAddressProto;
 
     fn server(number: u16, rack: &str, is_alive: bool) -> DataServer {
         DataServer {
@@ -309,6 +321,10 @@ mod tests {
             now_ms: Some(1_000_000),
             stale_after_ms: Some(30_000),
             safe_mode: Some("99 blocks are lacking.".into()),
+            contested: vec![ContestedAddressProto {
+                address: "10.0.0.9:9866".into(),
+                uuids: vec!["one".into(), "other".into()],
+            }],
             ..GetGroupResponseProto::default()
         };
         let stats = FsStats { missing_blocks: 3, ..FsStats::default() };
@@ -318,9 +334,13 @@ mod tests {
     #[test]
     fn a_report_tells_what_is_wrong_and_ends_with_the_servers() {
         let text = as_text(&facts(true, vec![server(1, "/r1", false)]));
-        for part in
-            ["Safe mode is on", "99 blocks are lacking", "3 BLOCKS ARE LOST", "1 of 1 data servers are dead"]
-        {
+        for part in [
+            "Safe mode is on",
+            "99 blocks are lacking",
+            "3 BLOCKS ARE LOST",
+            "1 of 1 data servers are dead",
+            "2 DATA SERVERS TAKE THE ADDRESS 10.0.0.9:9866 FROM EACH OTHER: one, other.",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let last = text.lines().last().unwrap();

@@ -7,7 +7,13 @@
 use crate::{reporter::Queue, state::State};
 use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
 use rpc::{CallError, Client};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, sleep_until},
@@ -19,6 +25,9 @@ const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 /// How soon a metadata server is asked again that has refused this one: its list may have been changed, or its release.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
+
+/// A server that is registered again within this time was displaced, not forgotten: metadata servers do not start so often.
+const AGAIN_PERIOD: Duration = Duration::from_secs(30);
 
 /// How far an actor has come, for those who wait for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +47,8 @@ pub struct Actor {
     pub(super) address: String,
     pub(super) client: Client,
     pub(super) queue: Arc<Queue>,
+    /// Somebody else takes its place there again and again; an operator was told.
+    pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
 }
 
@@ -76,7 +87,7 @@ impl Actor {
         let client = state.metadata_servers[index].clone();
         let queue = state.reporter.subscribe();
         let (progress, seen) = watch::channel(Progress::default());
-        (Self { state, index, address, client, queue, progress }, seen)
+        (Self { state, index, address, client, queue, progress, is_displaced: AtomicBool::new(false) }, seen)
     }
 
     /// Runs until it is dropped.
@@ -84,12 +95,25 @@ impl Actor {
         let mut back_off = BackOff::default();
         // What was said last: a server that is away for hours fills no log.
         let mut said = None;
+        let mut last_again = None;
         loop {
             let failure = self.session(&mut back_off).await;
             match failure {
                 Failure::Unregistered => {
                     said = None;
-                    tracing::info!(server = %self.address, "not registered there (any more): registering again");
+                    let is_soon = last_again.is_some_and(|at: Instant| at.elapsed() < AGAIN_PERIOD);
+                    last_again = Some(Instant::now());
+                    match (is_soon, self.is_displaced.swap(is_soon, Ordering::Relaxed)) {
+                        (false, _) => {
+                            tracing::info!(server = %self.address, "not registered there (any more): registering again");
+                        }
+                        (true, false) => tracing::warn!(
+                            server = %self.address, uuid = %self.state.identity.uuid,
+                            "not registered there again and again: does another data server speak from this server's address and \
+                             port? The metadata server's log and clover admin report name it. This is not told again while it goes on"
+                        ),
+                        (true, true) => {}
+                    }
                 }
                 Failure::Transient(reason) if said.as_ref() == Some(&reason) => {}
                 Failure::Transient(reason) => {

@@ -9,7 +9,7 @@ use proto::hdfs::{
     VersionResponseProto,
     datanode::{DatanodeRegistrationProto, RegisterDatanodeRequestProto, RegisterDatanodeResponseProto},
 };
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 /// The release whose protocols are spoken: metadata servers refuse data servers that are too old for them.
 pub const SOFTWARE_VERSION: &str = "3.5.0";
@@ -35,7 +35,9 @@ impl Actor {
     ) -> Result<DatanodeRegistrationProto, Failure> {
         let request = RegisterDatanodeRequestProto { registration };
         let response: RegisterDatanodeResponseProto = self.client.call("registerDatanode", &request).await?;
-        tracing::info!(server = %self.address, uuid = %self.state.identity.uuid, "registered");
+        if !self.is_displaced.load(Ordering::Relaxed) {
+            tracing::info!(server = %self.address, uuid = %self.state.identity.uuid, "registered");
+        }
         Ok(response.registration)
     }
 

@@ -207,7 +207,17 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         level_since: is_raised
             .then_some(p::LogPlaceProto { epoch: level.since.epoch.0, sn: level.since.sn.0 }),
         level_at_ms: is_raised.then_some(level.at.ms),
+        contested: contested(core),
     }
+}
+
+fn contested(core: &Core) -> Vec<p::ContestedAddressProto> {
+    let contests = core.blocks.lock().contested(core.moment());
+    let told = |contest: blocks::Contest| p::ContestedAddressProto {
+        address: contest.address,
+        uuids: contest.uuids.iter().map(|uuid| uuid.to_string()).collect(),
+    };
+    contests.into_iter().map(told).collect()
 }
 
 /// Why this server is in safe mode, how much is lacking, and how long that may take.
@@ -231,6 +241,7 @@ pub fn view_proto(view: &GroupView, version: u64) -> p::ViewProto {
         in_sync_min: view.in_sync_min,
         members: view.members.iter().map(|member| member.0).collect(),
         commit_hint: Some(p::LogPlaceProto { epoch: view.commit_hint.epoch.0, sn: view.commit_hint.sn.0 }),
+        level: Some(view.level.0.into()),
     }
 }
 

@@ -99,6 +99,15 @@ impl DatanodeSide {
                  data_servers_file"
             );
         }
+        for contest in &events.contested {
+            tracing::error!(
+                address = contest.address,
+                uuids = contest.uuids.join(", "),
+                "data servers with different uuids speak from one address and port, and replace each other with every heartbeat. \
+                 Give each an address of its own, or stop all but one. This is told once; clover admin report shows it as long \
+                 as it goes on"
+            );
+        }
         for server in &events.died {
             tracing::warn!(
                 server,
