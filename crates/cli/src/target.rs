@@ -22,6 +22,12 @@ pub struct Target {
 
 /// What to do where nobody was reached.
 pub fn remedy(error: &client::Error) -> Option<String> {
+    if matches!(error, client::Error::NotServing { .. }) {
+        return Some(
+            "`--fs hdfs://HOST:PORT` names another one, `--fs hdfs://GROUP` all that the configuration knows"
+                .to_owned(),
+        );
+    }
     let client::Error::Unreachable { target, .. } = error else { return None };
     let authority = target.strip_prefix("hdfs://").unwrap_or(target);
     let is_bare = !authority.contains(':') && !authority.contains('.');

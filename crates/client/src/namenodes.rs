@@ -4,14 +4,20 @@
 //! cannot be reached likewise; one that asks for patience is asked again. Where a connection broke after a
 //! call went out, nobody knows whether it was carried out, and the very same call (client id and call id) goes
 //! out again: the servers remember what they answered.
+//!
+//! Where one server is named only and does not serve, it is asked for the other members of its group, and calls go to them as well.
 
 use crate::{
     Error, Location, Result,
     config::{Settings, high_availability},
 };
 use base::{ClientId, FsError};
+use parking_lot::{Mutex, RwLock};
 use prost::{Message, Name};
-use proto::{exception, protocol};
+use proto::{
+    clover::admin::{GetGroupRequestProto, GetGroupResponseProto},
+    exception, protocol,
+};
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -28,19 +34,30 @@ const NEXT_WORD: Duration = Duration::from_secs(10);
 /// Rounds of asking every server, where no number of attempts is set: Hadoop's number of failovers, whose pauses double as the
 /// pauses between rounds do here.
 const ROUNDS_MAX: u32 = 15;
+/// How long a server is asked again that does not serve, and does not say who else could. What a member of a group says of its group
+/// is believed instead; a standby of HDFS is never going to serve by being asked.
+const LONE_PATIENCE: Duration = Duration::from_secs(15);
+/// How long a member may take to name the others, and how soon it is asked again.
+const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
+const GROUP_PERIOD: Duration = Duration::from_secs(5);
 /// The pause after such an attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// All metadata servers of one file system.
 pub struct Namenodes {
     location: Location,
-    /// In the order of [`Location::servers`].
-    clients: Vec<Client>,
+    /// In the order of [`Location::servers`]; behind them those that the only one has named.
+    clients: RwLock<Vec<Client>>,
+    /// For clients of those that are named later.
+    options: ClientOptions,
+    user: String,
+    lone: Mutex<Lone>,
+    lone_patience: Duration,
     /// Which one is asked first: the one that last answered.
     current: AtomicUsize,
     /// A server has answered at least once, so that the address is right.
     is_known: AtomicBool,
-    failovers_max: u32,
+    failovers_max: Option<u32>,
     pause: Duration,
     pause_max: Duration,
 }
@@ -53,9 +70,17 @@ enum Next {
     Again(Error),
 }
 
+/// What is known of the group of the only server that was named.
+#[derive(Default)]
+struct Lone {
+    asked: Option<Instant>,
+    /// It has said which members there are.
+    is_told: bool,
+}
+
 /// How often one of so many servers is asked before the call is given up.
-fn attempts_max(settings: &Settings, servers: usize) -> u32 {
-    settings.retries.failovers_max.unwrap_or(ROUNDS_MAX * servers.max(1) as u32)
+fn attempts_max(failovers_max: Option<u32>, servers: usize) -> u32 {
+    failovers_max.unwrap_or(ROUNDS_MAX * servers.max(1) as u32)
 }
 
 /// The pause after so many attempts. The others are asked at once; pauses begin when all have said no.
@@ -81,8 +106,12 @@ impl Namenodes {
             Client::connect(address.as_str(), protocol::CLIENT_NAMENODE, &settings.user, options.clone())
         };
         Self {
-            clients: location.servers.iter().map(client).collect(),
-            failovers_max: attempts_max(settings, location.servers.len()),
+            clients: RwLock::new(location.servers.iter().map(client).collect()),
+            options,
+            user: settings.user.clone(),
+            lone: Mutex::default(),
+            lone_patience: LONE_PATIENCE,
+            failovers_max: settings.retries.failovers_max,
             location,
             current: AtomicUsize::new(0),
             is_known: AtomicBool::new(false),
@@ -97,13 +126,18 @@ impl Namenodes {
         Q: Message + Name,
         A: Message + Default + Name,
     {
-        let first = self.clients[0].new_call();
+        let first = self.clients.read()[0].new_call();
         let mut attempts: u32 = 0;
-        let mut word_due = Instant::now() + FIRST_WORD;
+        let began = Instant::now();
+        let mut word_due = began + FIRST_WORD;
         loop {
-            let index = self.current.load(Ordering::Relaxed) % self.clients.len();
+            let (index, client) = {
+                let clients = self.clients.read();
+                let index = self.current.load(Ordering::Relaxed) % clients.len();
+                (index, clients[index].clone())
+            };
             let identity = CallIdentity { retry_count: attempts as i32, ..first };
-            let error = match self.clients[index].call_as::<Q, A>(identity, method, request).await {
+            let error = match client.call_as::<Q, A>(identity, method, request).await {
                 Ok(answer) => {
                     self.is_known.store(true, Ordering::Relaxed);
                     return Ok(answer);
@@ -112,18 +146,29 @@ impl Namenodes {
             };
             if matches!(error, CallError::Timeout { .. }) {
                 // Frozen or cut off: when it comes back, it is spoken to on a connection that lives.
-                self.clients[index].disconnect();
+                client.disconnect();
             }
-            let (error, elsewhere) = match self.judge(index, method, error)? {
+            let (error, elsewhere) = match self.judge(client.address(), method, error)? {
                 Next::Elsewhere(error) => (error, true),
                 Next::Again(error) => (error, false),
             };
             attempts += 1;
-            let is_known = self.is_known.load(Ordering::Relaxed) || matches!(error, Error::Fs(_));
+            let is_answer = matches!(error, Error::Fs(_));
+            if is_answer && self.location.servers.len() == 1 {
+                self.ask_for_others().await;
+                if elsewhere && !self.lone.lock().is_told && began.elapsed() >= self.lone_patience {
+                    return Err(Error::NotServing {
+                        server: client.address().to_owned(),
+                        reason: error.to_string(),
+                    });
+                }
+            }
+            let servers = self.clients.read().len();
+            let is_known = self.is_known.load(Ordering::Relaxed) || is_answer;
             let (pause, attempts_max) = match is_known {
-                true => (self.pause, self.failovers_max),
+                true => (self.pause, attempts_max(self.failovers_max, servers)),
                 // Each of several servers gets its turn.
-                false => (FIRST_PAUSE, FIRST_ATTEMPTS_MAX.max(self.clients.len() as u32 + 1)),
+                false => (FIRST_PAUSE, FIRST_ATTEMPTS_MAX.max(servers as u32 + 1)),
             };
             if attempts > attempts_max {
                 return Err(error);
@@ -135,17 +180,68 @@ impl Namenodes {
                 tracing::warn!("{method}: {error}; still trying");
                 word_due = Instant::now() + NEXT_WORD;
             }
+            // Unless the one that leads was named meanwhile.
             if elsewhere {
-                let next = (index + 1) % self.clients.len();
+                let next = (index + 1) % servers;
                 let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
             }
-            if let Some(pause) = pause_after(attempts, self.clients.len(), elsewhere, pause) {
+            if let Some(pause) = pause_after(attempts, servers, elsewhere, pause) {
                 tokio::time::sleep(pause.min(self.pause_max)).await;
             }
         }
     }
 
-    fn judge(&self, index: usize, method: &str, error: CallError) -> Result<Next> {
+    /// The only server that was named has not served this call: it names the other members of its group, unless it did before.
+    async fn ask_for_others(&self) {
+        {
+            let mut lone = self.lone.lock();
+            if lone.is_told || lone.asked.is_some_and(|asked| asked.elapsed() < GROUP_PERIOD) {
+                return;
+            }
+            lone.asked = Some(Instant::now());
+        }
+        let named = &self.location.servers[0];
+        let options = ClientOptions { call_timeout: GROUP_TIMEOUT, ..self.options.clone() };
+        let admin = Client::connect(named.as_str(), protocol::ADMIN, &self.user, options);
+        let answer: GetGroupResponseProto = match admin
+            .call("getGroup", &GetGroupRequestProto::default())
+            .await
+        {
+            Ok(answer) => answer,
+            Err(error) => return tracing::debug!(server = named, %error, "it does not say who else serves"),
+        };
+        let address = |member: &u32| {
+            let known = answer.members.iter().find(|one| one.member == *member)?;
+            known.rpc_address.clone().filter(|address| !address.is_empty())
+        };
+        let others: Vec<u32> =
+            answer.members.iter().map(|one| one.member).filter(|one| *one != answer.answered_by).collect();
+        // A frozen one is not waited for as the only one would be.
+        let call_timeout =
+            Duration::from_millis(high_availability::RPC_TIMEOUT_MS).min(self.options.call_timeout);
+        let mut clients = self.clients.write();
+        for member in others {
+            let Some(address) = address(&member) else { continue };
+            if clients.iter().all(|client| client.address() != address) {
+                let options = ClientOptions { call_timeout, ..self.options.clone() };
+                clients.push(Client::connect(address, protocol::CLIENT_NAMENODE, &self.user, options));
+            }
+        }
+        tracing::info!(
+            server = named,
+            servers = clients.len(),
+            "this server has named the members of its group"
+        );
+        // The one that leads is asked next.
+        let active = answer.view.as_ref().and_then(|view| view.active).and_then(|member| address(&member));
+        let at = clients.iter().position(|client| Some(client.address()) == active.as_deref());
+        if let Some(at) = at {
+            self.current.store(at, Ordering::Relaxed);
+        }
+        self.lone.lock().is_told = true;
+    }
+
+    fn judge(&self, server: &str, method: &str, error: CallError) -> Result<Next> {
         match error {
             CallError::Remote { class, message, .. } => {
                 match exception::from_remote(&class, &message) {
@@ -159,7 +255,7 @@ impl Namenodes {
                 }
             }
             CallError::Decode(reason) => Err(Error::Nonsense {
-                address: self.location.servers[index].clone(),
+                address: server.to_owned(),
                 method: method.to_owned(),
                 reason: reason.to_string(),
             }),
@@ -187,7 +283,8 @@ impl Namenodes {
         A: Message + Default + Name,
     {
         let mut answers = Vec::new();
-        for client in &self.clients {
+        let clients: Vec<Client> = self.clients.read().clone();
+        for client in clients {
             let answer = client.call::<Q, A>(method, request).await.map_err(|error| match error {
                 CallError::Remote { message, .. } => exception::without_stack_trace(&message).to_owned(),
                 other => other.to_string(),
@@ -216,7 +313,7 @@ mod tests {
     fn shortest_patience(settings: &Settings, servers: usize, elsewhere: bool) -> Duration {
         let retries = &settings.retries;
         let pause = |attempts| pause_after(attempts, servers, elsewhere, retries.failover_pause);
-        (1..=attempts_max(settings, servers))
+        (1..=attempts_max(retries.failovers_max, servers))
             .filter_map(pause)
             .map(|pause| pause.min(retries.failover_pause_max))
             .sum()
@@ -232,5 +329,36 @@ mod tests {
                 assert!(patience > longest * 3 / 2, "{servers} servers: {patience:?}");
             }
         }
+    }
+
+    /// A server that is never active, of protocols other than Clover's own.
+    struct Standby;
+
+    impl rpc::Service for Standby {
+        fn protocols(&self) -> &[(&'static str, u64)] {
+            &[(protocol::CLIENT_NAMENODE, 1)]
+        }
+
+        fn call(&self, _: rpc::Call, reply: rpc::Replier) {
+            reply.fs_error(&FsError::NotActive(
+                "Operation category WRITE is not supported in state standby".into(),
+            ));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_only_server_that_serves_nobody_and_names_nobody_is_given_up_with_its_reason() {
+        let config = rpc::ServerConfig::new("127.0.0.1:0".parse().unwrap(), std::sync::Arc::new(Standby));
+        let server = rpc::Server::bind(config).unwrap();
+        let config = Config::new();
+        let location = Location::resolve(&format!("hdfs://{}", server.local_addr()), &config).unwrap();
+        let settings = Settings::new(&config).unwrap();
+        let patience = Duration::from_millis(600);
+        let namenodes = Namenodes { lone_patience: patience, ..Namenodes::new(location, &settings) };
+        let request = proto::hdfs::MkdirsRequestProto { src: "/a".into(), ..Default::default() };
+        let refused = namenodes.call::<_, proto::hdfs::MkdirsResponseProto>("mkdirs", &request).await;
+        let text = refused.unwrap_err().to_string();
+        let words = [server.local_addr().to_string(), "does not serve".into(), "state standby".into()];
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
 }

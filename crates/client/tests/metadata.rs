@@ -2,9 +2,12 @@
 
 use base::{CallId, ClientId, FsError};
 use client::{Config, Error, FileSystem};
-use proto::{hdfs, protocol};
+use proto::{clover::admin, hdfs, protocol};
 use rpc::{Call, Replier, Server, ServerConfig, Service};
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
 type Answer = dyn Fn(usize, &Call, Replier) + Send + Sync;
 
@@ -16,7 +19,7 @@ struct Script {
 
 impl Service for Script {
     fn protocols(&self) -> &[(&'static str, u64)] {
-        &[(protocol::CLIENT_NAMENODE, 1)]
+        &[(protocol::CLIENT_NAMENODE, 1), (protocol::ADMIN, 1)]
     }
 
     fn call(&self, call: Call, reply: Replier) {
@@ -69,6 +72,40 @@ async fn a_standby_sends_the_same_call_on_to_the_active() {
 }
 
 #[tokio::test]
+async fn the_only_server_that_was_named_names_the_others_of_its_group() {
+    let (active, active_script) = serve(|_, _, reply| made(reply));
+    let told = active.local_addr().to_string();
+    let (standby, standby_script) = serve(move |_, call, reply| match call.method {
+        "getGroup" => {
+            let member = |member: u32, rpc_address: &str| admin::MemberProto {
+                member,
+                rpc_address: Some(rpc_address.into()),
+                ..Default::default()
+            };
+            // One that never answers stands before the active: it is passed over.
+            let members = vec![member(1, "127.0.0.1:1"), member(2, ""), member(3, &told)];
+            let view = admin::ViewProto { active: Some(3), members: vec![1, 2, 3], ..Default::default() };
+            reply.ok(&admin::GetGroupResponseProto {
+                answered_by: 2,
+                members,
+                view: Some(view),
+                ..Default::default()
+            });
+        }
+        _ => reply.fs_error(&FsError::NotActive("nobody is heard of here".into())),
+    });
+    let fs = FileSystem::connect(&format!("hdfs://{}", standby.local_addr()), &Config::new()).unwrap();
+    let began = Instant::now();
+    fs.mkdirs("/a").await.unwrap();
+    fs.mkdirs("/b").await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let (first, second) = (standby_script.calls.lock().unwrap(), active_script.calls.lock().unwrap());
+    assert_eq!(first.iter().map(|call| call.3).collect::<Vec<_>>(), ["mkdirs", "getGroup"]);
+    assert_eq!(second.len(), 2, "the second call goes to the active at once");
+    assert_eq!((first[0].0, first[0].1), (second[0].0, second[0].1), "one call has one name everywhere");
+}
+
+#[tokio::test]
 async fn a_server_that_asks_for_patience_is_asked_again() {
     let (server, script) = serve(|index, _, reply| match index {
         0..2 => reply.fs_error(&FsError::Retry("safe mode".into())),
@@ -83,7 +120,9 @@ async fn patience_and_standbys_have_an_end() {
     let (server, script) = serve(|_, _, reply| reply.fs_error(&FsError::NotActive("never".into())));
     let error = service(&[&server]).mkdirs("/a").await.unwrap_err();
     assert!(matches!(error, Error::Fs(FsError::NotActive(_))), "{error}");
-    assert_eq!(script.calls.lock().unwrap().len(), 5);
+    let calls = script.calls.lock().unwrap();
+    // It was asked for the others of its group once.
+    assert_eq!((calls.iter().filter(|call| call.3 == "mkdirs").count(), calls.len()), (5, 6));
 }
 
 #[tokio::test]
