@@ -6,9 +6,9 @@
 
 use super::time_of;
 use crate::{apply, image_reading};
-use base::{Block, Entry, LogPoint, Sn, Timestamp};
+use base::{Block, Caller, Entry, LogPoint, Moment, Sn, Timestamp, TxId};
 use journal::archive::{ArchiveError, Backup, Span};
-use namespace::Namespace;
+use namespace::{AccessPolicy, Context, Limits, Namespace, ops::cleanup};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
@@ -214,9 +214,11 @@ pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, Targ
 pub struct Blocks(Vec<Block>);
 
 impl Blocks {
-    /// Those of the last state in the backup.
+    /// Those of the last state in the backup. What was deleted by then does not count, also where the backup ends before the
+    /// server had taken it apart.
     pub fn at_the_end(backup: &Backup, seed: u64) -> Result<Self, TargetError> {
-        let last = rebuild(backup, Until::End, seed)?.namespace;
+        let mut last = rebuild(backup, Until::End, seed)?.namespace;
+        take_apart(&mut last);
         let mut blocks = Vec::new();
         last.for_each_block(&mut |block, _, _, _| blocks.push(block));
         blocks.sort_unstable_by_key(|block| block.id);
@@ -227,6 +229,26 @@ impl Blocks {
     pub fn have(&self, block: &Block, is_committed: bool) -> bool {
         let at = self.0.binary_search_by_key(&block.id, |known| known.id);
         at.is_ok_and(|at| !is_committed || self.0[at] == *block)
+    }
+}
+
+/// Does what an active does between its turns: removes what lies in no directory and in no snapshot any more.
+fn take_apart(namespace: &mut Namespace) {
+    let access = AccessPolicy { superuser: "operator".into(), ..AccessPolicy::default() };
+    let limits = Limits { access, ..Limits::default() };
+    let caller = Caller::simple("operator", &[]);
+    let context = Context {
+        caller: &caller,
+        origin: None,
+        fingerprint: 0,
+        now: Timestamp::from_ms(0),
+        moment: Moment::default(),
+        limits: &limits,
+        renewals: None,
+    };
+    while let Some(edit) = cleanup::plan(namespace, &context) {
+        let TxId { epoch, sn } = namespace.applied();
+        namespace.apply(TxId { epoch, sn: Sn(sn.0 + 1) }, &edit);
     }
 }
 

@@ -3,13 +3,18 @@ use crate::backup::time_of;
 use base::{Caller, EntryKind, Epoch, GroupId, Moment};
 use env::Env;
 use journal::archive::{Archiver, Whose};
-use namespace::{AccessPolicy, Context, Limits, Planned, ops::mkdirs};
+use namespace::{
+    AccessPolicy, Context, Limits, Planned,
+    ops::{add_block, create, delete, mkdirs},
+};
 
 /// A backup and the namespace that leads to it.
 struct Story {
     directory: tempfile::TempDir,
     namespace: Namespace,
     archiver: Archiver,
+    /// What is appended is not synced before something else is.
+    is_lazy: bool,
     limits: Limits,
     caller: Caller,
 }
@@ -34,6 +39,7 @@ impl Story {
             directory,
             namespace: Namespace::new(1, "alice", "supergroup", Timestamp::from_ms(500)),
             archiver,
+            is_lazy: false,
             limits: Limits { access, ..Limits::default() },
             caller: Caller::simple("alice", &["supergroup"]),
         }
@@ -43,7 +49,9 @@ impl Story {
         let entry = Entry::after(self.archiver.end().unwrap(), Epoch(1), kind, payload);
         apply::entry(&mut self.namespace, &entry).unwrap();
         self.archiver.append(std::slice::from_ref(&entry)).unwrap();
-        self.archiver.sync(Epoch(1), time_of(&entry), None).unwrap();
+        if !self.is_lazy {
+            self.archiver.sync(Epoch(1), time_of(&entry), None).unwrap();
+        }
         entry.id.sn
     }
 
@@ -152,4 +160,86 @@ fn where_a_clock_has_gone_back_what_is_left_out_is_told() {
     assert_eq!((found.next, found.straggler), (Some((Sn(2), 6_000)), Some((late, 4_000))));
     let found = find(&story.backup(), Until::Time(6_500)).unwrap();
     assert_eq!((found.at, found.straggler), (Sn(3), None));
+}
+
+/// No data server is asked.
+struct AllFinished;
+
+impl namespace::BlockFacts for AllFinished {
+    fn is_complete(&self, _: &Block) -> bool {
+        true
+    }
+    fn recovered_length(&self, block: &Block) -> Option<u64> {
+        Some(block.length)
+    }
+    fn is_located(&self, _: &Block) -> bool {
+        true
+    }
+}
+
+impl Story {
+    /// Makes a file with a block.
+    fn file(&mut self, path: &str, ms: u64) {
+        let request = create::Request {
+            path,
+            permission: 0o644,
+            unmasked: None,
+            holder: "writer",
+            client_machine: "127.0.0.1",
+            flags: create::flag::CREATE,
+            create_parent: true,
+            replication: 1,
+            block_size: 1 << 20,
+            storage_policy: None,
+            erasure_coding: None,
+        };
+        let planned = create::plan(&self.namespace, &self.context(ms), &request).unwrap();
+        self.carry_out(planned);
+        let request = add_block::Request { path, holder: "writer", previous: None, inode: base::InodeId(0) };
+        let planned = add_block::plan(&self.namespace, &self.context(ms), &request, &AllFinished).unwrap();
+        let add_block::Plan::New { edit, .. } = planned else { panic!("{planned:?}") };
+        self.carry_out(Planned::Edit(edit));
+    }
+
+    /// The files as of then with a block that is gone at the end.
+    fn gone_since(&self, until: Until) -> Vec<String> {
+        let later = Blocks::at_the_end(&self.backup(), 9).unwrap();
+        let rebuilt = rebuild(&self.backup(), until, 9).unwrap();
+        let look = crate::backup::Look::new(&rebuilt.namespace);
+        let mut gone = Vec::new();
+        look.walk::<base::FsError>("/", true, &mut |path, status| {
+            let is_gone =
+                || look.blocks(path).unwrap().blocks.iter().any(|one| !later.have(&one.block, one.committed));
+            if !status.is_directory() && is_gone() {
+                gone.push(path.to_owned());
+            }
+            Ok(())
+        })
+        .unwrap();
+        gone
+    }
+}
+
+#[test]
+fn a_large_subtree_that_was_deleted_just_before_the_end_is_gone() {
+    let mut story = Story::new();
+    story.epoch();
+    story.is_lazy = true;
+    story.file("/kept", 1_000);
+    for number in 0..1_100 {
+        story.mkdir(&format!("/large/{number}"), 1_000);
+    }
+    story.file("/large/7/lost", 1_000);
+    story.file("/large/lost", 1_000);
+    let before = story.archiver.end().unwrap().id.sn;
+    let request = delete::Request { path: "/large", recursive: true };
+    let planned = delete::plan(&story.namespace, &story.context(2_000), &request).unwrap();
+    story.is_lazy = false;
+    story.carry_out(planned);
+    // The archive ends before the server has begun to take it apart.
+    assert!(story.namespace.counts().files == 3, "it is too large to go at once");
+    let mut gone = story.gone_since(Until::Entry(before));
+    gone.sort();
+    assert_eq!(gone, ["/large/7/lost", "/large/lost"]);
+    assert_eq!(story.gone_since(Until::End), [""; 0]);
 }
