@@ -1,7 +1,7 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
 use base::{GroupId, GroupView, Level, MemberId, MemberStore, UnknownLevel, level::RELEASE_BYTES_MAX};
-use env::{Env, OpenMode};
+use env::{Env, OpenMode, disk::Lock};
 use std::{
     collections::BTreeMap,
     io,
@@ -26,6 +26,8 @@ pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has i
 
 const SECRET_BYTES: usize = 32;
 const CLUSTER_FILE: &str = "CLUSTER";
+/// Held while a directory is being made. With it and without [`CLUSTER_FILE`] the directory is half made.
+const MAKING_FILE: &str = "MAKING";
 /// It names the level that the group began at. Releases that know of no levels refuse it.
 const LAYOUT: &str = "2";
 const LAYOUT_WITHOUT_LEVEL: &str = "1";
@@ -37,6 +39,7 @@ pub struct Layout {
     pub store: PathBuf,
     pub coordinator: PathBuf,
     cluster: PathBuf,
+    making: PathBuf,
     root: PathBuf,
 }
 
@@ -46,6 +49,7 @@ impl Layout {
             store: name_directory.join(STORE_DIRECTORY),
             coordinator: name_directory.join(COORDINATOR_DIRECTORY),
             cluster: name_directory.join(CLUSTER_FILE),
+            making: name_directory.join(MAKING_FILE),
             root: name_directory.to_owned(),
         }
     }
@@ -58,6 +62,11 @@ pub enum FormatError {
          Name an empty directory, or remove this one yourself"
     )]
     NotEmpty { directory: PathBuf, found: String },
+    #[error(
+        "{0} is half made: the order that made it was interrupted, or is under way. If it is not, empty the directory, and give the \
+         order again"
+    )]
+    HalfMade(PathBuf),
     #[error("{path} cannot be read or written")]
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -87,6 +96,10 @@ pub enum ClusterError {
         "{0} holds no cluster; make one with `clover meta format`, or with `--join` this server's part of one"
     )]
     Missing(PathBuf),
+    #[error(
+        "{0} is half made: `clover meta format` or `restore` was interrupted. Empty the directory, and give that order again"
+    )]
+    HalfMade(PathBuf),
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },
     #[error(
@@ -106,16 +119,71 @@ pub fn format(
     address: IpAddr,
     group: &GroupConfig,
 ) -> Result<Cluster, FormatError> {
-    let layout = Layout::of(name_directory);
     check_format(env, name_directory, group)?;
-    let cluster = draw_cluster(env, cluster_id, address, group);
-    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
-    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
-    let first = MemberStore { member: group.member, generation: 0 };
-    let level = group.first_level;
-    let view = GroupView { members: members(group), level, ..GroupView::new(&[first], in_sync_min(group)) };
-    publish(env, &layout, &*coordinator, &cluster, view)?;
-    Ok(cluster)
+    make(env, name_directory, |layout| {
+        let cluster = draw_cluster(env, cluster_id, address, group);
+        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+        let coordinator = recover::open_coordinator(env, &group.coordinator, layout)?;
+        let first = MemberStore { member: group.member, generation: 0 };
+        let level = group.first_level;
+        let view =
+            GroupView { members: members(group), level, ..GroupView::new(&[first], in_sync_min(group)) };
+        publish(env, layout, &*coordinator, &cluster, view)?;
+        Ok(cluster)
+    })
+}
+
+/// Has an empty directory filled. If that fails, for want of room say, the directory is empty again; if even that fails, or
+/// the machine stops, it says of itself that it is half made, and nobody starts on it.
+pub(crate) fn make<T, E: From<FormatError>>(
+    env: &Env,
+    name_directory: &Path,
+    fill: impl FnOnce(&Layout) -> Result<T, E>,
+) -> Result<T, E> {
+    let layout = Layout::of(name_directory);
+    let _held = begin(env, &layout)?;
+    let made = fill(&layout);
+    let tidied = match &made {
+        // The directory is whole: what stays of the mark means nothing any more.
+        Ok(_) => env.disk.remove_file(&layout.making),
+        Err(_) => empty(env, &layout),
+    };
+    if let Err(error) = tidied {
+        tracing::warn!(directory = %layout.root.display(), %error, "a file that is not needed could not be removed");
+    }
+    made
+}
+
+/// From here on the directory is this order's alone, and what is in it was made by it.
+fn begin(env: &Env, layout: &Layout) -> Result<Box<dyn Lock>, FormatError> {
+    let io = |source| FormatError::Io { path: layout.making.clone(), source };
+    refuse_if_not_empty(env, &layout.root)?;
+    let held = match env.disk.lock(&layout.making) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(FormatError::HalfMade(layout.root.clone()));
+        }
+        held => held.map_err(io)?,
+    };
+    // Another order may have come to its end since the first look.
+    let others = env.disk.list(&layout.root).map_err(io)?.into_iter().filter(|name| name != MAKING_FILE);
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        env.disk.remove_file(&layout.making).map_err(io)?;
+        return Err(not_empty(&layout.root, &others));
+    }
+    env.disk.sync_directory(&layout.root).map_err(io)?;
+    Ok(held)
+}
+
+/// Removes all that is there, and last what says that it is half made.
+fn empty(env: &Env, layout: &Layout) -> io::Result<()> {
+    let disk = &*env.disk;
+    for name in disk.list(&layout.root)?.into_iter().filter(|name| name != MAKING_FILE) {
+        let path = layout.root.join(name);
+        if disk.is_directory(&path)? { disk.remove_directory(&path)? } else { disk.remove_file(&path)? }
+    }
+    disk.sync_directory(&layout.root)?;
+    disk.remove_file(&layout.making)
 }
 
 /// Whether the first server of a cluster can be made there at all.
@@ -172,40 +240,44 @@ pub(crate) fn publish(
     cluster: &Cluster,
     view: GroupView,
 ) -> Result<(), FormatError> {
+    let io = |source| FormatError::Io { path: layout.root.clone(), source };
+    // While nobody knows of the cluster: behind this, no room is needed here any more.
+    prepare_cluster(env, layout, cluster).map_err(io)?;
     // This is written before the view, so that a member which finds the view finds this too.
     coord::wait(|done| coordinator.create_cluster(text_of(cluster).into_bytes(), done))?;
     coord::wait(|done| coordinator.create(GROUP, view, done))?;
     // Last: a directory with this file is whole.
-    write_cluster(env, layout, cluster)
-        .map_err(|source| FormatError::Io { path: layout.root.clone(), source })
+    name_cluster(env, layout).map_err(io)
 }
 
 /// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
 /// is called is read from the coordinator. The member starts as a junior and is renewed by the others.
 pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
-    let layout = Layout::of(name_directory);
-    let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
     refuse_if_not_empty(env, name_directory)?;
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
         return Err(FormatError::NeedsCoordinator { members: 2 });
     }
-    let coordinator = recover::open_coordinator(env, &group.coordinator, &layout)?;
-    let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
-    let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
-    let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
-    let view = coord::wait(|done| coordinator.read(GROUP, done))?.ok_or(FormatError::NoCluster)?.view;
-    // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
-    let stores = view.in_sync.iter().chain(&view.exiles).copied();
-    let known = stores.chain(records.iter().map(|record| record.life.store));
-    let before = known.filter(|store| store.member == group.member).map(|store| store.generation).max();
+    make(env, name_directory, |layout| {
+        let coordinator = recover::open_coordinator(env, &group.coordinator, layout)?;
+        let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
+        let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+        let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
+        let view = coord::wait(|done| coordinator.read(GROUP, done))?.ok_or(FormatError::NoCluster)?.view;
+        // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
+        let stores = view.in_sync.iter().chain(&view.exiles).copied();
+        let known = stores.chain(records.iter().map(|record| record.life.store));
+        let before = known.filter(|store| store.member == group.member).map(|store| store.generation).max();
 
-    journal::format(env, &layout.store, &identity(&cluster, group.member))?;
-    if let Some(before) = before {
-        let reason = "the store that this member had before is lost";
-        while journal::distrust(env, &layout.store, reason)? <= before {}
-    }
-    write_cluster(env, &layout, &cluster).map_err(io)?;
-    Ok(cluster)
+        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+        if let Some(before) = before {
+            let reason = "the store that this member had before is lost";
+            while journal::distrust(env, &layout.store, reason)? <= before {}
+        }
+        prepare_cluster(env, layout, &cluster)
+            .and_then(|()| name_cluster(env, layout))
+            .map_err(|source| FormatError::Io { path: name_directory.to_owned(), source })?;
+        Ok(cluster)
+    })
 }
 
 pub(crate) fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity {
@@ -220,10 +292,17 @@ pub fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), Forma
     if found.is_empty() {
         return Ok(());
     }
-    Err(FormatError::NotEmpty {
-        directory: name_directory.to_owned(),
-        found: found.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
+    let is_half_made =
+        found.iter().any(|name| name == MAKING_FILE) && !found.iter().any(|name| name == CLUSTER_FILE);
+    Err(match is_half_made {
+        true => FormatError::HalfMade(name_directory.to_owned()),
+        false => not_empty(name_directory, &found),
     })
+}
+
+fn not_empty(name_directory: &Path, found: &[String]) -> FormatError {
+    let found = found.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    FormatError::NotEmpty { directory: name_directory.to_owned(), found }
 }
 
 /// What is proved to other members: the file's content, or what was drawn when the cluster was made. An error
@@ -288,13 +367,15 @@ pub(crate) fn text_of(cluster: &Cluster) -> String {
     text
 }
 
-fn write_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
-    let text = text_of(cluster);
-    let temporary = layout.cluster.with_extension("tmp");
-    let file = env.disk.open(&temporary, OpenMode::CreateOrTruncate)?;
-    file.write_at(text.as_bytes(), 0)?;
-    file.sync_data()?;
-    env.disk.rename(&temporary, &layout.cluster)?;
+fn prepare_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
+    let file = env.disk.open(&layout.cluster.with_extension("tmp"), OpenMode::CreateOrTruncate)?;
+    file.write_at(text_of(cluster).as_bytes(), 0)?;
+    file.sync_data()
+}
+
+/// What was prepared gets its name.
+fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
+    env.disk.rename(&layout.cluster.with_extension("tmp"), &layout.cluster)?;
     env.disk.sync_directory(&layout.root)
 }
 
@@ -304,6 +385,9 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
     let path = layout.cluster;
     let io = |source| ClusterError::Io { path: path.clone(), source };
     if !env.disk.exists(&path).map_err(io)? {
+        if env.disk.exists(&layout.making).map_err(io)? {
+            return Err(ClusterError::HalfMade(name_directory.to_owned()));
+        }
         return Err(ClusterError::Missing(name_directory.to_owned()));
     }
     // Nobody's cluster file is larger; what is longer is cut and then refused.
@@ -368,6 +452,46 @@ mod tests {
 
         let again = format(&env, directory.path(), None, address, &GroupConfig::default()).unwrap_err();
         assert!(again.to_string().contains("is not empty"), "{again}");
+    }
+
+    #[test]
+    fn a_directory_that_could_not_be_made_is_empty_again_and_one_that_is_half_made_is_told_from_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let (env, address, path) = (Env::production(), "127.0.0.1".parse().unwrap(), directory.path());
+        let names = || env.disk.list(path).unwrap();
+        // No coordinator holds a cluster that could be joined.
+        let nobody: std::sync::Arc<dyn coord::Coordinator> =
+            std::sync::Arc::new(coord::Embedded::open(&env, &path.join("elsewhere")).unwrap());
+        let other = path.join("other");
+        let group = group(CoordinatorConfig::Shared(nobody), None);
+        assert!(matches!(join(&env, &other, &group), Err(FormatError::NoCluster)));
+        assert_eq!(env.disk.list(&other).unwrap(), [""; 0]);
+        env.disk.remove_directory(&other).unwrap();
+        env.disk.remove_directory(&path.join("elsewhere")).unwrap();
+
+        let failed = make(&env, path, |layout| {
+            env.disk.create_directory(&layout.store.join("log")).unwrap();
+            let held = refuse_if_not_empty(&env, path).unwrap_err();
+            assert!(held.to_string().contains("half made"), "another order at the same time: {held}");
+            let file = env.disk.open(&path.join("a"), OpenMode::CreateNew).unwrap();
+            file.write_at(b"a", 0).map_err(|source| FormatError::Io { path: path.into(), source })?;
+            Err::<(), _>(FormatError::NoCluster)
+        });
+        assert!(matches!(failed, Err(FormatError::NoCluster)), "{failed:?}");
+        assert_eq!(names(), [""; 0]);
+
+        // The machine stops meanwhile.
+        env.disk.open(&path.join(MAKING_FILE), OpenMode::CreateNew).unwrap();
+        env.disk.create_directory(&path.join(STORE_DIRECTORY)).unwrap();
+        let start = read_cluster(&env, path).unwrap_err().to_string();
+        assert!(start.contains("is half made") && start.contains("Empty the directory"), "{start}");
+        let again = format(&env, path, None, address, &GroupConfig::default()).unwrap_err().to_string();
+        assert!(again.contains("is half made"), "{again}");
+        assert_eq!(
+            names(),
+            [MAKING_FILE, STORE_DIRECTORY],
+            "nothing is removed that an order did not make itself"
+        );
     }
 
     fn group(coordinator: CoordinatorConfig, secret: Option<PathBuf>) -> GroupConfig {

@@ -375,6 +375,48 @@ async fn a_restored_server_has_the_names_of_then_holds_deletions_and_is_no_longe
     cluster.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_restore_that_finds_too_little_room_leaves_an_empty_directory() {
+    let cluster = Cluster::start(2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("backup");
+    let active = cluster.wait_for_active(&[]).await;
+    for number in 0..20 {
+        cluster.mkdirs(active, &format!("/{number}")).await;
+    }
+    take(&path, &cluster).await.unwrap();
+    let disk = cluster::failing_disk::FailingDisk::default();
+    let env = Env { disk: Arc::new(disk.clone()), ..Env::production() };
+    let name_directory = directory.path().join("restored");
+    let config = lone(&name_directory);
+    let wish = || Wish {
+        name_directory: &name_directory,
+        group: &config.group,
+        address: "127.0.0.1".parse().unwrap(),
+        new_cluster_id: None,
+    };
+    let mut refusals = 0;
+    for room in (0..).step_by(512) {
+        disk.set_room(Some(room));
+        let rebuilt = rebuilt(&path, Until::End).unwrap();
+        match backup::restore(&env, opened(&path).manifest(), rebuilt, &wish()) {
+            Ok(_) => break,
+            Err(_) => {
+                refusals += 1;
+                let left: Vec<_> = std::fs::read_dir(&name_directory).unwrap().collect();
+                assert!(left.is_empty(), "with room for {room} bytes: {left:?}");
+            }
+        }
+    }
+    // The member's state, its image, the coordinator's files, the file CLUSTER.
+    assert!(refusals > 5, "{refusals} refusals");
+    assert!(!name_directory.join("MAKING").exists());
+    let server = MetaServer::start(Env::production(), lone(&name_directory)).await.unwrap();
+    assert_eq!(names_of(&server).await.len(), 20);
+    server.shutdown().await;
+    cluster.end().await;
+}
+
 /// What the server says of replicas that no file has.
 async fn restored_deletions(
     name_directory: &Path,

@@ -49,12 +49,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         new_cluster_id: args.cluster_id.clone(),
     };
     let made = restore(&Env::production(), backup.manifest(), rebuilt, &wish);
-    let restored = made.with_context(|| {
-        format!(
-            "nothing that can be used was made in {0}: empty {0} before you give the order again",
-            directory.display()
-        )
-    })?;
+    let restored =
+        made.with_context(|| match metad::format::refuse_if_not_empty(&Env::production(), directory) {
+            Ok(()) => format!("nothing was made: {} is empty, as it was before", directory.display()),
+            Err(_) => format!(
+                "nothing that can be used was made in {0}: empty {0} before you give the order again",
+                directory.display()
+            ),
+        })?;
     println!("Restored cluster {} in {}, as of {state}.", restored.cluster.cluster_id, directory.display());
     println!(
         "{} files, {} directories, {} blocks. Block pool: {}",

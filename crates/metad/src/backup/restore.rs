@@ -9,7 +9,7 @@ use super::{Found, Rebuilt};
 use crate::{
     config::GroupConfig,
     core::Cluster,
-    format::{self, FormatError, Layout},
+    format::{self, FormatError},
     recover,
 };
 use base::{Epoch, GroupView, LogPoint, MemberStore};
@@ -52,7 +52,7 @@ pub enum RestoreError {
     Image(#[from] journal::ImageError),
 }
 
-/// Makes the directory. Nothing of the backup is changed.
+/// Makes the directory, or leaves it empty. Nothing of the backup is changed.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,
@@ -60,30 +60,31 @@ pub fn restore(
     wish: &Wish<'_>,
 ) -> Result<Restored, RestoreError> {
     let Rebuilt { namespace, at, found } = rebuilt;
-    let layout = Layout::of(wish.name_directory);
     format::check_format(env, wish.name_directory, wish.group)?;
-    let level = namespace.group_level().level;
-    let cluster = Cluster { first_level: level, ..cluster_of(env, &manifest.whose, wish) };
-    let identity = format::identity(&cluster, wish.group.member);
-    let snapshot = namespace.snapshot();
-    journal::format_with_image(env, &layout.store, &identity, at, |writer| {
-        snapshot.write(&mut |bytes: &[u8]| writer.write(bytes))
-    })?;
-    let epoch = epoch_of(manifest, &found, env.clock.timestamp().ms);
-    let first = MemberStore { member: wish.group.member, generation: 0 };
-    let in_sync_min = format::in_sync_min(wish.group);
-    let view = GroupView {
-        members: format::members(wish.group),
-        epoch,
-        unclean_epoch: epoch,
-        commit_hint: at.id,
-        level,
-        ..GroupView::new(&[first], in_sync_min)
-    };
-    let coordinator =
-        recover::open_coordinator(env, &wish.group.coordinator, &layout).map_err(FormatError::from)?;
-    format::publish(env, &layout, &*coordinator, &cluster, view)?;
-    Ok(Restored { cluster, at, found, epoch })
+    format::make(env, wish.name_directory, |layout| {
+        let level = namespace.group_level().level;
+        let cluster = Cluster { first_level: level, ..cluster_of(env, &manifest.whose, wish) };
+        let identity = format::identity(&cluster, wish.group.member);
+        let snapshot = namespace.snapshot();
+        journal::format_with_image(env, &layout.store, &identity, at, |writer| {
+            snapshot.write(&mut |bytes: &[u8]| writer.write(bytes))
+        })?;
+        let epoch = epoch_of(manifest, &found, env.clock.timestamp().ms);
+        let first = MemberStore { member: wish.group.member, generation: 0 };
+        let in_sync_min = format::in_sync_min(wish.group);
+        let view = GroupView {
+            members: format::members(wish.group),
+            epoch,
+            unclean_epoch: epoch,
+            commit_hint: at.id,
+            level,
+            ..GroupView::new(&[first], in_sync_min)
+        };
+        let coordinator =
+            recover::open_coordinator(env, &wish.group.coordinator, layout).map_err(FormatError::from)?;
+        format::publish(env, layout, &*coordinator, &cluster, view)?;
+        Ok(Restored { cluster, at, found, epoch })
+    })
 }
 
 /// The cluster keeps its names, so that its data servers know it; the secret is a new one, so that members of before do not.

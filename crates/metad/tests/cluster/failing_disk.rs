@@ -10,7 +10,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -23,6 +23,8 @@ pub struct FailingDisk {
     local: Arc<LocalDisk>,
     syncs_fail: Arc<AtomicBool>,
     is_full: Arc<AtomicBool>,
+    /// Bytes that writes may still take, where that is limited.
+    room: Arc<Mutex<Option<u64>>>,
     slowness: Slowness,
 }
 
@@ -55,6 +57,12 @@ impl FailingDisk {
         self.is_full.store(is_full, Ordering::SeqCst);
     }
 
+    /// How many bytes can still be written; what does not fit is an error.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub fn set_room(&self, bytes: Option<u64>) {
+        *self.room.lock().unwrap() = bytes;
+    }
+
     /// Whether the sync of each batch of the journal is an error.
     #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_failing(&self, fails: bool) {
@@ -67,7 +75,7 @@ impl Disk for FailingDisk {
         self.slowness.pass();
         let file = self.local.open(path, mode)?;
         let (syncs_fail, slowness) = (self.syncs_fail.clone(), self.slowness.clone());
-        Ok(Arc::new(FailingFile { file, syncs_fail, slowness }))
+        Ok(Arc::new(FailingFile { file, syncs_fail, room: self.room.clone(), slowness }))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -131,6 +139,7 @@ impl Disk for FailingDisk {
 struct FailingFile {
     file: Arc<dyn File>,
     syncs_fail: Arc<AtomicBool>,
+    room: Arc<Mutex<Option<u64>>>,
     slowness: Slowness,
 }
 
@@ -141,6 +150,11 @@ impl File for FailingFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.slowness.pass();
+        if let Some(room) = self.room.lock().unwrap().as_mut() {
+            *room = room
+                .checked_sub(bytes.len() as u64)
+                .ok_or_else(|| io::Error::new(io::ErrorKind::StorageFull, "no room is left"))?;
+        }
         self.file.write_at(bytes, offset)
     }
 
