@@ -172,3 +172,65 @@ async fn a_new_group_begins_at_the_newest_level_and_a_level_that_nobody_knows_is
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("level 999") && text.contains("knows levels up to"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_level_that_an_unclean_election_gave_up_stays_in_the_view_until_it_is_raised_again() {
+    let mut cluster = Cluster::start_at(3, Level::FIRST).await;
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let others: Vec<u32> = (1..=3).filter(|member| *member != active).collect();
+    let (second, elected) = (others[0], others[1]);
+    // The disk of one member will be as it is now: before the level was raised.
+    mkdirs(&cluster, active, "/known").await;
+    cluster.wait_until_equal().await;
+    cluster.stop(elected).await;
+    let copy = cluster.name_directory(elected).with_extension("copy");
+    cluster::copy(&cluster.name_directory(elected), &copy);
+    cluster.restart(elected).await;
+    cluster.wait_in_sync(active, 3).await;
+    assert!(raise(&cluster, active, true).await.is_done());
+    wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
+    for member in 1..=3 {
+        cluster.kill(member).await;
+        std::fs::remove_dir_all(cluster.name_directory(member)).unwrap();
+    }
+    std::fs::rename(&copy, cluster.name_directory(elected)).unwrap();
+
+    cluster.restart(elected).await;
+    let order = a::UncleanElectRequestProto { i_accept_loss: Some(true), off: vec![active, second] };
+    let began = Instant::now();
+    loop {
+        // It may have to read the view first.
+        let address = cluster.server(elected).rpc_address().to_string();
+        let given =
+            cluster.give_order::<_, a::UncleanElectResponseProto>(address, elected, "uncleanElect", &order);
+        match given.await {
+            Ok(_) => break,
+            Err(error) => assert!(began.elapsed() < SOON, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    cluster.wait_for_reading(elected).await;
+    for member in [active, second] {
+        let config = cluster.config(member);
+        metad::join(&Env::production(), &config.name_directory, &config.group).unwrap();
+        cluster.restart(member).await;
+    }
+    let leads = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(leads, 3).await;
+
+    // The journal knows nothing of the level, and members write by the journal. The view keeps it, so that releases which do not know it
+    // cannot come back.
+    let seen = group(&cluster, leads).await;
+    assert_eq!(seen.level, Some(Level::FIRST.0.into()), "{seen:?}");
+    assert_eq!(seen.view.unwrap().level, Some(Level::NEWEST.0.into()));
+    mkdirs(&cluster, leads, "/after").await;
+
+    // The same order again.
+    let found = raise(&cluster, leads, false).await;
+    assert_eq!((found.level(), found.wanted()), (1, Level::NEWEST.0.into()));
+    assert_eq!(found.obstacles, [""; 0]);
+    assert!(raise(&cluster, leads, true).await.is_done());
+    wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
+    assert_eq!(group(&cluster, leads).await.level, Some(Level::NEWEST.0.into()));
+}

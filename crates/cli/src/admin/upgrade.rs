@@ -126,6 +126,12 @@ impl Facts {
         self.group.level.is_none() && by.is_some_and(|member| member.release.is_some())
     }
 
+    /// The coordinator has a higher level than the journal: an unclean election gave up the change that raised it.
+    fn given_up(&self) -> Option<u32> {
+        let view = self.group.view.as_ref()?.level?;
+        (!self.is_level_unknown() && view > self.level()).then_some(view)
+    }
+
     fn is_final(&self) -> bool {
         self.wanted() <= self.level() && !self.is_level_unknown()
     }
@@ -158,9 +164,15 @@ impl Facts {
         if self.is_final() {
             lines.push("No upgrade is under way.".to_owned());
         } else {
-            lines.push(format!(
-                "An upgrade is not final: members can go back to the release that they came from until the group is at level {wanted}."
-            ));
+            lines.push(match self.given_up() {
+                Some(view) => format!(
+                    "It was at level {view} before: an unclean election gave up the change that raised it, and the coordinator still has it. \
+                     Members cannot go back to a release that does not know level {view}: make it final again."
+                ),
+                None => format!(
+                    "An upgrade is not final: members can go back to the release that they came from until the group is at level {wanted}."
+                ),
+            });
             lines
                 .extend(what(level, wanted).into_iter().map(|what| format!("Level {}: {}.", what.0, what.1)));
         }
@@ -230,6 +242,7 @@ impl Facts {
         json!({
             "level": if self.is_level_unknown() { None } else { Some(level) },
             "level_at_ms": self.group.level_at_ms,
+            "coordinator_level": self.group.view.as_ref().and_then(|view| view.level),
             "wanted": wanted,
             "final": self.is_final(),
             "can_finalize": !self.is_final() && !self.is_level_unknown() && self.obstacles().is_empty(),
@@ -357,7 +370,7 @@ fn as_json(answer: &Answer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::clover::admin::RoleProto;
+    use proto::clover::admin::{RoleProto, ViewProto};
 
     fn member(number: u32, role: RoleProto, release: Option<&str>, newest: Option<u32>) -> MemberProto {
         MemberProto {
@@ -410,6 +423,19 @@ mod tests {
         assert!(text.contains("level 2") && text.contains("No upgrade is under way."), "{text}");
         let later = facts(vec![member(1, RoleProto::Active, Some("0.9.0"), Some(3))], 2).text();
         assert!(later.contains("Level 3: release") && later.contains("does not know it"), "{later}");
+    }
+
+    #[test]
+    fn a_level_that_was_given_up_is_told() {
+        let mut lost = facts(vec![member(1, RoleProto::Active, Some("0.2.0"), Some(2))], 1);
+        for (view, is_lost) in [(1, false), (2, true)] {
+            lost.group.view = Some(ViewProto { level: Some(view), ..ViewProto::default() });
+            let text = lost.text();
+            assert_eq!(text.contains("an unclean election gave up"), is_lost, "{text}");
+            assert_eq!(text.contains("can go back to the release that they came from"), !is_lost, "{text}");
+            assert!(text.contains("`clover admin upgrade finalize` makes it final"), "{text}");
+            assert_eq!(lost.json()["coordinator_level"], json!(view));
+        }
     }
 
     #[test]
