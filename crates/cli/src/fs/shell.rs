@@ -4,6 +4,7 @@ use super::{
     failure::{Failure, Outcome},
     glob::{self, Pattern},
     item::Item,
+    local,
     path::{self, Written},
 };
 use client::{Config, FileSystem};
@@ -124,11 +125,8 @@ impl Shell {
     pub fn locate(&mut self, text: &str) -> Outcome<Item> {
         let written = Written::parse(text)?;
         let fs = match written.scheme.as_deref() {
+            _ if local::is_uri(text) => return Err(Failure::path(text, &not_here(self.command))),
             None | Some("hdfs") => self.connect(&written.authority)?,
-            Some("file") => {
-                let reason = "is a path of this machine; put, get, cp, cat and text take those";
-                return Err(Failure::path(text, reason));
-            }
             Some(scheme) => return Err(Failure::Other(format!("No FileSystem for scheme \"{scheme}\""))),
         };
         let path = match written.is_absolute() {
@@ -200,6 +198,25 @@ impl Shell {
         items.dedup_by(|a, b| a.path == b.path);
         Ok(items)
     }
+}
+
+/// Why a command refuses a path of this machine, and what does its work there.
+fn not_here(command: &str) -> String {
+    let instead = match command {
+        "ls" | "mkdir" | "rm" | "rmdir" | "du" | "df" | "stat" | "touch" | "chmod" | "chown" | "chgrp"
+        | "find" | "test" | "head" | "tail" | "truncate" | "getfacl" | "setfacl" | "getfattr"
+        | "setfattr" => {
+            format!("{command} without clover works on that")
+        }
+        "touchz" => "touch without clover makes that".to_owned(),
+        "mv" => {
+            "mv without clover moves that, and moveFromLocal and moveToLocal move between the two".to_owned()
+        }
+        "count" => "find and du without clover count that".to_owned(),
+        "checksum" => "sha256sum or its like sums that up".to_owned(),
+        _ => "the machine's own commands work on that".to_owned(),
+    };
+    format!("is a path of this machine: {instead}. put, get, cp, cat and text take such paths")
 }
 
 /// How a path that is there is shown to somebody who wrote an argument in this way.

@@ -3,6 +3,7 @@
 use super::{
     failure::{Failure, Outcome},
     item::Item,
+    local,
     shell::Shell,
 };
 use proto::hdfs::acl_entry_proto::FsActionProto;
@@ -43,6 +44,13 @@ pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
         0 => return Err(Failure::Usage("No test flag given".into())),
         1 => {}
         _ => return Err(Failure::Usage("Only one test flag is allowed".into())),
+    }
+    // Not a no: a script would go on as if the file were not there.
+    if local::is_uri(&args.path) {
+        return Err(Failure::Usage(format!(
+            "`{}': is a path of this machine: test without clover works on that",
+            args.path
+        )));
     }
     for item in shell.expand(&args.path).await? {
         if !is_so(&args, &item).await? {
