@@ -58,10 +58,12 @@ impl BlockMap {
         if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
     }
 
+    /// Where a block is that is not complete, each server once: it may have chosen another of its storages than the one
+    /// it was given, and then what it has reported counts.
     pub(crate) fn constructed_places(&self, slot: u32) -> Vec<u32> {
         let record = self.arena.record(slot);
-        let mut places =
-            self.constructions.get(record.id()).map_or(Vec::new(), |it| it.places(record.stamp()));
+        let construction = self.constructions.get(record.id());
+        let mut places = construction.map_or(Vec::new(), |it| it.places(record.stamp()));
         for place in self.arena.places(slot).iter() {
             if !places.contains(&place) {
                 places.push(place);
@@ -70,7 +72,20 @@ impl BlockMap {
         places.retain(|place| {
             self.storages.is_live(*place) && !self.redundancy.corrupt.contains(record.id(), *place)
         });
-        places
+        let is_reported = |place| {
+            self.arena.places(slot).as_slice().contains(&place)
+                || construction.is_some_and(|it| it.replicas.iter().any(|(held, _)| *held == place))
+        };
+        let mut of_servers: Vec<u32> = Vec::with_capacity(places.len());
+        for place in places {
+            let server = self.storages.get(place).server;
+            match of_servers.iter_mut().find(|known| self.storages.get(**known).server == server) {
+                None => of_servers.push(place),
+                Some(known) if !is_reported(*known) && is_reported(place) => *known = place,
+                Some(_) => {}
+            }
+        }
+        of_servers
     }
 
     fn with_distances(&self, places: Vec<u32>, reader: Reader, now: Moment) -> Vec<(Distance, u32)> {

@@ -119,6 +119,32 @@ fn the_servers_of_an_abandoned_block_are_told_in_turn_to_recover_it() {
     assert!(!cluster.map.recover(BlockId(9), GenerationStamp(2006), None, None));
 }
 
+/// HDFS's `addReplicaIfNotPresent`: a data server may choose another of its storages than the one it was given. A
+/// recovery that names it twice asks it twice, and it refuses the second time.
+#[test]
+fn a_server_that_writes_to_another_of_its_storages_is_named_once() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    allocate(&mut cluster, 1);
+    cluster
+        .speak(2, |map, id, now| {
+            map.incremental_report(
+                id,
+                "another",
+                StorageType::Disk,
+                &[Increment::Receiving(block(1, 0))],
+                now,
+            )
+        })
+        .unwrap();
+    cluster.check();
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(2001), None, None));
+    let commands = cluster.pass(100, &[1, 2, 3]);
+    let [(_, Command::Recover(recoveries))] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(recoveries[0].places.len(), 3);
+    assert!(recoveries[0].places.iter().any(|at| &*at.storage == "another"), "what it has said counts");
+}
+
 #[test]
 fn a_recovery_under_way_is_not_begun_again() {
     let mut cluster = Cluster::with_servers(config(), 3);
