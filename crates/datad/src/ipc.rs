@@ -16,9 +16,15 @@ use proto::{
     protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
 };
 use rpc::{Call, Replier, RpcError, Service};
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use proto::exception::REPLICA_NOT_FOUND;
+
+/// A server that is ordered to end goes on for so long, half as long as in HDFS, so that its answer goes out first.
+const END_DELAY: Duration = Duration::from_millis(500);
 
 /// Answers once the rest of the server stands: the port is bound before, since it is announced.
 #[derive(Default)]
@@ -82,7 +88,11 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
                 reply.ok(&ShutdownDatanodeResponseProto {});
-                state.request_end(&format!("{} ordered it", call.caller));
+                let (state, reason) = (state.clone(), format!("{} ordered it", call.caller));
+                tokio::spawn(async move {
+                    tokio::time::sleep(END_DELAY).await;
+                    state.request_end(&reason);
+                });
             }
             Err(error) => reply.error(error),
         },

@@ -8,19 +8,23 @@ use parking_lot::Mutex;
 use proto::{
     exception,
     hdfs::{
-        BlockProto, ExtendedBlockProto, LocatedBlockProto, NamespaceInfoProto, NnhaStatusHeartbeatProto,
-        RecoveringBlockProto, StorageInfoProto, VersionResponseProto,
+        BlockProto, DatanodeInfoProto, DatanodeInfosProto, ExtendedBlockProto, LocatedBlockProto,
+        NamespaceInfoProto, NnhaStatusHeartbeatProto, RecoveringBlockProto, ShutdownDatanodeRequestProto,
+        ShutdownDatanodeResponseProto, StorageInfoProto, StorageTypeProto, StorageTypesProto,
+        StorageUuidsProto, VersionResponseProto,
         datanode::{
             BlockCommandProto, BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
             BlockRecoveryCommandProto, BlockReportRequestProto, BlockReportResponseProto,
             CommitBlockSynchronizationRequestProto, CommitBlockSynchronizationResponseProto,
             DatanodeCommandProto, HeartbeatRequestProto, HeartbeatResponseProto, RegisterCommandProto,
-            RegisterDatanodeRequestProto, RegisterDatanodeResponseProto, block_command_proto::Action,
-            datanode_command_proto::Type, received_deleted_block_info_proto::BlockStatus,
+            RegisterDatanodeRequestProto, RegisterDatanodeResponseProto, ReportBadBlocksRequestProto,
+            ReportBadBlocksResponseProto, block_command_proto::Action, datanode_command_proto::Type,
+            received_deleted_block_info_proto::BlockStatus,
         },
     },
+    protocol::CLIENT_DATANODE,
 };
-use rpc::{Call, Replier, RpcError, Server, ServerConfig, Service};
+use rpc::{Call, Client, ClientOptions, Replier, RpcError, Server, ServerConfig, Service};
 use std::{
     path::Path,
     sync::Arc,
@@ -38,6 +42,7 @@ struct Log {
     changes: Vec<(BlockProto, BlockStatus)>,
     commands: Vec<DatanodeCommandProto>,
     recovered: Vec<CommitBlockSynchronizationRequestProto>,
+    damaged: Vec<LocatedBlockProto>,
     /// The next heartbeat and report get this.
     refusal: Option<&'static str>,
 }
@@ -104,6 +109,10 @@ impl Service for Front {
                     (info.block, status)
                 }));
                 Ok(BlockReceivedAndDeletedResponseProto {})
+            })),
+            "reportBadBlocks" => reply.result(call.decode().map(|request: ReportBadBlocksRequestProto| {
+                this.log.lock().damaged.extend(request.blocks);
+                ReportBadBlocksResponseProto {}
             })),
             "commitBlockSynchronization" => reply.result(call.decode().map(|request| {
                 this.log.lock().recovered.push(request);
@@ -308,6 +317,59 @@ async fn a_server_that_is_not_known_registers_again() {
     metadata.log.lock().refusal = Some(exception::SAFE_MODE);
     let beats = metadata.log.lock().heartbeats.len();
     eventually("heartbeats go on", || metadata.log.lock().heartbeats.len() > beats + 2).await;
+}
+
+/// HDFS's `DataNode.transferBlock`: a replica that is shorter on the disk than it was is reported, for nobody else would find out
+/// where it is the only one, and it would be ordered to be copied for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_turns_out_too_short_to_be_copied_is_told() {
+    let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (metadata, other) = (Metadata::new("CID-one"), Metadata::new("CID-one"));
+    let (rpc, other_rpc) = (serve(&metadata, "127.0.0.1:0"), serve(&other, "127.0.0.1:0"));
+    let server = start(root.path(), &[&rpc]).await;
+    let target = start(elsewhere.path(), &[&other_rpc]).await;
+    server.wait_registered().await.unwrap();
+    target.wait_registered().await.unwrap();
+    store_block(&server, 5);
+    let file = root.path().join(format!("data/current/{POOL}/current/finalized/subdir0/subdir0/blk_5"));
+    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(5).unwrap();
+
+    let id = other.log.lock().registered[0].registration.datanode_id.clone();
+    let node = DatanodeInfoProto { id, ..Default::default() };
+    let mut copy = invalidate(5);
+    let order = copy.blk_cmd.as_mut().unwrap();
+    order.action = Action::Transfer as i32;
+    order.targets = vec![DatanodeInfosProto { datanodes: vec![node] }];
+    order.target_storage_uuids = vec![StorageUuidsProto { storage_uuids: vec![String::new()] }];
+    order.target_storage_types =
+        vec![StorageTypesProto { storage_types: vec![StorageTypeProto::Disk.into()] }];
+    metadata.log.lock().commands.push(copy);
+    eventually("the damage is told", || {
+        let log = metadata.log.lock();
+        log.damaged.iter().any(|told| {
+            let own = &log.registered[0].registration.datanode_id.datanode_uuid;
+            told.b.block_id == 5 && told.locs[0].id.datanode_uuid == *own
+        })
+    })
+    .await;
+}
+
+/// `hdfs dfsadmin -shutdownDatanode` must not fail because the server is faster than its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_ordered_to_end_answers_first() {
+    let metadata = Metadata::new("CID-1");
+    let listener = serve(&metadata, "127.0.0.1:0");
+    let root = tempfile::tempdir().unwrap();
+    let server = start(root.path(), &[&listener]).await;
+    let address = server.ipc_addr().to_string();
+    let user = server.state().config.user.clone();
+    let client = Client::connect(address, CLIENT_DATANODE, &user, ClientOptions::default());
+    let order = ShutdownDatanodeRequestProto { for_upgrade: false };
+    let _: ShutdownDatanodeResponseProto = client.call("shutdownDatanode", &order).await.unwrap();
+    let at_once = tokio::time::timeout(Duration::from_millis(50), server.wait_ended()).await;
+    assert!(at_once.is_err(), "the answer may still be on its way");
+    let reason = tokio::time::timeout(Duration::from_secs(10), server.wait_ended()).await.unwrap();
+    assert_eq!(reason, format!("{user} ordered it"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

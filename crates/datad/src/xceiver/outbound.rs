@@ -4,9 +4,9 @@
 //! is answered at once; they double while the reader goes on.
 
 use super::{on_disk, refusal::Refusal, request};
-use crate::state::State;
+use crate::{reporter::Corrupt, state::State};
 use base::{BlockId, PacketHeader};
-use blockstore::{ReplicaReader, meta_file};
+use blockstore::{ReplicaReader, ReplicaState, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
 use proto::data_transfer::packet;
@@ -172,12 +172,34 @@ fn fill(
     data_bytes: usize,
 ) -> impl Future<Output = io::Result<io::Result<Fill>>> + use<> {
     let (sender, result) = tokio::sync::oneshot::channel();
-    let owned = outbound.clone();
+    let (owned, state) = (outbound.clone(), state.clone());
     let volume = outbound.reader.volume;
-    state.store.threads().submit(volume, id.0, move || {
-        let _ = sender.send(owned.fill(fill, data_bytes));
+    state.clone().store.threads().submit(volume, id.0, move || {
+        let filled = owned.fill(fill, data_bytes);
+        if matches!(&filled, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) {
+            report_short(&state, &owned.reader);
+        }
+        let _ = sender.send(filled);
     });
     async move { result.await.map_err(|_| io::Error::other("the disk job was lost")) }
+}
+
+/// A finished replica whose files end too soon is damaged, unless it was cut on purpose since it was opened: then it is another
+/// one by now.
+fn report_short(state: &State, reader: &ReplicaReader) {
+    let Some(pool) = state.store.pool() else { return };
+    let is_the_same = state
+        .store
+        .facts(&pool.pool, reader.block.id)
+        .is_ok_and(|facts| facts.state == ReplicaState::Finalized && facts.block == reader.block);
+    if reader.state == ReplicaState::Finalized && is_the_same {
+        tracing::error!(block = %reader.block, "the replica is shorter than it was; it is reported as damaged");
+        state.reporter.notify_corrupt(Corrupt {
+            block: reader.block,
+            node: state.identity.to_info_proto(),
+            storage_id: String::new(),
+        });
+    }
 }
 
 /// Opens a replica for reading on a thread that may block.
