@@ -72,6 +72,8 @@ pub enum Kind {
     },
     /// From 0 to 1.
     Fraction,
+    /// A fraction that may also be more than the whole, which then is never reached.
+    Threshold,
     /// A TOML table of texts.
     Table,
 }
@@ -135,9 +137,13 @@ impl Kind {
                 .map(Value::Numbers),
             Self::Bytes { .. } => self.check(parse_bytes(text)?),
             Self::Milliseconds { .. } => self.check(parse_milliseconds(text, unit)?),
-            Self::Fraction => match text.parse::<f64>() {
-                Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(Value::Fraction(fraction)),
+            Self::Fraction => match parse_fraction(text) {
+                Some(fraction) if fraction <= 1.0 => Ok(Value::Fraction(fraction)),
                 _ => Err(format!("`{text}` is not a number from 0 to 1")),
+            },
+            Self::Threshold => match parse_fraction(text) {
+                Some(share) => Ok(Value::Fraction(share)),
+                None => Err(format!("`{text}` is not a number from 0 on")),
             },
             Self::Table => Ok(Value::Table(
                 text.split(',')
@@ -205,6 +211,13 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not a size; write it as 1048576 or 128m"))
 }
 
+/// A number that is not negative. Java lets an `f` follow it, as in hdfs-default.xml's `0.999f`.
+fn parse_fraction(text: &str) -> Option<f64> {
+    let digits = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    digits.parse().ok().filter(|number: &f64| is_number && number.is_finite())
+}
+
 fn parse_milliseconds(text: &str, unit: HadoopUnit) -> Result<u64, String> {
     let bare = match unit {
         HadoopUnit::Same => 1,
@@ -237,6 +250,7 @@ impl fmt::Display for Kind {
             Self::Bytes { min, max } => write!(f, "bytes, {min} to {}", Bound(*max)),
             Self::Milliseconds { min, max } => write!(f, "milliseconds, {min} to {}", Bound(*max)),
             Self::Fraction => f.write_str("0 to 1"),
+            Self::Threshold => f.write_str("0 to 1, or more for never"),
             Self::Table => f.write_str("table of texts"),
         }
     }
@@ -264,5 +278,26 @@ mod tests {
         assert_eq!(time.parse("3", HadoopUnit::Seconds), Ok(Value::Number(3_000)));
         assert_eq!(time.parse("250ms", HadoopUnit::Seconds), Ok(Value::Number(250)));
         assert_eq!(time.parse("11s", HadoopUnit::Same).unwrap_err(), "11000 is out of range: 1 to 10000");
+    }
+
+    #[test]
+    fn a_fraction_may_be_written_as_in_java() {
+        assert_eq!(Kind::Threshold.parse("0.999f", HadoopUnit::Same), Ok(Value::Fraction(0.999)));
+        assert_eq!(Kind::Fraction.parse("1F", HadoopUnit::Same), Ok(Value::Fraction(1.0)));
+        for wrong in ["f", "inf", "nan", "-0.1", "0.5g", "0.5ff", ""] {
+            assert!(Kind::Fraction.parse(wrong, HadoopUnit::Same).is_err(), "{wrong}");
+        }
+    }
+
+    /// hdfs-default.xml: "Values greater than 1 will make safe mode permanent."
+    #[test]
+    fn a_threshold_may_be_beyond_reach() {
+        assert_eq!(Kind::Threshold.parse("1.5f", HadoopUnit::Same), Ok(Value::Fraction(1.5)));
+        assert_eq!(
+            Kind::Threshold.parse("-1", HadoopUnit::Same).unwrap_err(),
+            "`-1` is not a number from 0 on"
+        );
+        assert!(Kind::Threshold.parse("inf", HadoopUnit::Same).is_err());
+        assert!(Kind::Fraction.parse("1.5", HadoopUnit::Same).is_err());
     }
 }

@@ -248,11 +248,15 @@ fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Res
             .map(Value::Table),
         (Kind::Bool, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag)),
         (
-            Kind::Integer { .. } | Kind::Bytes { .. } | Kind::Milliseconds { .. } | Kind::Fraction,
+            Kind::Integer { .. }
+            | Kind::Bytes { .. }
+            | Kind::Milliseconds { .. }
+            | Kind::Fraction
+            | Kind::Threshold,
             DeValue::Integer(number),
         ) => kind.parse(&number.to_string(), unit),
-        (Kind::Fraction, DeValue::Float(number)) => kind.parse(&number.to_string(), unit),
-        (Kind::Integer { .. } | Kind::Fraction | Kind::Bool | Kind::Table, DeValue::String(_)) => {
+        (Kind::Fraction | Kind::Threshold, DeValue::Float(number)) => kind.parse(&number.to_string(), unit),
+        (Kind::Integer { .. } | Kind::Fraction | Kind::Threshold | Kind::Bool | Kind::Table, DeValue::String(_)) => {
             Err(format!("is a text; it should be {kind}, without quotes"))
         }
         (_, DeValue::String(text)) => kind.parse(text, unit),
