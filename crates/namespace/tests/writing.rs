@@ -220,6 +220,11 @@ fn a_broken_pipeline_goes_on_under_a_new_stamp() -> FsResult<()> {
     world.complete("/f", inode, with_length(new, 600));
     assert_eq!(world.last_block("/f"), with_length(new, 600));
     world.check_replay();
+
+    // HDFS: "blk_1_2 does not exist", or "… is COMPLETE but not UNDER_CONSTRUCTION".
+    let finished = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request));
+    let Err(FsError::Io(message)) = finished else { panic!("{finished:?}") };
+    assert!(message.contains("does not exist") && message.contains("not UNDER_CONSTRUCTION"), "{message}");
     Ok(())
 }
 

@@ -49,11 +49,14 @@ pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {
 
 /// HDFS's `checkUCBlock`: the block is being written, by this holder.
 pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32, Stored)> {
-    let missing = || FsError::Io(format!("{block} does not exist or is not under construction."));
+    // HDFS has a sentence for each; which of the two it is cannot be told here.
+    let missing = || FsError::Io(format!("{block} does not exist or is not UNDER_CONSTRUCTION."));
     let inode = ns.open_blocks.get(&block.id).ok_or_else(missing)?;
     let file = ns.handle(*inode).ok_or_else(missing)?;
     if ns.truncations.contains(inode) {
-        return Err(missing());
+        return Err(FsError::Io(format!(
+            "Unexpected BlockUCState: {block} is UNDER_RECOVERY but not UNDER_CONSTRUCTION"
+        )));
     }
     let last = ns.tree.last_block(file);
     if last == NONE || !ns.tree.is_attached(file) {
