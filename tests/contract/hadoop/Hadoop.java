@@ -25,7 +25,7 @@ import org.apache.hadoop.security.Groups;
  * <ul>
  *   <li>{@code lay-out DATA-SERVERS RACKS STORAGES [KEY=VALUE …]}: a new cluster in the place of the last one
  *   <li>{@code restart [KEY=VALUE …]}: the NameNode alone, with these keys
- *   <li>{@code stop-metadata}, {@code stop-data N}, {@code start-data N}
+ *   <li>{@code stop-metadata}, {@code stop-data N}, {@code start-data N}, {@code add-data}
  *   <li>{@code data}: of each DataNode the port and the directories
  * </ul>
  */
@@ -88,6 +88,12 @@ public class Hadoop {
         int number = Integer.parseInt(words[1]);
         cluster.restartDataNode(stopped[number], true);
         stopped[number] = null;
+      }
+      case "add-data" -> {
+        cluster.startDataNodes(cluster.getConfiguration(0), 1, true, null, null);
+        DataNode added = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
+        uuids.add(added.getDatanodeUuid());
+        stopped = Arrays.copyOf(stopped, uuids.size());
       }
       case "data" -> {
         return data();

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 
 from harness.cluster import CloverCluster, free_port, toml
 
@@ -9,6 +10,8 @@ from .layout import KEYS, Layout
 
 # Hadoop's tests make blocks of 1 KiB, and some smaller ones.
 MIN_BLOCK_SIZE = "dfs.namenode.fs-limits.min-block-size"
+# The least that Clover takes, where tests set less; milliseconds for the last two.
+LEAST = {MIN_BLOCK_SIZE: 1, "dfs.namenode.heartbeat.recheck-interval": 10, "dfs.namenode.stale.datanode.interval": 10}
 
 ASK = """\
 #!/bin/bash
@@ -29,6 +32,7 @@ class JudgedClover(CloverCluster):
         self.http_port = free_port()
         self.http = f"127.0.0.1:{self.http_port}"
         self.layout = Layout()
+        self.ipc_ports = {}
         self.stopped = set()
         asking = directory.with_name("asking")
         asking.mkdir()
@@ -51,16 +55,20 @@ class JudgedClover(CloverCluster):
         if self.layout.racks:
             racks = "".join(f'"{self.host(number)}" = "{rack}"\n' for number, rack in enumerate(self.layout.racks))
             path.write_text(path.read_text() + "[racks]\n" + racks)
-        for number, port in enumerate(self.transfer_ports):
-            toml(
-                self.directory / f"data-{number}.toml",
-                data_dirs=[f"[{medium}]{place}" for medium, place in zip(self.layout.media(number), self.places(number))],
-                metadata_servers=[f"127.0.0.1:{self.port}"],
-                transfer_address=f"127.0.0.1:{port}",
-                hostname=self.host(number),
-                ipc_address="127.0.0.1:0",
-                data_http_address="127.0.0.1:0",
-            )
+        for number in range(len(self.transfer_ports)):
+            self.configure_data(number)
+
+    def configure_data(self, number):
+        toml(
+            self.directory / f"data-{number}.toml",
+            data_dirs=[f"[{medium}]{place}" for medium, place in zip(self.layout.media(number), self.places(number))],
+            metadata_servers=[f"127.0.0.1:{self.port}"],
+            transfer_address=f"127.0.0.1:{self.transfer_ports[number]}",
+            hostname=self.host(number),
+            # A client that knows a server which is started again asks it where it was.
+            ipc_address=f"127.0.0.1:{self.ipc_ports.setdefault(number, free_port())}",
+            data_http_address="127.0.0.1:0",
+        )
 
     def spawn(self, name, *arguments):
         """With the keys that the test has set."""
@@ -68,8 +76,9 @@ class JudgedClover(CloverCluster):
         if name == "meta":
             keys = {MIN_BLOCK_SIZE: "1", "dfs.namenode.safemode.extension": "0", **keys}
             keys.update((key, value) for key, value in self.layout.keys.items() if key in KEYS)
-            if keys[MIN_BLOCK_SIZE] == "0":
-                keys[MIN_BLOCK_SIZE] = "1"
+            for key, least in LEAST.items():
+                if key in keys:
+                    keys[key] = str(max(int(keys[key]), least))
         super().spawn(name, *arguments, *(word for pair in keys.items() for word in ("--set", "=".join(pair))))
 
     def host(self, number):
@@ -112,6 +121,13 @@ class JudgedClover(CloverCluster):
 
     def start_data(self, number):
         self.stopped.discard(number)
+        self.start_data_server(number)
+
+    def add_data(self):
+        number = len(self.transfer_ports)
+        self.layout = replace(self.layout, data_servers=number + 1)
+        self.transfer_ports.append(free_port())
+        self.configure_data(number)
         self.start_data_server(number)
 
     def end(self, name):

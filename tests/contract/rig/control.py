@@ -44,6 +44,8 @@ def obey(cluster, verb, *words):
             cluster.stop_data(int(words[0]))
         case "start-data":
             cluster.start_data(int(words[0]))
+        case "add-data":
+            cluster.add_data()
         case "data":
             # Port and directories of each data server.
             return "done\t" + "\t".join(f"{port}:{':'.join(map(str, places))}" for port, places in cluster.data())

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import threading
 import time
+from dataclasses import replace
 
 from harness.cluster import free_port
 
@@ -105,6 +106,10 @@ class HadoopCluster:
     def start_data(self, number):
         self.order("start-data", number)
         self.stopped.discard(number)
+
+    def add_data(self):
+        self.layout = replace(self.layout, data_servers=self.layout.data_servers + 1)
+        self.order("add-data")
 
     def data(self):
         servers = [part.split(":") for part in self.order("data")]

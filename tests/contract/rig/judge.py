@@ -36,6 +36,8 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 log4j.logger.org.apache.hadoop.cli=INFO
+# A test reads where a file went.
+log4j.logger.org.apache.hadoop.fs.TrashPolicyDefault=INFO
 """
 
 

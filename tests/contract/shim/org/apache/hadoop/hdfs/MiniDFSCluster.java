@@ -27,7 +27,6 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicyInfo;
-import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
@@ -35,10 +34,10 @@ import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockManager;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.StartupOption;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
-import org.apache.hadoop.hdfs.server.datanode.FsDatasetTestUtils.MaterializedReplica;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
+import org.apache.hadoop.ipc.Client;
 import org.apache.hadoop.ipc.ProtobufRpcEngine2;
 import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -56,7 +55,7 @@ import org.mockito.Mockito;
  * NoSuchMethodError}, whatever cluster it runs on; where that makes it fail, it counts for nobody. The mocks are for tests that only hold
  * on to such things, in their set-up for instance.
  */
-public class MiniDFSCluster implements Closeable {
+public class MiniDFSCluster extends OnDisk implements Closeable {
   /** Names that tests refer to; they choose directories and ports of servers that are not started here. */
   public static final String HDFS_MINIDFS_BASEDIR = "hdfs.minidfs.basedir";
   public static final String PROP_TEST_BUILD_DATA = "test.build.data";
@@ -244,6 +243,9 @@ public class MiniDFSCluster implements Closeable {
         running.add(number);
       }
       restart(false);
+      if (builder.dataServers > running.size()) {
+        startDataNodes(conf, builder.dataServers - running.size(), true, null, null);
+      }
     }
     await(builder.waits);
   }
@@ -275,8 +277,15 @@ public class MiniDFSCluster implements Closeable {
     }
   }
 
+  /** The stand-in's clients share no cache of connections with the test's, which may want another one. */
+  private static Configuration ourConfiguration() {
+    Configuration ours = new HdfsConfiguration();
+    ours.set("dfs.client.context", "stand-in");
+    return ours;
+  }
+
   private void empty() throws IOException {
-    try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, new HdfsConfiguration())) {
+    try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, ourConfiguration())) {
       fs.setSafeMode(SafeModeAction.SAFEMODE_LEAVE);
       clearRoot(fs);
       for (FileStatus found : fs.listStatus(new Path("/"))) {
@@ -383,6 +392,8 @@ public class MiniDFSCluster implements Closeable {
           try {
             return call.getMethod().invoke(client, call.getArguments());
           } catch (InvocationTargetException error) {
+            // A call that could not be sent, for a `null` in it, leaves its number to the thread's next one, which then fails.
+            ((ThreadLocal<?>) field(Client.class, "callId").get(null)).remove();
             // In a server's own process nothing is wrapped.
             throw error.getCause() instanceof RemoteException remote ? remote.unwrapRemoteException() : error.getCause();
           }
@@ -399,6 +410,8 @@ public class MiniDFSCluster implements Closeable {
     Mockito.doReturn(rpc).when(mock).getRpcServer();
     Mockito.doReturn(true).when(mock).isActiveState();
     Mockito.doReturn(uri.getAuthority()).when(mock).getHostAndPort();
+    Mockito.doReturn(new InetSocketAddress(uri.getHost(), uri.getPort())).when(mock).getNameNodeAddress();
+    Mockito.doReturn(new InetSocketAddress(uri.getHost(), uri.getPort())).when(mock).getServiceRpcAddress();
     Mockito.doAnswer(call -> rpc.setSafeMode(SafeModeAction.SAFEMODE_GET, false)).when(mock).isInSafeMode();
     return mock;
   }
@@ -412,6 +425,7 @@ public class MiniDFSCluster implements Closeable {
     // Some tests wait for that.
     BlockManager blocks = mock.getBlockManager();
     Mockito.doReturn(new ConcurrentLinkedQueue<>()).when(blocks).getMarkedDeleteQueue();
+    Mockito.doAnswer(call -> blockPool()).when(mock).getBlockPoolId();
     return mock;
   }
 
@@ -457,13 +471,13 @@ public class MiniDFSCluster implements Closeable {
   /** Until the metadata server answers, and, if wanted, knows its data servers and is out of safe mode. */
   private void await(boolean entirely) throws IOException {
     long deadline = System.nanoTime() + RESTART_S * 1_000_000_000L;
-    Configuration patient = new HdfsConfiguration();
+    Configuration patient = ourConfiguration();
     patient.setInt("ipc.client.connect.max.retries", RESTART_S);
     try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, patient)) {
       while (true) {
         try {
           boolean isSafe = fs.setSafeMode(SafeModeAction.SAFEMODE_GET);
-          if (!entirely || !isSafe && fs.getDataNodeStats(DatanodeReportType.LIVE).length >= running.size()) {
+          if (!entirely || !isSafe && countReady(fs) >= running.size()) {
             return;
           }
         } catch (IOException error) {
@@ -479,6 +493,11 @@ public class MiniDFSCluster implements Closeable {
     } catch (InterruptedException error) {
       throw new InterruptedIOException();
     }
+  }
+
+  /** Before its first heartbeat Hadoop's NameNode knows of no room on a data server, and places nothing there. */
+  private static long countReady(DistributedFileSystem fs) throws IOException {
+    return Arrays.stream(fs.getDataNodeStats(DatanodeReportType.LIVE)).filter(server -> server.getCapacity() > 0).count();
   }
 
   public void restartNameNode(String... arguments) throws IOException {
@@ -525,6 +544,7 @@ public class MiniDFSCluster implements Closeable {
   }
 
   /** Mocks that know who they are and where, and that can be shut down. */
+  @Override
   public ArrayList<DataNode> getDataNodes() {
     ArrayList<DataNode> found = new ArrayList<>();
     try {
@@ -548,7 +568,7 @@ public class MiniDFSCluster implements Closeable {
   private DataNode dataNode(int number) throws IOException {
     int port = Owner.data().get(number).port();
     DatanodeInfo info = null;
-    try (DistributedFileSystem fs = getFileSystem()) {
+    try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, ourConfiguration())) {
       for (DatanodeInfo candidate : fs.getDataNodeStats(DatanodeReportType.ALL)) {
         if (candidate.getXferPort() == port) {
           info = candidate;
@@ -597,6 +617,22 @@ public class MiniDFSCluster implements Closeable {
       }
     }
     return null;
+  }
+
+  /** More of them, beside those that run. */
+  public synchronized void startDataNodes(
+      Configuration conf, int count, boolean manages, StartupOption option, String[] racks, String[] hosts) throws IOException {
+    if (racks != null) {
+      throw new UnsupportedOperationException("racks are told when the cluster is laid out");
+    }
+    for (int started = 0; started < count; started++) {
+      Owner.ask("add-data");
+      running.add(Owner.data().size() - 1);
+    }
+  }
+
+  public void startDataNodes(Configuration conf, int count, boolean manages, StartupOption option, String[] racks) throws IOException {
+    startDataNodes(conf, count, manages, option, racks, null);
   }
 
   public void shutdownDataNode(int index) throws IOException {
@@ -670,81 +706,18 @@ public class MiniDFSCluster implements Closeable {
     await(true);
   }
 
-  public MaterializedReplica getMaterializedReplica(int index, ExtendedBlock block) throws IOException {
-    Replica found = Replica.find(Owner.data().get(running.get(index)).directories(), block);
-    if (found == null) {
-      throw new org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException(block);
-    }
-    return found;
-  }
-
-  public File getBlockFile(int index, ExtendedBlock block) {
-    Replica found = replica(index, block);
-    return found == null ? null : found.data();
-  }
-
-  public File getBlockMetadataFile(int index, ExtendedBlock block) {
-    Replica found = replica(index, block);
-    return found == null ? null : found.sums();
-  }
-
-  public File[] getAllBlockFiles(ExtendedBlock block) {
-    List<File> found = new ArrayList<>();
-    for (int index = 0; index < running.size(); index++) {
-      Replica replica = replica(index, block);
-      if (replica != null) {
-        found.add(replica.data());
-      }
-    }
-    return found.toArray(File[]::new);
-  }
-
-  private Replica replica(int index, ExtendedBlock block) {
+  @Override
+  List<File> directories(int index) {
     try {
-      return Replica.find(Owner.data().get(running.get(index)).directories(), block);
+      return Owner.data().get(running.get(index)).directories();
     } catch (IOException error) {
       throw new java.io.UncheckedIOException(error);
     }
   }
 
-  public void corruptReplica(int index, ExtendedBlock block) throws IOException {
-    getMaterializedReplica(index, block).corruptData();
-  }
-
-  public void corruptMeta(int index, ExtendedBlock block) throws IOException {
-    getMaterializedReplica(index, block).corruptMeta();
-  }
-
-  public void deleteMeta(int index, ExtendedBlock block) throws IOException {
-    getMaterializedReplica(index, block).deleteMeta();
-  }
-
-  public int corruptBlockOnDataNodes(ExtendedBlock block) throws IOException {
-    int count = 0;
-    for (int index = 0; index < running.size(); index++) {
-      Replica found = replica(index, block);
-      if (found != null) {
-        found.corruptData();
-        count++;
-      }
-    }
-    return count;
-  }
-
-  public int corruptBlockOnDataNodesByDeletingBlockFile(ExtendedBlock block) throws IOException {
-    int count = 0;
-    for (File file : getAllBlockFiles(block)) {
-      count += file.delete() ? 1 : 0;
-    }
-    return count;
-  }
-
-  public byte[] readBlockOnDataNodeAsBytes(int index, ExtendedBlock block) throws IOException {
-    return DFSTestUtil.readFileAsBytes(getBlockFile(index, block));
-  }
-
-  public String readBlockOnDataNode(int index, ExtendedBlock block) throws IOException {
-    return new String(readBlockOnDataNodeAsBytes(index, block), java.nio.charset.StandardCharsets.UTF_8);
+  @Override
+  int countServers() {
+    return running.size();
   }
 
   public int getNumNameNodes() {
