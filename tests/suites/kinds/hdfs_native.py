@@ -1,7 +1,6 @@
 """The tests of hdfs-native, which its crate brings along: each starts a cluster of its own, with the features that it needs.
 
-There is no column of Hadoop's: their MiniDFSCluster wants jars of the router and the KMS, which could not be had from
-Maven where this was written.
+On Hadoop a program of ours starts that cluster: theirs wants jars of the router, the KMS and Kerberos as well, for tests that are left out here.
 """
 
 import json
@@ -12,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from harness.clients import call, environment
+from rig.judge import Judge
 
 VERSION = "0.14.8"
 # Those that want a cluster.
@@ -25,16 +25,26 @@ TIMEOUT_S = 1800
 
 def on_clover(stock, work):
     work.mkdir()
-    path = work / "path"
-    path.mkdir()
-    (path / "mvn").symlink_to(Path(__file__).with_name("stand-in-mvn").resolve())
-    return run(stock, work, {"PATH": f"{path}:{os.environ['PATH']}", "SUITE_CLOVER": str(stock.clover), "SUITE_WORK": str(work)})
+    return run(stock, work, {"SUITE_CLOVER": str(stock.clover)})
+
+
+def on_hadoop(stock, work):
+    work.mkdir()
+    command = Judge(stock.clients, stock.hadoop, work).java(["hadoop"], "Featured", heap_mib=768)
+    return run(stock, work, {"SUITE_HADOOP": json.dumps(command)})
 
 
 def run(stock, work, variables):
     """Test -> (result, what it said)."""
+    path = work / "path"
+    path.mkdir()
+    (path / "mvn").symlink_to(Path(__file__).with_name("stand-in-mvn").resolve())
+    variables = {**variables, "PATH": f"{path}:{os.environ['PATH']}", "SUITE_WORK": str(work)}
     source = work / "source"
     shutil.copytree(unpacked(work / "crate"), source)
+    # Below our own root cargo would take it for a member of our workspace.
+    with open(source / "Cargo.toml", "a") as manifest:
+        manifest.write("\n[workspace]\n")
     there = {**environment(), "CARGO_TARGET_DIR": str(stock.clients / "hdfs-native-tests"), "CARGO_TERM_COLOR": "never", **variables}
     found = {}
     for test in TESTS:
