@@ -298,7 +298,9 @@ impl Member {
         eligible
             .flat_map(|view| view.in_sync.iter().chain(view.exiles.iter().filter(|_| !forgets_exiles)))
             .filter(|store| store.member != self.me.member)
-            .map(|store| leading.peers.get(&store.member).and_then(|peer| peer.lease_end).unwrap_or_default())
+            .map(|store| {
+                leading.peers.get(&store.member).and_then(|peer| peer.granted_by(*store)).unwrap_or_default()
+            })
             .min()
     }
 

@@ -103,6 +103,12 @@ impl Peer {
         self.life.is_some_and(|(life, _)| life == store).then_some(self.matched)
     }
 
+    /// How long the grants of this very store may be counted on. A store that has taken its place has forgotten what that one promised,
+    /// and grants a lease to an active against whom that one has claimed.
+    pub fn granted_by(&self, store: MemberStore) -> Option<Moment> {
+        self.lease_end.filter(|_| self.life.is_some_and(|(life, _)| life == store))
+    }
+
     /// Whether the member owes an acknowledgement and has sent none for more than `ms`. A stream that was begun anew since does not
     /// count as an acknowledgement.
     pub fn is_slow(&self, now: Moment, ms: u64) -> bool {

@@ -147,15 +147,11 @@ impl Member {
     /// with a torn tail needs to see all that may hold what it has lost.
     fn others_agree(&mut self, now: Moment, effects: &mut Effects) -> bool {
         let view = self.view().expect("a candidate has a view").clone();
-        let eligible_others: Vec<MemberId> = view
-            .in_sync
-            .iter()
-            .chain(&view.exiles)
-            .map(|store| store.member)
-            .filter(|member| *member != self.me.member)
-            .collect();
         let candidacy = &self.candidacy;
-        let all_seen = eligible_others.iter().all(|member| candidacy.free.contains(member));
+        let eligible = view.in_sync.iter().chain(&view.exiles);
+        let all_seen = eligible
+            .filter(|store| store.member != self.me.member)
+            .all(|store| candidacy.free.contains(&store.member) && self.evidence.is_heard(*store));
         let active_is_off = view.active.is_none_or(|active| {
             active == self.me.member || candidacy.gone.contains(&active) || candidacy.lock_is_gone
         });
@@ -284,8 +280,7 @@ impl Member {
         effects: &mut Effects,
     ) -> Result<(), String> {
         if self.leading.is_some() && self.lacks_witnesses_to_read() {
-            self.evidence.leads_on_view_alone = false;
-            self.evidence.has_taken_part = true;
+            self.evidence.is_excused = true;
             let text = format!("member {} answers without having heard of the others", self.me.member);
             effects.outgoing.answers.push((ticket, Ok(text)));
             return Ok(());

@@ -18,6 +18,8 @@ pub(super) struct Evidence {
     /// operator's word stands for that. So the view that it knows has been that of a living group. To hear somebody who claims is
     /// not enough: that one may itself rest on an older view.
     pub has_taken_part: bool,
+    /// An operator's order stands for the members that are silent, in all epochs that this member claims before it has taken part.
+    pub is_excused: bool,
     /// This member leads and had not taken part before: that nothing committed without it rests on the coordinator's word.
     pub leads_on_view_alone: bool,
     /// The active has shown other entries in the place of some that have committed here.
@@ -46,6 +48,11 @@ pub(super) struct Older {
 impl Evidence {
     pub fn known(&self) -> &BTreeMap<MemberId, (MemberStore, Known)> {
         &self.known
+    }
+
+    /// This very store was heard last of its member, and not one that has taken its place.
+    pub fn is_heard(&self, store: MemberStore) -> bool {
+        self.known.get(&store.member).is_some_and(|(heard, _)| *heard == store)
     }
 }
 
@@ -134,6 +141,7 @@ impl Member {
         let Some(view) = self.view() else { return true };
         if view.in_sync_min > 1
             || self.evidence.has_taken_part
+            || self.evidence.is_excused
             || self.settings.breaks(Broken::LonelyFirstClaim)
         {
             return false;
@@ -161,7 +169,11 @@ impl Member {
         let promised = leading.peers.values().filter(|peer| peer.has_promised && !peer.is_gone).count();
         let minimum = view.in_sync_min as usize;
         let is_enough = 1 + promised >= minimum && self.settings.breaks(Broken::FirstClaimInAnyCompany);
-        self.hears_all() && !leading.is_excused && silent >= minimum && !is_enough
+        self.hears_all()
+            && !leading.is_excused
+            && !self.evidence.is_excused
+            && silent >= minimum
+            && !is_enough
     }
 
     /// The last entry that is certain to have committed, of those that this log holds: by its own word, that of the view, or that of
@@ -184,7 +196,8 @@ impl Member {
     /// none of those k, and k or more others are silent, then perhaps all of the k are silent, and this log may lack what they hold. A
     /// member that shows entries that this log lacks does not count as heard.
     pub(super) fn lacks_witnesses_to_read(&self) -> bool {
-        let Some(view) = self.view().filter(|_| self.evidence.leads_on_view_alone) else { return false };
+        let leads_alone = self.evidence.leads_on_view_alone && !self.evidence.is_excused;
+        let Some(view) = self.view().filter(|_| leads_alone) else { return false };
         let others = || view.members.iter().filter(|member| **member != self.me.member);
         let silent = others().filter(|member| !self.has_no_more(**member)).count();
         silent >= view.in_sync_min as usize && !self.settings.breaks(Broken::LonelyFirstClaim)

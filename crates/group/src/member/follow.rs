@@ -134,11 +134,13 @@ impl Member {
     /// A message of an active. False: it is not to be listened to. Where it is, the epoch is promised in this
     /// very step if it was not before.
     fn hear(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, effects: &mut Effects) -> bool {
-        if epoch < self.promising && !self.settings.breaks(Broken::ObeysOlderEpochs) {
-            effects.messages.push((from, Message::Fenced { promised: self.promising }));
+        // The view counts like a promise. A store that was put back to a copy may have promised more than it knows.
+        let seen = self.view().map_or(Epoch(0), |view| view.epoch);
+        let fenced = self.promising.max(seen);
+        if epoch < fenced && !self.settings.breaks(Broken::ObeysOlderEpochs) {
+            effects.messages.push((from, Message::Fenced { promised: fenced }));
             return false;
         }
-        let seen = self.view().map_or(Epoch(0), |view| view.epoch);
         if epoch.0 > seen.0 + EPOCH_LEAP_MAX {
             effects.outgoing.read_view = true;
             return false;

@@ -272,9 +272,10 @@ impl Member {
             return false;
         }
         if self.is_suspect {
-            // One that has promised and ended since cannot hand on what it holds.
-            let is_there =
-                |store: &MemberStore| leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone);
+            // One that has promised and ended since cannot hand on what it holds, nor can a store that has taken its place.
+            let is_there = |store: &MemberStore| {
+                leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone && self.is_complete(peer))
+            };
             return leading.complete.iter().all(|store| answered(store) && is_there(store));
         }
         // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
@@ -506,7 +507,9 @@ impl Member {
     pub(super) fn lead_no_more(&mut self, now: Moment, reason: String, effects: &mut Effects) {
         let first = self.leading.as_ref().map_or(Sn(0), |leading| leading.epoch_start);
         let begun_after = Sn(first.0.saturating_sub(1));
-        if first > Sn(0) && self.hears_all() && self.committed < first && self.applied <= begun_after {
+        // An order may have had it applied; then the state machine is built anew.
+        let may_cut = self.applied <= begun_after || self.evidence.is_excused;
+        if first > Sn(0) && self.hears_all() && self.committed < first && may_cut {
             self.evidence.given_up = self.tail.point_at(first);
             self.cut(begun_after, effects);
         }

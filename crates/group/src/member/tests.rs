@@ -9,6 +9,8 @@ mod first_claim;
 mod groups;
 mod hand_over;
 mod hunt;
+mod lost_stores;
+mod orders;
 mod purged;
 mod repair;
 mod shown_more;

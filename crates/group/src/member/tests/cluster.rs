@@ -25,6 +25,8 @@ pub struct Cluster {
     pub refuses: bool,
     /// No change reaches it, and whoever asked for one does not know.
     pub is_deaf: bool,
+    /// Members that do not reach it.
+    pub cut_off: BTreeSet<u32>,
     /// A change is made, and its answer gets lost.
     pub loses_answers: bool,
     /// Changes are made, and their answers held back in `held`.
@@ -76,6 +78,7 @@ impl Cluster {
             purged: BTreeMap::new(),
             refuses: false,
             is_deaf: false,
+            cut_off: BTreeSet::new(),
             loses_answers: false,
             holds_answers: false,
             held: Vec::new(),
@@ -158,6 +161,9 @@ impl Cluster {
     }
 
     pub fn read_view(&mut self, id: u32) {
+        if self.cut_off.contains(&id) {
+            return;
+        }
         let (view, version) = (self.view.clone(), self.version);
         self.step(id, Input::View { view, version });
     }
@@ -168,7 +174,7 @@ impl Cluster {
         }
         let now = self.now;
         let mut effects = self.node(id).member.step(now, input);
-        let (me, boot) = (store(id), self.node(id).boot);
+        let (me, boot) = (self.node(id).member.me(), self.node(id).boot);
         if let Some(change) = effects.take_change() {
             let asked = change.name();
             self.asked += 1;
@@ -179,7 +185,7 @@ impl Cluster {
                 self.records.get(&life.store.member.0).copied().or(boot) == Some(life.boot)
             };
             let mut is_current = false;
-            let answer = if self.is_deaf {
+            let answer = if self.is_deaf || self.cut_off.contains(&id) {
                 Err(crate::ChangeFailed::Unknown)
             } else if (change.expected_version, change.expected_id) != (self.version, self.view.change_id) {
                 Err(crate::ChangeFailed::BadVersion)

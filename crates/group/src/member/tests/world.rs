@@ -82,6 +82,8 @@ pub struct Seat {
     /// The last image: nothing before it is in doubt.
     pub image: Sn,
     pub is_suspect: bool,
+    /// An older copy of the store: log, what is known to have committed, image.
+    copy: (Log, Sn, Sn),
     jobs: VecDeque<Job>,
     pub disk_ms: u64,
     pub frozen_until: Option<Moment>,
@@ -126,6 +128,7 @@ pub struct World {
     pub broken: Option<String>,
     pub tells: bool,
     pub story: Vec<String>,
+    pub level: Level,
     pub steps: u64,
     pub messages: u64,
     pub changes: u64,
@@ -148,6 +151,7 @@ impl World {
                     watermark: Sn(0),
                     image: Sn(0),
                     is_suspect: false,
+                    copy: (Log::default(), Sn(0), Sn(0)),
                     jobs: VecDeque::new(),
                     disk_ms: 1,
                     frozen_until: None,
@@ -178,6 +182,7 @@ impl World {
             broken: None,
             tells: false,
             story: Vec::new(),
+            level: Level::FIRST,
             steps: 0,
             messages: 0,
             changes: 0,
@@ -238,6 +243,7 @@ impl World {
             tail,
             boot: seat.boot,
             is_suspect: seat.is_suspect,
+            level: self.level,
             ..Restored::default()
         };
         let (end, boot, suspect) = (log.end(), seat.boot, seat.is_suspect);
@@ -298,6 +304,25 @@ impl World {
                 }
             }
         }
+    }
+
+    pub fn copy(&mut self, id: u32) {
+        let seat = self.seats.get_mut(&id).unwrap();
+        seat.copy = (seat.stable.clone(), seat.watermark.min(seat.stable.end().id.sn), seat.image);
+        self.tell(|| format!("the store of {id} is copied"));
+    }
+
+    /// The process ends; in the place of its store comes an empty one, or the copy, which has promised as little as it had then.
+    pub fn replace(&mut self, id: u32, is_copy: bool) {
+        self.kill(id, false, false);
+        let seat = self.seats.get_mut(&id).unwrap();
+        let empty = (Log::default(), Sn(0), Sn(0));
+        (seat.stable, seat.watermark, seat.image) = if is_copy { seat.copy.clone() } else { empty };
+        seat.written = seat.stable.clone();
+        seat.is_suspect = false;
+        seat.store.generation += 1;
+        let end = seat.stable.end();
+        self.tell(|| format!("the store of {id} is another one, copy {is_copy}, end {end}"));
     }
 
     pub fn freeze(&mut self, id: u32, ms: u64) {
