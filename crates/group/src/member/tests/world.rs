@@ -1,6 +1,8 @@
 //! A world in which everything takes time: disks, links, the coordinator. Members crash and begin again, stand still, tear the ends of
 //! their logs, and purge them. For stories that nobody has chosen.
 
+// tidy: long, because its parts know each other, and are about to be told apart by their nouns.
+
 use super::super::*;
 use crate::{ChangeFailed, ChangeName, LogReadFailed, Message, ReadLog, ViewChange};
 use base::{Durable, EntryKind};
