@@ -58,6 +58,11 @@ impl Changes {
         Ok(())
     }
 
+    /// An operator has told this member what to do, which is a cause: it may ask again for what it has just asked for.
+    pub fn ordered(&mut self, author: MemberLife) {
+        self.asked.remove(&author);
+    }
+
     /// It was made; its author has heard that much news of others until now.
     pub fn made(
         &mut self,
@@ -118,6 +123,9 @@ mod tests {
         changes.asked(3_000, life(2), &change(2, &[1, 2])).unwrap();
         assert!(changes.asked(4_000, life(1), &change(2, &[1, 2])).is_err());
         changes.asked(60_000_000, life(1), &change(2, &[1, 2])).unwrap();
+        assert!(changes.asked(60_001_000, life(1), &change(2, &[1, 2])).is_err());
+        changes.ordered(life(1));
+        changes.asked(60_002_000, life(1), &change(2, &[1, 2])).unwrap();
     }
 
     #[test]

@@ -445,7 +445,10 @@ impl World {
             Arrival::LockGone => self.step(seat, Input::LockGone),
             Arrival::Changed { asked, answer } => self.step(seat, Input::Changed { asked, answer }),
             Arrival::View { view, version } => self.step(seat, Input::View { view, version }),
-            Arrival::Order(order) => self.step(seat, Input::Operator { ticket: 1, order }),
+            Arrival::Order(order) => {
+                self.observer.changes.ordered(self.servers[seat].host.life());
+                self.step(seat, Input::Operator { ticket: 1, order })
+            }
             Arrival::LogRead(asked) => {
                 let answer = self.servers[seat].host.read_log(asked);
                 self.step(seat, answer)
