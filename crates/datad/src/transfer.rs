@@ -89,6 +89,11 @@ pub(crate) async fn send(state: &Arc<State>, copy: Copy) -> Result<(), TransferE
     let reader = outbound::open(state, copy.block.clone())
         .await
         .map_err(|refusal| TransferError::Replica(refusal.message().into()))?;
+    if reader.meta_file.is_none() {
+        // The copy would be without sums as well.
+        outbound::report_damaged(state, &reader, "its meta file is missing");
+        return Err(TransferError::Replica(format!("the meta file of {} is missing", reader.block)));
+    }
     let is_for_client = !copy.client_name.is_empty();
     let stage = match (is_for_client, reader.state) {
         (true, ReplicaState::BeingWritten) => Stage::TransferRbw,

@@ -323,6 +323,21 @@ async fn a_server_that_is_not_known_registers_again() {
 /// where it is the only one, and it would be ordered to be copied for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_turns_out_too_short_to_be_copied_is_told() {
+    told_when_copied(|directory| {
+        let file = std::fs::OpenOptions::new().write(true).open(directory.join("blk_5")).unwrap();
+        file.set_len(5).unwrap();
+    })
+    .await;
+}
+
+/// A copy would have no sums either, and nobody could tell any more whether it is what was written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_without_sums_is_told_and_not_copied() {
+    told_when_copied(|directory| std::fs::remove_file(directory.join("blk_5_1001.meta")).unwrap()).await;
+}
+
+/// Stores a block, has the directory with its files spoilt, and orders a copy elsewhere.
+async fn told_when_copied(spoil: impl FnOnce(&Path)) {
     let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (metadata, other) = (Metadata::new("CID-one"), Metadata::new("CID-one"));
     let (rpc, other_rpc) = (serve(&metadata, "127.0.0.1:0"), serve(&other, "127.0.0.1:0"));
@@ -331,8 +346,7 @@ async fn a_replica_that_turns_out_too_short_to_be_copied_is_told() {
     server.wait_registered().await.unwrap();
     target.wait_registered().await.unwrap();
     store_block(&server, 5);
-    let file = root.path().join(format!("data/current/{POOL}/current/finalized/subdir0/subdir0/blk_5"));
-    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(5).unwrap();
+    spoil(&root.path().join(format!("data/current/{POOL}/current/finalized/subdir0/subdir0")));
 
     let id = other.log.lock().registered[0].registration.datanode_id.clone();
     let node = DatanodeInfoProto { id, ..Default::default() };
@@ -352,6 +366,7 @@ async fn a_replica_that_turns_out_too_short_to_be_copied_is_told() {
         })
     })
     .await;
+    assert!(target.state().store.read(&block(5)).is_err());
 }
 
 /// `hdfs dfsadmin -shutdownDatanode` must not fail because the server is faster than its answer.

@@ -177,23 +177,23 @@ fn fill(
     state.clone().store.threads().submit(volume, id.0, move || {
         let filled = owned.fill(fill, data_bytes);
         if matches!(&filled, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) {
-            report_short(&state, &owned.reader);
+            report_damaged(&state, &owned.reader, "it is shorter than it was");
         }
         let _ = sender.send(filled);
     });
     async move { result.await.map_err(|_| io::Error::other("the disk job was lost")) }
 }
 
-/// A finished replica whose files end too soon is damaged, unless it was cut on purpose since it was opened: then it is another
-/// one by now.
-fn report_short(state: &State, reader: &ReplicaReader) {
+/// Tells that a finished replica's files are not what they were; unless it was opened again or cut on purpose since it was
+/// looked up: then it is another one by now.
+pub fn report_damaged(state: &State, reader: &ReplicaReader, why: &str) {
     let Some(pool) = state.store.pool() else { return };
     let is_the_same = state
         .store
         .facts(&pool.pool, reader.block.id)
         .is_ok_and(|facts| facts.state == ReplicaState::Finalized && facts.block == reader.block);
     if reader.state == ReplicaState::Finalized && is_the_same {
-        tracing::error!(block = %reader.block, "the replica is shorter than it was; it is reported as damaged");
+        tracing::error!(block = %reader.block, why, "a replica is reported as damaged");
         state.reporter.notify_corrupt(Corrupt {
             block: reader.block,
             node: state.identity.to_info_proto(),
