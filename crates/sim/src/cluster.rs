@@ -5,6 +5,8 @@
 //! done to it is a scenario ([`crate::scenario::cluster`]); [`observer::Observer`] sees all and holds it against
 //! the rules of [`crate::check`] after every step.
 
+mod all_at_once;
+mod calling;
 mod changes;
 pub mod client;
 pub mod clock;
@@ -18,6 +20,8 @@ pub mod renewing;
 pub mod request;
 pub mod server;
 pub mod serving;
+mod standing;
+pub mod threads;
 pub mod world;
 
 pub use happening::{Fault, Whom};

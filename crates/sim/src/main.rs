@@ -109,7 +109,7 @@ fn find(name: Option<&str>) -> anyhow::Result<&'static Story> {
 /// Everything to the end, however much fails, then what it came to.
 fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
     let mut failed = Vec::new();
-    let (mut answers, mut writes, mut epochs) = (0, 0, 0);
+    let (mut answers, mut writes, mut epochs, mut stale) = (0, 0, 0, 0);
     for story in stories {
         let mut longest_gap_ms = 0;
         for seed in first..first + count {
@@ -119,6 +119,7 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
                     answers += outcome.answers;
                     writes += outcome.writes;
                     epochs += outcome.epochs;
+                    stale += outcome.stale;
                     longest_gap_ms = longest_gap_ms.max(outcome.longest_gap_ms);
                 }
                 Ok(Err(failure)) => {
@@ -143,7 +144,8 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
     let starting = |what: &str| failed.iter().filter(|rule| rule.starts_with(what)).count();
     println!(
         "{answers} answers, {writes} of them changes, in {epochs} epochs; acknowledged operations lost: {}, applied \
-         twice: {}, epochs with two actives: {}, reads that were stale: {}, other failures: {}",
+         twice: {}, epochs with two actives: {}, reads that were stale: {} (and {stale} by clocks that stood, of which nothing is \
+         promised), other failures: {}",
         starting("acknowledged") + starting("eligible"),
         starting("each call"),
         starting("one a"),

@@ -1,5 +1,7 @@
 //! Worlds and what happens in them.
 
+mod all_at_once;
 pub mod cluster;
 pub mod lone_server;
 mod plots;
+mod standing;

@@ -23,6 +23,11 @@ fn every_story_ends_well() {
         "old-copies",
         "lone-starts",
         "rot",
+        "standing-clocks",
+        "proved-reads",
+        "hanging-threads",
+        "all-disks",
+        "all-restored",
     ];
     for story in STORIES.iter().filter(|story| seeds.is_some() || short.contains(&story.name)) {
         let seeds = seeds.unwrap_or(2);
@@ -200,4 +205,16 @@ fn a_lease_that_is_not_waited_for_is_found_out() {
             "{rule:?}: {found}"
         );
     }
+}
+
+/// A lease rests on clocks that go. Where they stand, reads may be old, and nothing else goes wrong; the coordinator knows better.
+#[test]
+fn a_clock_that_stands_makes_reads_old_unless_the_coordinator_is_asked() {
+    let (story, seed) = (story("standing-clocks").expect("it is in the list"), 55);
+    let outcome = replayable(story, seed);
+    assert!(outcome.stale > 0, "the seed shows nothing");
+    let proved = run_with(story, seed, |shape| shape.proves_reads = true).unwrap_or_else(|failure| {
+        panic!("{}", failure.rule);
+    });
+    assert_eq!(proved.stale, 0);
 }

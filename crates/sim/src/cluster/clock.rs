@@ -1,29 +1,71 @@
-//! A member's own clock: it starts anywhere and goes a little fast or slow.
+//! A member's own clock: it starts anywhere, goes a little fast or slow, and may stand still for a while.
 
 use base::{Moment, Timestamp};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Clock {
     start_ns: u64,
     /// Its nanoseconds in a million true ones.
     rate: u64,
     /// What the wall clock shows beyond the true time; it may jump.
     wall_ahead_ms: i64,
+    /// It stands, since this true time.
+    stands_since_ns: Option<u64>,
+    /// Where it has stood, and for how many true nanoseconds: it went on from there, and lacks them ever since.
+    stops: Vec<(Moment, u64)>,
+    /// When it last went on by a jump, in true time.
+    jumped_ns: Option<u64>,
 }
 
 impl Clock {
     pub fn new(start_ns: u64, rate: u64) -> Self {
-        Self { start_ns, rate, wall_ahead_ms: 0 }
+        Self { start_ns, rate, wall_ahead_ms: 0, stands_since_ns: None, stops: Vec::new(), jumped_ns: None }
     }
 
     pub fn moment(&self, now_ns: u64) -> Moment {
-        Moment { ns: self.start_ns + (u128::from(now_ns) * u128::from(self.rate) / 1_000_000) as u64 }
+        let went_ns = self.stands_since_ns.unwrap_or(now_ns) - self.lacks_ns();
+        Moment { ns: self.start_ns + (u128::from(went_ns) * u128::from(self.rate) / 1_000_000) as u64 }
     }
 
-    /// The true time at which the clock will show `moment`, or just after.
+    /// The true time at which the clock will show `moment`, or just after, if it does not stand until then.
     pub fn true_ns(&self, moment: Moment) -> u64 {
         let passed = u128::from(moment.ns.saturating_sub(self.start_ns));
-        (passed * 1_000_000).div_ceil(u128::from(self.rate)) as u64
+        (passed * 1_000_000).div_ceil(u128::from(self.rate)) as u64 + self.lacks_ns()
+    }
+
+    fn lacks_ns(&self) -> u64 {
+        self.stops.iter().map(|(_, ns)| ns).sum()
+    }
+
+    pub fn stands(&self) -> bool {
+        self.stands_since_ns.is_some()
+    }
+
+    pub fn stop(&mut self, now_ns: u64) {
+        self.stands_since_ns = self.stands_since_ns.or(Some(now_ns));
+    }
+
+    /// It goes again. `jumps`: it shows what it would show if it had never stood; otherwise it goes on from where it stood.
+    pub fn go(&mut self, now_ns: u64, jumps: bool) {
+        let Some(since_ns) = self.stands_since_ns else { return };
+        if jumps {
+            self.jumped_ns = Some(now_ns);
+        } else {
+            self.stops.push((self.moment(now_ns), now_ns - since_ns));
+        }
+        self.stands_since_ns = None;
+    }
+
+    pub fn jumped_since(&self, ns: u64) -> bool {
+        self.jumped_ns.is_some_and(|at| at >= ns)
+    }
+
+    /// What it would show if it had not stood since it showed `since`.
+    pub fn sound_moment(&self, since: Moment, now_ns: u64) -> Moment {
+        let stood_ns = self.stands_since_ns.map_or(0, |since_ns| now_ns - since_ns);
+        let later = self.stops.iter().filter(|(at, _)| *at >= since).map(|(_, ns)| ns).sum::<u64>();
+        let lost_ns = u128::from(stood_ns + later) * u128::from(self.rate) / 1_000_000;
+        Moment { ns: self.moment(now_ns).ns + lost_ns as u64 }
     }
 
     pub fn timestamp(&self, now_ns: u64) -> Timestamp {
@@ -48,5 +90,25 @@ mod tests {
             let at = clock.true_ns(deadline);
             assert!(clock.moment(at) >= deadline && clock.moment(at - 2) < deadline);
         }
+    }
+
+    #[test]
+    fn a_clock_that_stood_jumps_or_goes_on_from_there() {
+        let second = |number: u64| number * 1_000_000_000;
+        let mut jumping = Clock::new(77, 1_000_000);
+        jumping.stop(second(5));
+        let mut other = jumping.clone();
+        assert_eq!(jumping.moment(second(8)), jumping.moment(second(5)));
+        assert_eq!(jumping.sound_moment(Moment { ns: 0 }, second(8)).ns, 77 + second(8));
+        jumping.go(second(8), true);
+        other.go(second(8), false);
+        assert_eq!(
+            (jumping.moment(second(9)).ns, other.moment(second(9)).ns),
+            (77 + second(9), 77 + second(6))
+        );
+        assert_eq!(other.true_ns(Moment { ns: 77 + second(7) }), second(10));
+        let (before, after) = (other.moment(second(4)), other.moment(second(9)));
+        assert_eq!(other.sound_moment(before, second(10)).ns, 77 + second(10));
+        assert_eq!(other.sound_moment(after, second(10)), other.moment(second(10)));
     }
 }

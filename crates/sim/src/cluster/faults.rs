@@ -87,11 +87,13 @@ impl World {
             }
             Fault::SyncFails(whom) => self.on(whom, |world, seat| world.servers[seat].disk.fails = true),
             Fault::SlowDisk(whom, us) => self.on(whom, |world, seat| {
-                world.servers[seat].disk = DiskMood { sync_us_min: us / 2, sync_us_max: us, fails: false };
+                world.servers[seat].disk =
+                    DiskMood { sync_us_min: us / 2, sync_us_max: us, ..DiskMood::default() };
             }),
             Fault::QuickDisks => {
                 for server in &mut self.servers {
-                    server.disk = DiskMood { fails: server.disk.fails, ..DiskMood::default() };
+                    let DiskMood { fails, fails_with_a_note, .. } = server.disk;
+                    server.disk = DiskMood { fails, fails_with_a_note, ..DiskMood::default() };
                 }
             }
             Fault::JumpWall(whom, by_ms) => {
@@ -145,11 +147,7 @@ impl World {
                 }
             }
             Fault::CopyStore(seat) => {
-                let server = &mut self.servers[seat % count];
-                let durable = server.host.disk.durable;
-                let mut disk = server.host.disk.clone();
-                disk.entries.truncate(durable);
-                server.copy = Some((server.host.store, disk, server.image.clone()));
+                self.servers[seat % count].copy_disk();
             }
             Fault::RestoreStore(seat) => {
                 let seat = seat % count;
@@ -163,6 +161,14 @@ impl World {
                 (server.host.disk, server.image) = (disk, image);
             }
             Fault::Repair => self.repair(),
+            Fault::StopClock(whom) => self.on(whom, World::stop_clock),
+            Fault::ClocksGo { jumps } => self.clocks_go(jumps)?,
+            Fault::Hang(whom, thread) => self.on(whom, |world, seat| world.hang(seat, thread)),
+            Fault::ThreadsGoOn => self.threads_go_on()?,
+            Fault::SyncsFail => self.syncs_fail(),
+            Fault::AcceptDisk => self.accept_disk(),
+            Fault::CopyAll => self.copy_all(),
+            Fault::RestoreAll => self.restore_all(),
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::server::Image;
 use super::{
     client::CallKey,
     request::{Answer, Request},
+    threads::Thread,
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, Sn};
 use group::{ChangeFailed, ChangeName, Message, Order, ReadLog, ViewChange};
@@ -45,6 +46,11 @@ pub enum Happening {
     },
     Start {
         seat: usize,
+    },
+    /// A process looks whether its threads make progress.
+    Look {
+        seat: usize,
+        life: u64,
     },
     /// A client asks for something.
     Think {
@@ -121,7 +127,8 @@ impl std::fmt::Debug for ImageArrived {
 #[derive(Clone, Debug)]
 pub enum ClientReply {
     /// `rests_on`: everything that the answer rests on; `sn` counts in the order of the group.
-    Done { answer: Answer, rests_on: LogPoint, is_read: bool },
+    /// `is_doubtful`: a read that rests on a lease in which a clock has stood.
+    Done { answer: Answer, rests_on: LogPoint, is_read: bool, is_doubtful: bool },
     /// Somebody else leads, or nobody: try another member.
     NotActive,
 }
@@ -185,6 +192,24 @@ pub enum Fault {
     RestoreStore(usize),
     /// An operator has the view written anew, if anything is wrong with it.
     Repair,
+    /// Its monotonic clock stands still; it goes on working.
+    StopClock(Whom),
+    /// All clocks go: they jump to what they would show, or go on from where they stood.
+    ClocksGo {
+        jumps: bool,
+    },
+    /// A thread of the process completes nothing more.
+    Hang(Whom, Thread),
+    /// Threads that hang go on, in processes that have not ended.
+    ThreadsGoOn,
+    /// The next sync of each member fails; each notes it, and keeps its store.
+    SyncsFail,
+    /// Where nobody leads, an operator accepts the disk of the member whose log has the greatest end.
+    AcceptDisk,
+    /// A copy of all disks and of the coordinator is made, at one moment.
+    CopyAll,
+    /// All of them are put back.
+    RestoreAll,
     /// The active is told to go on with all members, or with all but one, and with another minimum.
     Reconfigure {
         without: Option<usize>,

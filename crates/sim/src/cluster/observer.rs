@@ -22,6 +22,8 @@ pub struct Observer {
     /// Reads that were answered below the minimum.
     pub certain: u64,
     pub changes: check::changes_have_causes::Changes,
+    /// Reads that were older than promised elsewhere, because a clock stood.
+    pub stale: u64,
     /// One line an event, with the time.
     pub transcript: Vec<String>,
     /// The digest of the namespace after each entry, whoever applied it.
@@ -98,10 +100,16 @@ impl Observer {
         answer: &Answer,
         rests_on: LogPoint,
         is_read: bool,
+        is_doubtful: bool,
     ) -> Result<(), Broken> {
         // An answer that was on its way when what it rests on was given up.
         let is_given_up = self.lost_points.contains(&rests_on) || self.lost.contains(&call.key);
-        if !is_given_up {
+        if is_doubtful && rests_on.id.sn < call.floor {
+            // Nothing is promised of reads where a clock may stand and the coordinator is not asked, but that they tell what was once so.
+            self.stale += 1;
+            let at_any_time = Pending { floor: Sn(0), ..call.clone() };
+            check::reads_see_what_committed_before::check(&self.truth, &at_any_time, rests_on)?;
+        } else if !is_given_up {
             check::reads_see_what_committed_before::check(&self.truth, call, rests_on)?;
             self.answered = self.answered.max(rests_on.id.sn);
         }
@@ -121,19 +129,12 @@ impl Observer {
     /// An operator lets `host` lead, whatever it lacks. What has committed up to the returned number is left; of what was
     /// given up in earlier elections, `host` brings back whatever it knows to have committed.
     pub fn admit_loss(&mut self, host: &Host) -> Result<Sn, Broken> {
-        let truth = &mut self.truth;
+        let truth = &self.truth;
         let durable = host.disk.durable_end().id.sn.min(truth.last());
         let is_shared =
             |sn: &u64| host.disk.point(Sn(*sn)).is_some_and(|point| truth.point(Sn(*sn)) == Some(point));
         let left = Sn((1..=durable.0).rev().find(is_shared).unwrap_or(0));
-        for lost in truth.committed.split_off(left.0 as usize) {
-            self.lost.extend(self.calls.get(&lost).copied());
-            self.lost_points.insert(lost);
-        }
-        self.seen = self.seen.min(left.0);
-        self.effects.retain(|_, sn| *sn <= left);
-        self.reference.forget_behind(left);
-        self.answered = self.answered.min(left);
+        self.give_up_behind(left);
         self.unclean += 1;
         let known = host.member.as_ref().map_or(host.disk.known_commit, |member| member.committed());
         self.truth.commit(host, known)?;
@@ -154,6 +155,29 @@ impl Observer {
         self.truth.promises.insert(store.member, promised);
         self.restored.insert(store);
         self.disks_lost = true;
+    }
+
+    /// All stores and the coordinator are what they were when everything up to `left` had committed.
+    pub fn all_restored(&mut self, left: Sn, view: &GroupView) {
+        let is_epoch_kept = |epoch: &Epoch| *epoch <= view.epoch;
+        self.truth.leaders.retain(|epoch, _| is_epoch_kept(epoch));
+        self.truth.appenders.retain(|epoch, _| is_epoch_kept(epoch));
+        self.changes = Default::default();
+        self.give_up_behind(left);
+        // The ids of inodes that are gone are given again.
+        self.inodes.clear();
+    }
+
+    /// What has committed behind `left` is lost, and may be.
+    fn give_up_behind(&mut self, left: Sn) {
+        for lost in self.truth.committed.split_off(left.0 as usize) {
+            self.lost.extend(self.calls.get(&lost).copied());
+            self.lost_points.insert(lost);
+        }
+        self.seen = self.seen.min(left.0);
+        self.effects.retain(|_, sn| *sn <= left);
+        self.reference.forget_behind(left);
+        self.answered = self.answered.min(left);
     }
 
     pub fn check(&self, hosts: &[&Host], view: &GroupView, is_older: bool) -> Result<(), Broken> {

@@ -4,12 +4,15 @@ use super::{
     client::CallKey,
     clock::Clock,
     request::{Answer, Outcome, Request},
+    threads::Hang,
 };
 use crate::{
     dice::Dice,
     host::{Host, LogDisk},
 };
-use base::{CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, MemberStore, Sn, Timestamp, TxId};
+use base::{
+    CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, MemberStore, Moment, Sn, Timestamp, TxId,
+};
 use bytes::Bytes;
 use group::{EpochStart, Proposal, Role};
 use namespace::{Edit, Mark, Namespace, NewEpoch, Reach, Reply, RetryLookup};
@@ -37,11 +40,13 @@ pub struct DiskMood {
     pub sync_us_max: u64,
     /// The next sync fails.
     pub fails: bool,
+    /// Then the store is kept, with a note that says so; otherwise it is given up.
+    pub fails_with_a_note: bool,
 }
 
 impl Default for DiskMood {
     fn default() -> Self {
-        Self { sync_us_min: 200, sync_us_max: 2_500, fails: false }
+        Self { sync_us_min: 200, sync_us_max: 2_500, fails: false, fails_with_a_note: false }
     }
 }
 
@@ -69,6 +74,12 @@ pub struct Server {
     /// When the next tick is under way to it.
     pub tick_at: Option<u64>,
     pub image: Option<Image>,
+    /// A thread of the process that completes nothing.
+    pub hang: Option<Hang>,
+    /// Its disk has failed, and a note says so: the process waits for another member that leads, or for an operator's word.
+    pub has_failed_disk: bool,
+    /// It looks again soon whether another member leads.
+    pub looks_again: bool,
     /// A copy of the disk, made while the process ran.
     pub copy: Option<(MemberStore, LogDisk, Option<Image>)>,
 }
@@ -143,6 +154,9 @@ impl Server {
             kill_after_steps: None,
             tick_at: None,
             image: None,
+            hang: None,
+            has_failed_disk: false,
+            looks_again: false,
             copy: None,
         }
     }
@@ -166,6 +180,16 @@ impl Server {
 
     pub fn holds_lease(&self, now_ns: u64) -> bool {
         self.answers() && self.host.member().lease_end().is_none_or(|end| self.clock.moment(now_ns) < end)
+    }
+
+    /// It takes its lease to hold, and by a clock that had not stood since the lease began the lease would be over.
+    pub fn lease_is_over_unseen(&self, now_ns: u64, held_ms: u64) -> bool {
+        let end = self.host.member.as_ref().and_then(|member| member.lease_end());
+        self.holds_lease(now_ns)
+            && end.is_some_and(|end| {
+                let began = Moment { ns: end.ns.saturating_sub(held_ms * 1_000_000) };
+                self.clock.sound_moment(began, now_ns) >= end
+            })
     }
 
     /// What a process does before it joins: the state as it was when its log's known part ended.

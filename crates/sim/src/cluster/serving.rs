@@ -66,9 +66,10 @@ impl World {
     /// Lets go out what may.
     pub(super) fn answer_waiting(&mut self, seat: usize) -> Result<(), Broken> {
         let now_ns = self.now_ns;
+        let is_doubtful = self.lease_is_doubtful(seat);
         let server = &mut self.servers[seat];
         let answers = server.answers();
-        let holds_lease = server.holds_lease(now_ns);
+        let holds_lease = server.holds_lease(now_ns) && !self.proves_reads;
         let (committed, basis) = {
             let member = server.host.member();
             (member.committed(), member.view_basis())
@@ -80,7 +81,7 @@ impl World {
         server.waiting.retain_mut(|waiting| {
             let is_committed = waiting.observed.id.sn <= committed || waiting.reference.is_some();
             if is_committed && !waiting.is_read {
-                replies.push((waiting.key, done(waiting)));
+                replies.push((waiting.key, done(waiting, false)));
                 return false;
             }
             if !answers {
@@ -89,8 +90,13 @@ impl World {
                 return false;
             }
             if is_committed && holds_lease {
-                judged = std::mem::replace(&mut judged, Ok(())).and_then(|()| judge(waiting));
-                replies.push((waiting.key, done(waiting)));
+                let found = judge(waiting);
+                if is_doubtful && found.is_err() {
+                    self.observer.stale += 1;
+                } else {
+                    judged = std::mem::replace(&mut judged, Ok(())).and(found);
+                }
+                replies.push((waiting.key, done(waiting, is_doubtful)));
                 self.observer.certain += u64::from(waiting.reference.is_some());
                 return false;
             }
@@ -121,7 +127,7 @@ impl World {
             let reply = if is_current && answers {
                 judge(&waiting)?;
                 self.observer.certain += u64::from(waiting.reference.is_some());
-                done(&waiting)
+                done(&waiting, false)
             } else {
                 ClientReply::NotActive
             };
@@ -153,6 +159,11 @@ fn judge(waiting: &Waiting) -> Result<(), Broken> {
     }
 }
 
-fn done(waiting: &Waiting) -> ClientReply {
-    ClientReply::Done { answer: waiting.answer.clone(), rests_on: waiting.observed, is_read: waiting.is_read }
+fn done(waiting: &Waiting, is_doubtful: bool) -> ClientReply {
+    ClientReply::Done {
+        answer: waiting.answer.clone(),
+        rests_on: waiting.observed,
+        is_read: waiting.is_read,
+        is_doubtful,
+    }
 }

@@ -1,13 +1,12 @@
 //! A whole cluster in one thread: what happens when, and what follows from it.
 
 use super::{
-    client::{Client, Pending},
+    client::Client,
     clock::Clock,
-    happening::{Arrival, ClientReply, Happening, Whom},
+    happening::{Arrival, Happening, Whom},
     keeper::Keeper,
     network::Network,
     observer::Observer,
-    request::Request,
     server::Server,
 };
 use crate::{
@@ -15,12 +14,11 @@ use crate::{
     host::{Happened, Host},
     truth::Broken,
 };
-use base::{GroupView, MemberId, MemberStore, Sn};
+use base::{GroupView, MemberId, MemberStore, Moment, Sn};
 use group::{Input, Role, Settings};
 use std::collections::BTreeMap;
 
 const SESSION_MS: u64 = 2_000;
-const PATIENCE_MS: u64 = 1_500;
 
 /// What kind of cluster.
 #[derive(Clone, Debug)]
@@ -39,6 +37,8 @@ pub struct Shape {
     pub think_ms: u64,
     /// Plants a bug: below the minimum, what may have committed or not is told as well.
     pub tells_what_is_in_doubt: bool,
+    /// The coordinator is asked for each read, as where no lease can be had.
+    pub proves_reads: bool,
 }
 
 impl Default for Shape {
@@ -53,6 +53,7 @@ impl Default for Shape {
             drift_ppm: 1_000,
             think_ms: 30,
             tells_what_is_in_doubt: false,
+            proves_reads: false,
         }
     }
 }
@@ -67,10 +68,13 @@ pub struct World {
     pub keeper: Keeper,
     pub network: Network,
     pub observer: Observer,
-    settings: Settings,
-    think_ms: u64,
-    readers: usize,
+    pub(super) settings: Settings,
+    pub(super) think_ms: u64,
+    pub(super) readers: usize,
     pub(super) tells_what_is_in_doubt: bool,
+    pub(super) proves_reads: bool,
+    /// What had committed when all disks and the coordinator were copied.
+    pub(super) copied_up_to: Option<Sn>,
     /// Clients begin nothing new.
     pub is_closing: bool,
     /// Arrivals of those who are stopped.
@@ -78,7 +82,7 @@ pub struct World {
     /// Who holds the lock, in which life.
     lock: Option<(usize, u64)>,
     /// When a member last heard another: of anything, and of what that one has made durable.
-    heard_ns: BTreeMap<(usize, MemberId, bool), u64>,
+    pub(super) heard_ns: BTreeMap<(usize, MemberId, bool), u64>,
 }
 
 /// A member that was silent for longer is news when it is heard again: others give it up after 250 ms.
@@ -122,6 +126,8 @@ impl World {
             think_ms: shape.think_ms,
             readers: shape.readers,
             tells_what_is_in_doubt: shape.tells_what_is_in_doubt,
+            proves_reads: shape.proves_reads,
+            copied_up_to: None,
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
@@ -158,7 +164,7 @@ impl World {
         self.after_ns(ns, happening);
     }
 
-    fn soon_for(&mut self, seat: usize, what: Arrival) {
+    pub(super) fn soon_for(&mut self, seat: usize, what: Arrival) {
         let life = self.servers[seat].life;
         self.soon(Happening::Arrival { seat, life, what });
     }
@@ -186,6 +192,7 @@ impl World {
                     self.inboxes[seat].push((life, what));
                     return Ok(());
                 }
+                let Some(what) = self.servers[seat].held_up(what) else { return Ok(()) };
                 self.arrive(seat, what)
             }
             Happening::Change { seat, life, change, is_heard } => {
@@ -252,11 +259,20 @@ impl World {
                     let is_current = self.keeper.basis() == basis;
                     let what = Arrival::Confirmed { key, is_current };
                     self.soon(Happening::Arrival { seat, life, what });
+                } else if self.proves_reads {
+                    // Elsewhere the answer goes out with the next lease.
+                    let what = Arrival::Confirmed { key, is_current: false };
+                    self.after_ms(1_000, Happening::Arrival { seat, life, what });
                 }
                 Ok(())
             }
             Happening::Start { seat } => {
+                self.servers[seat].looks_again = false;
                 self.start(seat);
+                Ok(())
+            }
+            Happening::Look { seat, life } => {
+                self.look_at_threads(seat, life);
                 Ok(())
             }
             Happening::Think { client } => {
@@ -324,10 +340,10 @@ impl World {
 
     /// A process begins; its member joins when it has read the view.
     pub(super) fn start(&mut self, seat: usize) {
-        let server = &mut self.servers[seat];
-        if server.is_running {
+        if self.servers[seat].is_running || self.waits_with_a_failed_disk(seat) {
             return;
         }
+        let server = &mut self.servers[seat];
         server.life += 1;
         server.is_running = true;
         server.is_paused = false;
@@ -380,6 +396,7 @@ impl World {
         server.is_running = false;
         server.waiting.clear();
         server.kill_after_steps = None;
+        server.hang = None;
         let life = server.life;
         self.inboxes[seat].clear();
         self.note(format!("member {} ends", member(seat)));
@@ -411,7 +428,7 @@ impl World {
         Ok(())
     }
 
-    fn arrive(&mut self, seat: usize, what: Arrival) -> Result<(), Broken> {
+    pub(super) fn arrive(&mut self, seat: usize, what: Arrival) -> Result<(), Broken> {
         if !self.servers[seat].host.is_up() {
             return match what {
                 Arrival::View { view, version } => {
@@ -478,6 +495,9 @@ impl World {
         self.servers[seat].is_syncing = false;
         if std::mem::replace(&mut self.servers[seat].disk.fails, false) {
             self.note(format!("member {}'s fsync fails", member(seat)));
+            if self.servers[seat].disk.fails_with_a_note {
+                return self.disk_fails_with_a_note(seat);
+            }
             self.step(seat, Input::DiskFailed)?;
             // The process ends with its reason; the store is not trusted any more.
             self.end(seat, 0);
@@ -638,12 +658,14 @@ impl World {
         if changed { self.check() } else { self.check_leases() }
     }
 
-    fn after_step(&mut self, seat: usize) -> Result<(), Broken> {
+    pub(super) fn after_step(&mut self, seat: usize) -> Result<(), Broken> {
         self.answer_waiting(seat)?;
         let now_ns = self.now_ns;
         let server = &mut self.servers[seat];
         let life = server.life;
-        if let Some(deadline) = server.host.member().deadline() {
+        let is_reached =
+            |deadline: &Moment| !server.clock.stands() || *deadline <= server.clock.moment(now_ns);
+        if let Some(deadline) = server.host.member().deadline().filter(is_reached) {
             // Timers are late by a little.
             let at = server.clock.true_ns(deadline).max(now_ns) + self.dice.below(1_000_000);
             if server.tick_at.is_none_or(|earlier| at < earlier) {
@@ -676,79 +698,10 @@ impl World {
 
     fn check_leases(&self) -> Result<(), Broken> {
         let holders: Vec<MemberId> = (0..self.servers.len())
-            .filter(|seat| self.servers[*seat].holds_lease(self.now_ns))
+            .filter(|seat| self.servers[*seat].holds_lease(self.now_ns) && !self.lease_is_doubtful(*seat))
             .map(member)
             .collect();
         crate::check::leases_have_one_holder::check(&holders)
-    }
-
-    // Clients.
-
-    fn begin_call(&mut self, client: usize) {
-        if self.is_closing || self.clients[client].current.is_some() {
-            return;
-        }
-        let request = if client < self.readers {
-            Request::random_read(&mut self.dice)
-        } else {
-            Request::random(&mut self.dice)
-        };
-        let one = &mut self.clients[client];
-        one.calls += 1;
-        let key = super::client::CallKey { client: client as u32, call: one.calls };
-        let floor = self.observer.answered;
-        one.current = Some(Pending { key, request, begun_ns: self.now_ns, tries: 0, floor });
-        self.send_call(client);
-    }
-
-    fn send_call(&mut self, client: usize) {
-        let seat = self.clients[client].favourite;
-        let Some(current) = &mut self.clients[client].current else { return };
-        current.tries += 1;
-        let (key, request, tries) = (current.key, current.request.clone(), current.tries);
-        if self.servers[seat].is_running {
-            self.soon_for(seat, Arrival::Call { key, request });
-            self.after_ms(PATIENCE_MS, Happening::Timeout { client, key, tries });
-        } else {
-            self.soon(Happening::Replied { client, key, reply: ClientReply::NotActive });
-        }
-    }
-
-    fn timed_out(&mut self, client: usize, key: super::client::CallKey, tries: u32) {
-        let is_current = self.clients[client]
-            .current
-            .as_ref()
-            .is_some_and(|current| current.key == key && current.tries == tries);
-        if is_current {
-            self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
-            self.send_call(client);
-        }
-    }
-
-    fn replied(
-        &mut self,
-        client: usize,
-        key: super::client::CallKey,
-        reply: ClientReply,
-    ) -> Result<(), Broken> {
-        let Some(current) = self.clients[client].current.clone().filter(|current| current.key == key) else {
-            return Ok(());
-        };
-        match reply {
-            ClientReply::NotActive => {
-                // The same call, a little later, to the next member.
-                let (tries, wait_ms) = (current.tries, 5 + self.dice.below(50));
-                self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
-                Ok(())
-            }
-            ClientReply::Done { answer, rests_on, is_read } => {
-                self.clients[client].current = None;
-                self.observer.answered(self.now_ns, &current, &answer, rests_on, is_read)?;
-                let wait_ms = self.dice.below(self.think_ms.max(1));
-                self.after_ms(wait_ms, Happening::Think { client });
-                Ok(())
-            }
-        }
     }
 
     pub(super) fn whom(&mut self, whom: Whom) -> Option<usize> {

@@ -3,7 +3,7 @@
 //! Every story ends alike: all faults are over, and the cluster must come to itself: one member serves, all are
 //! in sync with equal states, and every client has its answer.
 
-use super::plots;
+use super::{all_at_once, plots, standing};
 use crate::{
     cluster::{Fault, Shape, World},
     dice::Dice,
@@ -53,6 +53,21 @@ pub const STORIES: &[Story] = &[
     },
     Story { name: "pauses", about: "processes are stopped and go on with full sockets", plot: plots::pauses },
     Story { name: "clocks", about: "clocks drift by 5 %, wall clocks jump", plot: plots::clocks },
+    Story {
+        name: "standing-clocks",
+        about: "clocks stand still for a while: reads may be old, and nothing else is wrong",
+        plot: standing::clocks,
+    },
+    Story {
+        name: "proved-reads",
+        about: "the same, and the coordinator is asked for each read: none is old",
+        plot: standing::proved_reads,
+    },
+    Story {
+        name: "hanging-threads",
+        about: "a thread completes nothing for a while, and processes end where it hangs",
+        plot: standing::threads,
+    },
     Story { name: "disks", about: "fsyncs fail or take seconds", plot: plots::disks },
     Story {
         name: "renewing",
@@ -111,6 +126,16 @@ pub const STORIES: &[Story] = &[
     },
     Story { name: "rot", about: "power goes, and the ends of all logs but one rot", plot: plots::rot },
     Story {
+        name: "all-disks",
+        about: "the next sync fails on all members, and an operator accepts the disk with the greatest end",
+        plot: all_at_once::failed_disks,
+    },
+    Story {
+        name: "all-restored",
+        about: "all disks and the coordinator are put back to what they were at one moment",
+        plot: all_at_once::restored,
+    },
+    Story {
         name: "lossy",
         about: "packets are lost, doubled, late and overtake each other",
         plot: plots::lossy,
@@ -129,6 +154,8 @@ pub struct Outcome {
     pub writes: u64,
     /// Reads answered below the minimum.
     pub certain: u64,
+    /// Reads that were old because a clock stood.
+    pub stale: u64,
     /// Unclean elections, and the committed entries that they gave up.
     pub unclean: u64,
     pub given_up: u64,
@@ -167,6 +194,7 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
                 answers: observer.answers,
                 writes: observer.writes_answered,
                 certain: observer.certain,
+                stale: observer.stale,
                 unclean: observer.unclean,
                 given_up: observer.lost_points.len() as u64,
                 committed: observer.truth.last().0,
@@ -184,13 +212,24 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
 
 fn finish(world: &mut World) -> Result<(), Broken> {
     world.run_until_ms(FAULTS_END_MS)?;
-    for fault in [Fault::Heal, Fault::ResumeAll, Fault::QuickDisks, Fault::StartAll] {
+    let all_over = [
+        Fault::Heal,
+        Fault::ResumeAll,
+        Fault::ClocksGo { jumps: true },
+        Fault::ThreadsGoOn,
+        Fault::QuickDisks,
+        Fault::StartAll,
+    ];
+    for fault in all_over {
         world.at_ms(FAULTS_END_MS, crate::cluster::happening::Happening::Fault(fault));
     }
     let mut now_ms = FAULTS_END_MS;
     while now_ms < ALL_ENDS_MS {
         now_ms += 500;
         world.run_until_ms(now_ms)?;
+        if now_ms.is_multiple_of(2_000) && world.servers.iter().any(|server| server.has_failed_disk) {
+            world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(Fault::AcceptDisk));
+        }
         let view = &world.keeper.view;
         if view.members.len() < world.servers.len() || view.in_sync_min != IN_SYNC_MIN {
             // The order is lost with an active that is deposed.

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Times between which something happens now and then.
-fn moments(dice: &mut Dice, every_ms: u64) -> Vec<u64> {
+pub(super) fn moments(dice: &mut Dice, every_ms: u64) -> Vec<u64> {
     let mut at = 800;
     let mut moments = Vec::new();
     loop {
@@ -19,7 +19,7 @@ fn moments(dice: &mut Dice, every_ms: u64) -> Vec<u64> {
     }
 }
 
-fn somebody(dice: &mut Dice) -> Whom {
+pub(super) fn somebody(dice: &mut Dice) -> Whom {
     match dice.below(3) {
         0 => Whom::Active,
         _ => Whom::Seat(dice.below(4) as usize),

@@ -1,0 +1,109 @@
+//! What strikes all members at once: their disks fail, or all are put back to what they were at one moment.
+
+use super::{
+    happening::Happening,
+    server::Server,
+    world::{World, member},
+};
+use crate::truth::Broken;
+use group::{Input, Role};
+
+impl Server {
+    pub(super) fn copy_disk(&mut self) {
+        let mut disk = self.host.disk.clone();
+        disk.entries.truncate(disk.durable);
+        self.copy = Some((self.host.store, disk, self.image.clone()));
+    }
+}
+
+impl World {
+    pub(super) fn syncs_fail(&mut self) {
+        for server in &mut self.servers {
+            (server.disk.fails, server.disk.fails_with_a_note) = (true, true);
+        }
+    }
+
+    /// The process ends. Of what was written and not synced some is there afterwards.
+    pub(super) fn disk_fails_with_a_note(&mut self, seat: usize) -> Result<(), Broken> {
+        let durable = self.servers[seat].host.disk.durable;
+        let written = self.servers[seat].host.unsynced() as u64;
+        let kept = self.dice.below(written + 1) as usize;
+        self.servers[seat].disk.fails_with_a_note = false;
+        self.servers[seat].has_failed_disk = true;
+        self.step(seat, Input::DiskFailed)?;
+        self.end(seat, 100);
+        let disk = &mut self.servers[seat].host.disk;
+        disk.entries.truncate(durable + kept);
+        disk.durable = disk.entries.len();
+        self.start(seat);
+        Ok(())
+    }
+
+    /// A store whose disk has failed is opened again when another member leads in an epoch that is not older than its promise, and
+    /// the coordinator knows that epoch. The end of its log is not trusted then. True: not yet.
+    pub(super) fn waits_with_a_failed_disk(&mut self, seat: usize) -> bool {
+        let server = &self.servers[seat];
+        if !server.has_failed_disk {
+            return false;
+        }
+        let (promised, current) = (server.host.disk.promised, self.keeper.view.epoch);
+        let leads = |other: &Server| matches!(other.role(), Some(Role::Serving { epoch }) if *epoch == current && *epoch >= promised);
+        if self.keeper.is_reachable(member(seat)) && self.servers.iter().any(leads) {
+            let server = &mut self.servers[seat];
+            (server.has_failed_disk, server.host.disk.is_suspect) = (false, true);
+            return false;
+        }
+        if !std::mem::replace(&mut self.servers[seat].looks_again, true) {
+            let again_ms = 100 + self.dice.below(400);
+            self.after_ms(again_ms, Happening::Start { seat });
+        }
+        true
+    }
+
+    /// The member may claim at once: nothing is missing, by the operator's word.
+    pub(super) fn accept_disk(&mut self) {
+        if self.servers.iter().any(Server::is_serving) {
+            return;
+        }
+        let failed = (0..self.servers.len()).filter(|seat| self.servers[*seat].has_failed_disk);
+        if let Some(seat) = failed.max_by_key(|seat| self.servers[*seat].host.disk.durable_end().id) {
+            self.servers[seat].has_failed_disk = false;
+            self.note(format!("the disk of member {} is accepted", member(seat)));
+            self.start(seat);
+        }
+    }
+
+    pub(super) fn copy_all(&mut self) {
+        self.servers.iter_mut().for_each(Server::copy_disk);
+        self.keeper.backup = Some((self.keeper.view.clone(), self.keeper.version));
+        self.copied_up_to = Some(self.observer.truth.last());
+    }
+
+    /// What has committed since the copy is lost, and nothing else.
+    pub(super) fn restore_all(&mut self) {
+        let (Some(left), Some((view, version))) = (self.copied_up_to, self.keeper.backup.clone()) else {
+            return;
+        };
+        for seat in 0..self.servers.len() {
+            self.end(seat, 0);
+        }
+        // No change that was on its way outlives the coordinator.
+        self.agenda.retain(|_, happening| !matches!(happening, Happening::Change { .. }));
+        self.observer.all_restored(left, &view);
+        for client in &mut self.clients {
+            if let Some(current) = &mut client.current {
+                current.floor = current.floor.min(left);
+            }
+        }
+        for server in &mut self.servers {
+            let (store, disk, image) = server.copy.clone().expect("all were copied");
+            self.observer.truth.promises.insert(store.member, disk.promised);
+            (server.host.store, server.host.disk, server.image) = (store, disk, image);
+        }
+        (self.keeper.view, self.keeper.version, self.keeper.is_older) = (view, version, false);
+        for seat in 0..self.servers.len() {
+            let after_ms = 10 + self.dice.below(800);
+            self.after_ms(after_ms, Happening::Start { seat });
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Clients: what they ask for, whom, and what they do without an answer.
+
+use super::{
+    client::{CallKey, Pending},
+    happening::{Arrival, ClientReply, Happening},
+    request::Request,
+    world::World,
+};
+use crate::truth::Broken;
+
+/// After so long without an answer a client asks another member.
+const PATIENCE_MS: u64 = 1_500;
+
+impl World {
+    pub(super) fn begin_call(&mut self, client: usize) {
+        if self.is_closing || self.clients[client].current.is_some() {
+            return;
+        }
+        let request = if client < self.readers {
+            Request::random_read(&mut self.dice)
+        } else {
+            Request::random(&mut self.dice)
+        };
+        let one = &mut self.clients[client];
+        one.calls += 1;
+        let key = CallKey { client: client as u32, call: one.calls };
+        let floor = self.observer.answered;
+        one.current = Some(Pending { key, request, begun_ns: self.now_ns, tries: 0, floor });
+        self.send_call(client);
+    }
+
+    fn send_call(&mut self, client: usize) {
+        let seat = self.clients[client].favourite;
+        let Some(current) = &mut self.clients[client].current else { return };
+        current.tries += 1;
+        let (key, request, tries) = (current.key, current.request.clone(), current.tries);
+        if self.servers[seat].is_running {
+            self.soon_for(seat, Arrival::Call { key, request });
+            self.after_ms(PATIENCE_MS, Happening::Timeout { client, key, tries });
+        } else {
+            self.soon(Happening::Replied { client, key, reply: ClientReply::NotActive });
+        }
+    }
+
+    pub(super) fn timed_out(&mut self, client: usize, key: CallKey, tries: u32) {
+        let is_current = self.clients[client]
+            .current
+            .as_ref()
+            .is_some_and(|current| current.key == key && current.tries == tries);
+        if is_current {
+            self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
+            self.send_call(client);
+        }
+    }
+
+    pub(super) fn replied(&mut self, client: usize, key: CallKey, reply: ClientReply) -> Result<(), Broken> {
+        let Some(current) = self.clients[client].current.clone().filter(|current| current.key == key) else {
+            return Ok(());
+        };
+        match reply {
+            ClientReply::NotActive => {
+                // The same call, a little later, to the next member.
+                let (tries, wait_ms) = (current.tries, 5 + self.dice.below(50));
+                self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
+                Ok(())
+            }
+            ClientReply::Done { answer, rests_on, is_read, is_doubtful } => {
+                self.clients[client].current = None;
+                self.observer.answered(self.now_ns, &current, &answer, rests_on, is_read, is_doubtful)?;
+                let wait_ms = self.dice.below(self.think_ms.max(1));
+                self.after_ms(wait_ms, Happening::Think { client });
+                Ok(())
+            }
+        }
+    }
+}
