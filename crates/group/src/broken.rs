@@ -63,12 +63,20 @@ pub enum Broken {
     FirstClaimHearsTheViewOnly,
     /// A first claim begins its epoch as soon as those who have answered can commit, however many others are silent.
     FirstClaimInAnyCompany,
+    /// At a start, only the watermark tells what has committed: that an epoch's entries prove its first to have committed is not minded.
+    EntriesProveNothing,
+    /// A first claim waits for a member that has shown more than this log holds no longer than for any other.
+    WaitsNoLonger,
+    /// A member that needs an image stays in sync.
+    KeepsThoseThatNeedImages,
+    /// An order by which somebody has led stands for silent members for ever, though the group has served since.
+    OrderStandsForEver,
 }
 
 #[cfg(feature = "broken")]
 impl Broken {
     /// All of them, in the order above.
-    pub const ALL: [Broken; 23] = [
+    pub const ALL: [Broken; 27] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -92,6 +100,10 @@ impl Broken {
         Self::ForgetsOldActive,
         Self::FirstClaimHearsTheViewOnly,
         Self::FirstClaimInAnyCompany,
+        Self::EntriesProveNothing,
+        Self::WaitsNoLonger,
+        Self::KeepsThoseThatNeedImages,
+        Self::OrderStandsForEver,
     ];
 }
 

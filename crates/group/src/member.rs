@@ -139,7 +139,8 @@ impl Member {
     /// `seed` is for back-offs only: members of a group had better not share it.
     pub fn new(settings: Settings, me: MemberStore, restored: Restored, now: Moment, seed: u64) -> Self {
         let tail = Tail::new(restored.base, restored.tail);
-        let committed = tail.proved().unwrap_or_default().max(restored.base.id.sn);
+        let proved = tail.proved().filter(|_| !settings.breaks(crate::broken::Broken::EntriesProveNothing));
+        let committed = proved.unwrap_or_default().max(restored.base.id.sn);
         Self {
             me,
             boot: restored.boot,

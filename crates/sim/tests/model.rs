@@ -60,6 +60,10 @@ fn is_found_at_random(rule: Broken) -> bool {
             | Broken::ForgetsOldActive
             | Broken::FirstClaimHearsTheViewOnly
             | Broken::FirstClaimInAnyCompany
+            | Broken::EntriesProveNothing
+            | Broken::WaitsNoLonger
+            | Broken::KeepsThoseThatNeedImages
+            | Broken::OrderStandsForEver
     )
 }
 

@@ -85,7 +85,8 @@ impl Member {
             let is_silent =
                 now.ms_since(peer.heard_at.unwrap_or_default().max(leading.began_at)) > silence_ms;
             let is_another = peer.life.is_some_and(|(life, _)| life != **store);
-            let is_behind = peer.next == Next::NeedsImage;
+            let is_behind =
+                peer.next == Next::NeedsImage && !self.settings.breaks(Broken::KeepsThoseThatNeedImages);
             peer.is_gone || is_silent || is_another || is_behind || peer.is_slow(now, ack_silence_ms)
         };
         view.in_sync.iter().filter(is_lost).copied().collect()

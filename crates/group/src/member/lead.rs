@@ -87,8 +87,9 @@ impl Member {
         // After an unclean election or a repair the silent ones are left out by order, until somebody else claims, or something has
         // committed since.
         let unclean = view.unclean_epoch;
-        let stands_by_view =
-            unclean > Epoch(0) && epoch.0 <= unclean.0 + 1 && view.commit_hint.epoch < unclean;
+        let has_served =
+            view.commit_hint.epoch >= unclean && !self.settings.breaks(Broken::OrderStandsForEver);
+        let stands_by_view = unclean > Epoch(0) && epoch.0 <= unclean.0 + 1 && !has_served;
         let is_excused = self.candidacy.is_excused || stands_by_view;
         let heard_at = self.following.heard_at;
         let takeover = Takeover {
@@ -264,7 +265,8 @@ impl Member {
         // The view may be an older one: every member that runs is heard, complete by it or not. One that an epoch was given up for, or
         // that has shown more than this log holds, has longer to answer.
         let is_over = |(member, peer): (&MemberId, &Peer)| {
-            let is_wanted = self.evidence.gave_way_to.contains_key(member) || self.has_shown_more(*member);
+            let has_more = self.evidence.gave_way_to.contains_key(member) || self.has_shown_more(*member);
+            let is_wanted = has_more && !self.settings.breaks(Broken::WaitsNoLonger);
             let is_waited_for = is_wanted && now.ms_since(leading.began_at) < self.settings.stall_ms;
             peer.has_promised || peer.is_gone || !is_patient && !is_waited_for
         };

@@ -9,6 +9,8 @@ mod first_claim;
 mod groups;
 mod hand_over;
 mod hunt;
+#[cfg(feature = "broken")]
+mod left_out;
 mod lost_stores;
 mod orders;
 mod purged;

@@ -60,6 +60,29 @@ pub fn edit(text: &str) -> crate::Proposal {
     crate::Proposal { kind: EntryKind::Operation, payload: Bytes::copy_from_slice(text.as_bytes()) }
 }
 
+#[cfg(feature = "broken")]
+thread_local! {
+    static LEFT_OUT: std::cell::Cell<Option<crate::Broken>> = const { std::cell::Cell::new(None) };
+}
+
+/// Tells the story with members that leave a rule out; whether it ends as it is told.
+#[cfg(feature = "broken")]
+pub fn without(rule: crate::Broken, story: fn()) -> bool {
+    LEFT_OUT.set(Some(rule));
+    let ended = std::panic::catch_unwind(story);
+    LEFT_OUT.set(None);
+    ended.is_ok()
+}
+
+/// Of every member of a story.
+pub fn settings() -> Settings {
+    Settings {
+        #[cfg(feature = "broken")]
+        broken: LEFT_OUT.get(),
+        ..Settings::default()
+    }
+}
+
 impl Cluster {
     /// Members 1 to `count`; the first `in_sync` of them are in sync.
     pub fn new(count: u32, in_sync: u32, in_sync_min: u32) -> Self {
@@ -68,7 +91,7 @@ impl Cluster {
         view.members = (1..=count).map(MemberId).collect();
         let mut cluster = Self {
             now: Moment::from_ms(1_000),
-            settings: Settings::default(),
+            settings: settings(),
             members: BTreeMap::new(),
             view,
             version: 1,

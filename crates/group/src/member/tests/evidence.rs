@@ -2,7 +2,7 @@
 
 use super::{
     super::*,
-    cluster::{Cluster, store},
+    cluster::{Cluster, settings, store},
     first_claim::{epoch_start, until},
     groups::serving,
 };
@@ -146,7 +146,7 @@ fn a_torn_tail_is_made_good_from_the_old_active() {
     };
     let now = cluster.now;
     let node = cluster.node(other);
-    (node.boot, node.member) = (9, Member::new(Settings::default(), store(other), restored, now, 1));
+    (node.boot, node.member) = (9, Member::new(settings(), store(other), restored, now, 1));
     cluster.read_view(other);
     for (one, peer) in [(active, other), (other, active)] {
         cluster.step(one, Input::PeerConnected(MemberId(peer)));
@@ -322,7 +322,7 @@ fn asks_for_what_a_torn_end_has_lost() -> Cluster {
     let (promised, boot) = (node.promised, node.boot);
     let (base, is_suspect) = (LogPoint::default(), true);
     let restored = Restored { promised, base, tail: log, boot, is_suspect, ..Restored::default() };
-    cluster.node(1).member = Member::new(Settings::default(), store(1), restored, cluster.now, 1);
+    cluster.node(1).member = Member::new(settings(), store(1), restored, cluster.now, 1);
     cluster.read_view(1);
     for other in [2, 3] {
         cluster.step(1, Input::PeerConnected(MemberId(other)));

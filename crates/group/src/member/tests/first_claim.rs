@@ -2,7 +2,7 @@
 
 use super::{
     super::*,
-    cluster::{Cluster, store},
+    cluster::{Cluster, settings, store},
     groups::serving,
 };
 
@@ -31,8 +31,7 @@ pub fn restart_with_base(cluster: &mut Cluster, id: u32, base: usize) {
         boot: node.boot,
         ..Restored::default()
     };
-    cluster.node(id).member =
-        Member::new(Settings::default(), store(id), restored, cluster.now, u64::from(id));
+    cluster.node(id).member = Member::new(settings(), store(id), restored, cluster.now, u64::from(id));
     cluster.read_view(id);
     for other in cluster.up().into_iter().filter(|other| *other != id) {
         cluster.step(id, Input::PeerConnected(MemberId(other)));

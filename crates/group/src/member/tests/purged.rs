@@ -90,7 +90,7 @@ fn then_the_third_member_comes_and_everything_is_there() {
 /// By the older view 3 is in sync. It lags so far that only an image helps. As long as it counts as in sync nothing commits, and as long as it
 /// counts as complete it takes no image.
 #[test]
-fn a_member_that_needs_an_image_does_not_stay_in_sync() {
+pub fn a_member_that_needs_an_image_does_not_stay_in_sync() {
     let mut cluster = serving(3);
     let backup = (cluster.view.clone(), cluster.version);
     cluster.kill(3);

@@ -173,7 +173,7 @@ fn reach_member_1(cluster: &mut Cluster) {
 
 /// Member 1 is not behind, though the others' log is longer, and though it parts from its own many entries before their epoch.
 #[test]
-fn a_contradiction_is_told_without_haste_and_costs_nobody_its_store() {
+pub fn a_contradiction_is_told_without_haste_and_costs_nobody_its_store() {
     for epochs_more in 0..2 {
         let mut cluster = two_lines();
         let active = cluster.serving().expect("2 or 3 leads");

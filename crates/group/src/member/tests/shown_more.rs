@@ -91,12 +91,16 @@ fn a_log_is_asked_for_again_over_a_new_connection() {
     assert_eq!(cluster.operations(active), ["3 lacks this"], "{}", stories(&cluster));
 }
 
-/// Four members, minimum 2. 2 and 4 lack what 1 and 3 have committed. 3 has told 2 where its log ends, and its promise takes a while.
+/// Four members, minimum 2. 2 and 4 lack what 1 and 3 have committed, and it is torn off the end of 1. 3 has told 2 where its log ends, and
+/// its promise takes a while. Those that have answered could commit without it.
 #[test]
-fn a_member_that_has_shown_more_is_waited_for_longer() {
+pub fn a_member_that_has_shown_more_is_waited_for_longer() {
     let (mut cluster, backup) = two_of_four_lag();
-    begin_again(&mut cluster, backup, &[2, 3, 4]);
-    for id in [3, 4] {
+    begin_again(&mut cluster, backup, &[]);
+    cluster.node(1).log.pop();
+    (1..=4).for_each(|id| cluster.restart(id));
+    cluster.node(1).member.is_suspect = true;
+    for id in [1, 3, 4] {
         cluster.node(id).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
     }
     // Its disk takes 500 ms for the promise.
@@ -111,7 +115,7 @@ fn a_member_that_has_shown_more_is_waited_for_longer() {
 /// By the older view, of epoch 1, member 1 leads, and 2 is not complete. Since then 2 was let in; 1 has appended what nobody got; 2 or 3 leads
 /// epoch 2, and has acknowledged entries. Power goes, so nobody knows what has committed. 1 begins alone and claims; then 2 turns up.
 #[test]
-fn an_entry_of_an_epoch_proves_that_its_beginning_has_committed() {
+pub fn an_entry_of_an_epoch_proves_that_its_beginning_has_committed() {
     let mut cluster = serving(3);
     cluster.kill(2);
     cluster.pass(700);
@@ -211,7 +215,7 @@ fn a_first_entry_that_another_knows_already_is_served() {
 /// Four members, minimum 2. The active was elected by an order, and the group has served since. That order does not stand for members that are
 /// silent at a later start: 2 and 4 lack what 1 and 3 have committed.
 #[test]
-fn an_order_by_which_a_group_has_served_stands_for_nobody_any_more() {
+pub fn an_order_by_which_a_group_has_served_stands_for_nobody_any_more() {
     let mut cluster = Cluster::new(4, 1, 2);
     cluster.pass(1_500);
     cluster.propose(1, "all have this");
@@ -258,4 +262,40 @@ fn a_torn_log_waits_for_the_active_of_before() {
     cluster.pass(5_000);
     let active = cluster.serving().expect("all run");
     assert!(cluster.members[&active].log.contains(&torn), "{}", stories(&cluster));
+}
+
+/// All three are in sync, and what they have acknowledged last is torn off 2 and 3. 1, which led, ends when 3 has claimed. The claim comes
+/// to nothing, and leaves 1 in the view: 2 and 3 wait for it.
+#[test]
+pub fn a_torn_claim_does_not_forget_the_active_of_before() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "all have this");
+    cluster.pass(100);
+    assert_eq!(cluster.operations(1).len(), 1);
+    let mut view = (cluster.view.clone(), cluster.version);
+    // The view has not learnt of it yet.
+    view.0.commit_hint = base::TxId::default();
+    begin_again(&mut cluster, view, &[]);
+    let torn = cluster.node(2).log.pop();
+    assert_eq!(cluster.node(3).log.pop(), torn);
+    (1..=3).for_each(|id| cluster.restart(id));
+    [2, 3].into_iter().for_each(|id| cluster.node(id).member.is_suspect = true);
+    for id in [1, 2] {
+        cluster.node(id).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
+    }
+    pass_by(&mut cluster, 5_000, |cluster, from, to, message| {
+        if (from, to) == (3, 1) && matches!(message, Message::NewEpoch { .. }) {
+            cluster.kill(1);
+            return None;
+        }
+        Some(0)
+    });
+    assert!(!cluster.up().contains(&1), "3 has claimed");
+    cluster.pass(10_000);
+    assert_eq!(cluster.serving(), None, "nobody who is there holds it: {}", stories(&cluster));
+    cluster.restart(1);
+    cluster.asked = 0;
+    cluster.pass(5_000);
+    let active = cluster.serving().unwrap_or_else(|| panic!("{}", stories(&cluster)));
+    assert_eq!(cluster.operations(active), ["all have this"]);
 }

@@ -1,0 +1,25 @@
+//! Rules that are left out on purpose, and that neither the search nor the simulation misses: a story that is told elsewhere notices each.
+
+use super::{cluster::without, purged, repair, shown_more};
+use crate::Broken;
+
+#[test]
+fn each_of_these_rules_that_is_left_out_is_missed() {
+    let stories: [(Broken, fn()); 6] = [
+        (
+            Broken::EntriesProveNothing,
+            shown_more::an_entry_of_an_epoch_proves_that_its_beginning_has_committed,
+        ),
+        (Broken::WaitsNoLonger, shown_more::a_member_that_has_shown_more_is_waited_for_longer),
+        (Broken::KeepsThoseThatNeedImages, purged::a_member_that_needs_an_image_does_not_stay_in_sync),
+        (
+            Broken::OrderStandsForEver,
+            shown_more::an_order_by_which_a_group_has_served_stands_for_nobody_any_more,
+        ),
+        (Broken::ForgetsOldActive, shown_more::a_torn_claim_does_not_forget_the_active_of_before),
+        (Broken::GivesUpOnAnyWord, repair::a_contradiction_is_told_without_haste_and_costs_nobody_its_store),
+    ];
+    let unnoticed: Vec<Broken> =
+        stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();
+    assert!(unnoticed.is_empty(), "nobody noticed that these were left out: {unnoticed:?}");
+}
