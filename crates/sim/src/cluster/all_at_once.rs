@@ -1,12 +1,13 @@
 //! What strikes all members at once: their disks fail, or all are put back to what they were at one moment.
 
 use super::{
-    happening::Happening,
+    happening::{Arrival, Happening},
     server::Server,
     world::{World, member},
 };
 use crate::truth::Broken;
-use group::{Input, Role};
+use base::MemberStore;
+use group::{Input, Order, Role};
 
 impl Server {
     pub(super) fn copy_disk(&mut self) {
@@ -70,6 +71,30 @@ impl World {
             self.servers[seat].has_failed_disk = false;
             self.note(format!("the disk of member {} is accepted", member(seat)));
             self.start(seat);
+        }
+    }
+
+    /// A member with a torn log waits for a store that no member has any more: an operator lets the member lead whose log goes furthest.
+    pub(super) fn do_without_the_lost(&mut self) {
+        let view = &self.keeper.view;
+        let is_lost = |store: &MemberStore| self.servers.iter().all(|server| server.host.store != *store);
+        if !view.in_sync.iter().chain(&view.exiles).any(is_lost)
+            || self.servers.iter().any(Server::is_serving)
+        {
+            return;
+        }
+        let now_ns = self.now_ns;
+        let waits = |server: &Server| {
+            let status = server.host.member().status(server.clock.moment(now_ns));
+            status.trouble.is_some_and(|text| text.contains("gone for good"))
+        };
+        let running = || self.servers.iter().enumerate().filter(|(_, server)| server.host.is_up());
+        if running().any(|(_, server)| waits(server)) {
+            let furthest = running().max_by_key(|(_, server)| server.host.disk.durable_end().id);
+            let seat = furthest.expect("one runs and waits").0;
+            let life = self.servers[seat].life;
+            self.note(format!("member {} is told to lead without the store that was lost", member(seat)));
+            self.soon(Happening::Arrival { seat, life, what: Arrival::Order(Order::UncleanElect) });
         }
     }
 

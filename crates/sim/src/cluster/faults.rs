@@ -161,6 +161,7 @@ impl World {
                 (server.host.disk, server.image) = (disk, image);
             }
             Fault::Repair => self.repair(),
+            Fault::DoWithoutTheLost => self.do_without_the_lost(),
             Fault::StopClock(whom) => self.on(whom, World::stop_clock),
             Fault::ClocksGo { jumps } => self.clocks_go(jumps)?,
             Fault::Hang(whom, thread) => self.on(whom, |world, seat| world.hang(seat, thread)),

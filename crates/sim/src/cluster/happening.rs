@@ -192,6 +192,8 @@ pub enum Fault {
     RestoreStore(usize),
     /// An operator has the view written anew, if anything is wrong with it.
     Repair,
+    /// Where nobody leads, an operator lets the member lead that says so: what it waits for is on a disk that was lost for good.
+    DoWithoutTheLost,
     /// Its monotonic clock stands still; it goes on working.
     StopClock(Whom),
     /// All clocks go: they jump to what they would show, or go on from where they stood.

@@ -55,9 +55,10 @@ impl Keeper {
             "there are exiles only below the minimum: {:?}",
             change.view
         );
-        // But for an unclean election, by whoever was not complete.
-        let is_unclean = change.view.in_sync.iter().any(|store| !self.view.is_eligible(*store))
-            && change.view.epoch > self.view.epoch;
+        // But for an unclean election: of a member that was not complete, or of one that had lost the end of its log.
+        let is_complete = change.view.in_sync.iter().all(|store| self.view.is_eligible(*store));
+        let is_unclean = change.view.epoch > self.view.epoch
+            && (!is_complete || change.view.unclean_epoch == change.view.epoch);
         assert!(
             is_unclean || change.view.commit_hint >= self.view.commit_hint,
             "the hint of what has committed never falls: {:?} after {:?}",

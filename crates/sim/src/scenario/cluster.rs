@@ -230,6 +230,9 @@ fn finish(world: &mut World) -> Result<(), Broken> {
         if now_ms.is_multiple_of(2_000) && world.servers.iter().any(|server| server.has_failed_disk) {
             world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(Fault::AcceptDisk));
         }
+        if now_ms.is_multiple_of(5_000) {
+            world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(Fault::DoWithoutTheLost));
+        }
         let view = &world.keeper.view;
         if view.members.len() < world.servers.len() || view.in_sync_min != IN_SYNC_MIN {
             // The order is lost with an active that is deposed.
