@@ -1,6 +1,6 @@
 //! One round: what has committed since, and where the members have removed what comes next, an image.
 
-use super::{BackupError, Event, PATIENCE, Run, SYNC_BYTES, Told, time_of};
+use super::{BackupError, Event, PATIENCE, Run, SYNC_BYTES, Told, history::reach, time_of};
 use crate::pool::{PIECE_BYTES, fetch::Pieces};
 use base::{MemberId, Sn};
 use journal::{
@@ -34,7 +34,7 @@ impl Run<'_> {
         let mut unsynced = 0;
         loop {
             let at = self.end().expect("it was begun");
-            let ahead: Vec<&Told> = told.iter().filter(|it| it.committed > at).collect();
+            let ahead: Vec<&Told> = told.iter().filter(|it| reach(it, active) > at).collect();
             if ahead.is_empty() {
                 return Ok(None);
             }
@@ -44,9 +44,10 @@ impl Run<'_> {
             let (mut failures, mut fetched) = (Vec::new(), None);
             let mut is_gone = true;
             for it in ahead.iter().filter(|it| it.begins_after <= at) {
-                match self.members.read_log(it, at, it.committed) {
+                let up_to = reach(it, active);
+                match self.members.read_log(it, at, up_to) {
                     Ok(Some((point, entries))) if !entries.is_empty() => {
-                        fetched = Some((it.member, it.committed, point, entries));
+                        fetched = Some((it.member, up_to, point, entries));
                         break;
                     }
                     Ok(_) => failures.push(format!("member {} has removed what is wanted", it.member)),

@@ -6,10 +6,12 @@
 //!
 //! - Only what the answering member knows to have committed is asked for, so nothing that is archived is ever cut off again.
 //! - Every entry must follow the one before it by serial number, epoch and chain. One that does not is of another history.
+//! - The active alone says that the backup's end is the group's ([`history`]).
 //! - A backup is *complete* up to a time when it holds every entry that stood in the active's log at that time: whatever is
 //!   begun later carries a later time.
 
 mod fetch;
+mod history;
 mod look;
 mod members;
 mod restore;
@@ -22,6 +24,7 @@ pub use until::{Blocks, Found, Rebuilt, TargetError, Until, find, rebuild};
 
 use base::{Entry, EntryKind, Epoch, LogPoint, MemberId, Sn};
 use env::Env;
+use history::{History, Next};
 use journal::archive::{ArchiveError, Archiver};
 use members::{Members, Told};
 use namespace::Edit;
@@ -141,7 +144,8 @@ pub fn run(
         members,
         archiver: None,
         epoch: Epoch(0),
-        checked_in: None,
+        history: History::default(),
+        is_confirmed: false,
         pending: Vec::new(),
         end_ms: None,
         gone_since: None,
@@ -175,8 +179,9 @@ struct Run<'a> {
     members: Members,
     archiver: Option<Archiver>,
     epoch: Epoch,
-    /// The epoch in which the group was last seen to have the very entry with which the backup ends.
-    checked_in: Option<Epoch>,
+    history: History,
+    /// The active was seen in this round to have the very entry with which the backup ends.
+    is_confirmed: bool,
     /// What the active's log held at a time: with that entry the backup is complete up to that time.
     pending: Vec<(u64, Sn)>,
     end_ms: Option<u64>,
@@ -206,7 +211,8 @@ impl Run<'_> {
                     let round = self.summary.round;
                     self.operator.tell(Event::Round(round));
                     let goal = *goal.get_or_insert(round.committed);
-                    let is_complete = round.complete_ms.is_some() || round.active.is_none();
+                    let is_complete =
+                        round.active.is_none() || self.is_confirmed && round.complete_ms.is_some();
                     if !self.options.follow && round.archived.id.sn >= goal && is_complete {
                         return Ok(());
                     }
@@ -247,12 +253,10 @@ impl Run<'_> {
         if let Some(active) = &active {
             self.pending.push((active.now_ms.saturating_sub(BEGUN_MS), active.end));
         }
+        self.is_confirmed = false;
         let why = match self.catch_up(&told, active.as_ref())? {
             Some(why) => Some(why),
-            None => {
-                self.check_history(&told)?;
-                None
-            }
+            None => self.confirm(active.as_ref())?,
         };
         self.conclude(&told, active.as_ref())?;
         Ok(why)
@@ -262,13 +266,21 @@ impl Run<'_> {
     fn conclude(&mut self, told: &[Told], active: Option<&Told>) -> Result<(), BackupError> {
         let archiver = self.archiver.as_mut().expect("it was opened");
         let Some(end) = archiver.end() else { return Ok(()) };
-        let reached = self.pending.iter().filter(|(_, sn)| *sn <= end.id.sn).map(|(ms, _)| *ms).max();
-        self.pending.retain(|(_, sn)| *sn > end.id.sn);
+        let mut reached = None;
+        if self.is_confirmed {
+            reached = self.pending.iter().filter(|(_, sn)| *sn <= end.id.sn).map(|(ms, _)| *ms).max();
+            self.pending.retain(|(_, sn)| *sn > end.id.sn);
+        }
         archiver.sync(self.epoch, self.end_ms, reached)?;
         let complete_ms = archiver.manifest().spans.last().and_then(|span| span.complete_ms);
         self.summary.round = Round {
             archived: end,
-            committed: told.iter().map(|it| it.committed).max().unwrap_or_default().max(end.id.sn),
+            committed: told
+                .iter()
+                .map(|it| history::reach(it, active))
+                .max()
+                .unwrap_or_default()
+                .max(end.id.sn),
             active: active.and_then(|it| Some((it.member, it.serves?))),
             complete_ms,
             behind_ms: active.and_then(|it| Some(it.now_ms.saturating_sub(complete_ms?))),
@@ -276,23 +288,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The group still has the entry with which the backup ends; looked at once in each epoch.
-    fn check_history(&mut self, told: &[Told]) -> Result<(), BackupError> {
+    /// Asks the active whether the entry with which the backup ends is the group's. The text is why that is not known yet.
+    fn confirm(&mut self, active: Option<&Told>) -> Result<Option<String>, BackupError> {
         let archiver = self.archiver.as_ref().expect("it was opened");
-        let Some(end) = archiver.end().filter(|end| end.id.sn > Sn(0)) else { return Ok(()) };
-        if self.checked_in == Some(self.epoch) {
-            return Ok(());
-        }
-        let has_it = |it: &&Told| it.committed >= end.id.sn && it.begins_after <= end.id.sn;
-        for it in told.iter().filter(has_it) {
-            if let Ok(Some((found, _))) = self.members.read_log(it, end.id.sn, end.id.sn) {
-                if found != end {
-                    return Err(BackupError::OtherHistory { at: end.id.sn });
+        let Some(end) = archiver.end() else { return Ok(None) };
+        match (self.history.next(active, end), active) {
+            (Next::Confirmed, _) => self.is_confirmed = true,
+            (Next::Asks(epoch, sn), Some(active)) => match self.members.read_log(active, sn, sn) {
+                Ok(Some((found, _))) => {
+                    self.history.heard(epoch, end, found)?;
+                    self.is_confirmed = true;
                 }
-                self.checked_in = Some(self.epoch);
-                break;
-            }
+                Ok(None) => return Ok(Some(format!("the active has removed entry {sn}"))),
+                Err(error) => return Ok(Some(format!("the active, member {}: {error}", active.member))),
+            },
+            (Next::Waits | Next::Asks(..), _) => {}
         }
-        Ok(())
+        Ok(None)
     }
 }
