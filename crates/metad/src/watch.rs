@@ -281,6 +281,25 @@ mod tests {
     }
 
     #[test]
+    fn a_server_whose_watcher_stands_is_ended_by_the_groups_timer() {
+        let (threads, hears) = threads();
+        let (mut watch, mut starvation) = (Watch::new(HANG_MS), Starvation::default());
+        let mut looks = |from: u64, to: u64| {
+            for ms in (from..=to).step_by(100) {
+                threads.watch_the_watcher(&mut watch, &mut starvation, at(ms));
+            }
+        };
+        looks(0, 900);
+        threads.looks.fetch_add(1, Ordering::Release);
+        looks(1_000, 1_900);
+        assert_eq!(threads.hang(), None, "it has looked within the second");
+        // Threads of this test may have waited for a processor meanwhile, which is allowed for.
+        looks(2_000, 60_000);
+        let reason = hears.try_recv().expect("its last resort");
+        assert!(reason.starts_with("thread meta-watch has completed nothing for"), "{reason}");
+    }
+
+    #[test]
     fn a_server_whose_tasks_get_no_turn_ends() {
         let (threads, hears) = threads();
         let mut watch = helpers_watch(HANG_MS);
