@@ -42,6 +42,31 @@ const MARK_PERIOD_MS: u64 = 10_000;
 
 type Bucket = [u32; SLOTS];
 
+/// The memory of an [`OlderCalls`], made a piece at a time. The kernel clears every page of it at the first touch, which takes a fifth of
+/// a second for the whole, on every member at the same moment.
+pub struct Table {
+    made: Vec<Bucket>,
+    wanted: usize,
+}
+
+impl Table {
+    /// Room for so many buckets, a power of two; [`BUCKETS`] in a server. Nothing is touched yet.
+    pub fn with_room(buckets: usize) -> Self {
+        assert!(
+            buckets.is_power_of_two() && (2..=BUCKETS).contains(&buckets),
+            "a table of {buckets} buckets"
+        );
+        Self { made: Vec::with_capacity(buckets), wanted: buckets }
+    }
+
+    /// Makes at most so many buckets more. True: all are made.
+    pub fn grow(&mut self, buckets: usize) -> bool {
+        let size = self.wanted.min(self.made.len() + buckets);
+        self.made.resize(size, [0; SLOTS]);
+        size == self.wanted
+    }
+}
+
 /// See the module's documentation.
 pub struct OlderCalls {
     hash: SeededHash,
@@ -94,16 +119,13 @@ struct Mark {
 }
 
 impl OlderCalls {
-    /// Knows the calls after `after` as soon as they were noted. `seed` keys the table of this process; `buckets` is a
-    /// power of two, [`BUCKETS`] in a server.
-    pub fn new(seed: u64, buckets: usize, after: Sn) -> Self {
-        assert!(
-            buckets.is_power_of_two() && (2..=BUCKETS).contains(&buckets),
-            "a table of {buckets} buckets"
-        );
+    /// Knows the calls after `after` as soon as they were noted. `seed` keys the table of this process; what `table` lacks of its
+    /// buckets is made at once.
+    pub fn new(seed: u64, mut table: Table, after: Sn) -> Self {
+        while !table.grow(BUCKETS) {}
         Self {
             hash: SeededHash::new(seed),
-            buckets: vec![[0; SLOTS]; buckets],
+            buckets: table.made,
             from: Sn(after.0 + 1),
             end: after,
             next_swept: 0,

@@ -6,7 +6,7 @@ use base::{CallId, CallOrigin, ClientId, Epoch, FsResult, Moment, Sn, Timestamp,
 use common::{Dice, World};
 use namespace::{
     Edit, Planned, Reply, RetryLookup,
-    older_calls::{self, Noted, OlderCalls, RANGE, SPAN_MAX},
+    older_calls::{self, Noted, OlderCalls, RANGE, SPAN_MAX, Table},
     ops,
 };
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn what_a_naive_map_knows_is_found_and_what_is_too_old_is_not() {
     let template = edit_of(&mut world, 1, 1);
     for seed in 1..6 {
         let mut dice = Dice(seed);
-        let mut calls = OlderCalls::new(seed, 64, Sn(5));
+        let mut calls = OlderCalls::new(seed, Table::with_room(64), Sn(5));
         let mut known = BTreeMap::new();
         let mut at = 5;
         for n in 0..3_000 {
@@ -68,7 +68,7 @@ fn what_a_naive_map_knows_is_found_and_what_is_too_old_is_not() {
 fn a_table_that_overflows_says_how_far_back_it_goes() {
     let mut world = World::new(0);
     let template = edit_of(&mut world, 1, 1);
-    let mut calls = OlderCalls::new(7, 4, Sn(0));
+    let mut calls = OlderCalls::new(7, Table::with_room(4), Sn(0));
     // 64 slots, and a call in each range.
     for n in 1..=1_000 {
         let mut edit = template.clone();
@@ -87,7 +87,7 @@ fn a_new_call_is_hardly_ever_looked_for_in_the_journal() {
     let mut edit = edit_of(&mut world, 1, 1);
     // Three quarters full, like the real table with its span.
     let buckets = 1 << 10;
-    let mut calls = OlderCalls::new(11, buckets, Sn(0));
+    let mut calls = OlderCalls::new(11, Table::with_room(buckets), Sn(0));
     let count = buckets as i32 * 12;
     for n in 1..=count {
         edit.origin.as_mut().unwrap().call = CallId(n);
@@ -100,7 +100,7 @@ fn a_new_call_is_hardly_ever_looked_for_in_the_journal() {
 
 #[test]
 fn the_table_of_a_server_and_the_retry_cache_fit_into_128_mib() {
-    let calls = OlderCalls::new(1, older_calls::BUCKETS, Sn(0));
+    let calls = OlderCalls::new(1, Table::with_room(older_calls::BUCKETS), Sn(0));
     // The retry cache at its cap has 61 MB.
     assert!(calls.bytes() + 61_000_000 <= 128 << 20, "{} bytes", calls.bytes());
 }
@@ -109,7 +109,7 @@ fn the_table_of_a_server_and_the_retry_cache_fit_into_128_mib() {
 fn old_entries_are_forgotten_by_this_members_own_clock() {
     let mut world = World::new(0);
     let mut edit = edit_of(&mut world, 1, 1);
-    let mut calls = OlderCalls::new(1, 64, Sn(0));
+    let mut calls = OlderCalls::new(1, Table::with_room(64), Sn(0));
     for second in 0..100 {
         edit.time = Timestamp::from_ms(1_000_000 + second * 1_000);
         edit.origin.as_mut().unwrap().call = CallId(second as i32);

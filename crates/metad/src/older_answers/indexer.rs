@@ -8,7 +8,7 @@ use env::pulse;
 use journal::{Journal, ReadLogError};
 use namespace::{
     Edit, OlderCalls, RETRY_WINDOW_MS,
-    older_calls::{BUCKETS, Noted, SPAN_MAX},
+    older_calls::{BUCKETS, Noted, SPAN_MAX, Table},
 };
 use std::{
     sync::{
@@ -30,8 +30,13 @@ const FAILURES_MAX: u32 = 6;
 const PIECE_BYTES: usize = 1 << 20;
 /// Noted at once, while nobody can look a call up.
 const NOTED_AT_ONCE: usize = 256;
-/// A pause between two pieces, so that a whole journal is not gone through at the cost of those who call.
+/// A pause between two pieces, while repeated calls wait for the index to be there again after a start.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Where nobody waits for the index, the pause is this many times as long as the piece took. All members begin theirs at the same
+/// moment, when calls come fastest, and without this they would keep every core of a small machine from the callers.
+const PAUSES_A_PIECE: u32 = 4;
+/// Made at once of the index's memory: 512 KiB.
+const BUCKETS_AT_ONCE: usize = 1 << 13;
 /// With fewer segments free on the disk than this, the journal keeps nothing for the sake of answers.
 const FREE_SEGMENTS_MIN: u64 = 16;
 
@@ -123,12 +128,36 @@ impl Indexer<'_> {
             }
         }
         self.journal().keep_from(first).map_err(|error| error.to_string())?;
-        let index = OlderCalls::new(self.core.env.random.next_u64(), BUCKETS, Sn(first.0 - 1));
+        let table = self.make_table();
+        let index = OlderCalls::new(self.core.env.random.next_u64(), table, Sn(first.0 - 1));
         tracing::info!(from = %first, to = %committed, "calls come faster than the retry cache holds them; they are indexed");
         *self.core.older_answers.index.write() = Some(index);
         self.core.older_answers.has_index.store(true, Ordering::Release);
         self.core.older_answers.feed.open();
         Ok(())
+    }
+
+    fn make_table(&self) -> Table {
+        let mut table = Table::with_room(BUCKETS);
+        loop {
+            let begun = self.core.moment();
+            if table.grow(BUCKETS_AT_ONCE) || self.stop.load(Ordering::Acquire) {
+                return table;
+            }
+            pulse::step();
+            self.rest(begun);
+        }
+    }
+
+    /// Leaves the processors to others after a piece of work.
+    fn rest(&self, begun: Moment) {
+        let took = Duration::from_nanos(self.core.moment().ns.saturating_sub(begun.ns));
+        let is_awaited = self.core.older_answers.is_filling.load(Ordering::Acquire);
+        std::thread::sleep(if is_awaited {
+            PAUSE
+        } else {
+            (took * PAUSES_A_PIECE).clamp(PAUSE, LOOK_PERIOD)
+        });
     }
 
     /// The time of the first edit among these entries.
@@ -152,12 +181,13 @@ impl Indexer<'_> {
                 Taken::Next(noted) if noted.is_empty() => return Ok(()),
                 Taken::Next(noted) => self.note(&noted),
                 Taken::ReadUpTo(last) => {
+                    let begun = self.core.moment();
                     let noted = self.read(end, last)?;
                     if noted.is_empty() {
                         return Ok(()); // Committed by others, and not durable here yet.
                     }
                     noted.chunks(NOTED_AT_ONCE).for_each(|noted| self.note(noted));
-                    std::thread::sleep(PAUSE);
+                    self.rest(begun);
                 }
             }
         }
