@@ -321,7 +321,7 @@ impl Member {
             is_in_sync: view.is_some_and(|view| view.in_sync.contains(&self.me)),
             is_writable: self.is_writable(),
             peers: peers.map(|(member, peer)| self.peer_status(now, *member, peer)).collect(),
-            trouble: self.trouble().or_else(|| self.difference()).or_else(|| self.is_deaf()),
+            trouble: self.trouble(now).or_else(|| self.difference()).or_else(|| self.is_deaf()),
             known: self.evidence.known().clone(),
             last_takeovers: self.takeovers.clone(),
         }

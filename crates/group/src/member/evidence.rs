@@ -225,8 +225,15 @@ impl Member {
         self.evidence.older = Some(Older { view, version, since, is_sure });
     }
 
+    /// Whether an active was heard of late. A leader that has ended is remembered until another one begins.
+    fn is_led(&self, now: Moment) -> bool {
+        let late_ms = 2 * self.view().map_or(0, |view| view.lease_ms).max(self.settings.lease_ms);
+        self.following.leader.is_some()
+            && self.following.heard_at.is_some_and(|at| now.ms_since(at) < late_ms)
+    }
+
     /// One sentence for people: what is wrong, and what to do.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self, now: Moment) -> Option<String> {
         let view = self.view()?;
         let repair = "Bring back a newer state of the coordinator, or let `clover admin group repair` write its view anew from \
                       what the members hold";
@@ -260,7 +267,7 @@ impl Member {
         }
         let has_begun = self.leading.as_ref().is_some_and(|leading| leading.epoch_start > Sn(0));
         let leads = self.leading.is_some() && (has_begun || !self.is_suspect);
-        if leads || !view.is_eligible(self.me) || self.following.leader.is_some() {
+        if leads || !view.is_eligible(self.me) || self.is_led(now) {
             return None;
         }
         if !self.holds_committed(view.commit_hint) {

@@ -82,6 +82,34 @@ fn a_torn_log_does_not_take_the_answer_of_a_new_store_for_that_of_the_old_one() 
     assert_eq!(cluster.operations(2), ["kept"]);
 }
 
+/// The end of 1's log is torn. 1 has heard that 2 begins an epoch, and then the disk of 2 is replaced. 1 remembers 2 as its leader, which does
+/// not keep it from saying what it waits for and which order helps.
+#[test]
+fn a_torn_log_whose_leader_has_lost_its_store_says_what_it_waits_for() {
+    let mut cluster = Cluster::new(2, 2, 2);
+    cluster.pass(1_500);
+    cluster.propose(1, "kept");
+    cluster.pass(100);
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.restart(1);
+    cluster.restart(2);
+    cluster.node(1).member.is_suspect = true;
+    while cluster.members[&1].member.following.leader.is_none() {
+        cluster.pass(1);
+        assert!(cluster.serving().is_none(), "{}", stories(&cluster));
+    }
+    begin_with_an_empty_store(&mut cluster, 2);
+    assert!(cluster.members[&1].member.is_suspect);
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), None, "{}", stories(&cluster));
+    let trouble = cluster.members[&1].member.status(cluster.now).trouble.unwrap_or_default();
+    assert!(
+        trouble.contains("waits until all of 2 answer") && trouble.contains("unclean-elect 1"),
+        "{trouble}"
+    );
+}
+
 /// The same, and the store of 2 is put back to a copy of an hour ago, which has been begun as often as the coordinator knows: nothing but the view
 /// tells that it has promised more than it knows. 1 commits nothing with it.
 #[test]

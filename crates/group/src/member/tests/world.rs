@@ -391,7 +391,7 @@ impl World {
         let led = member.leading.is_some();
         let mut effects = member.step(now, input);
         let after = member.role().clone();
-        let trouble = member.trouble();
+        let trouble = member.trouble(self.now);
         let boot = seat.boot;
         if before != after {
             let epoch = member.leading.as_ref().map(|leading| leading.epoch_start);
@@ -650,7 +650,7 @@ impl World {
             let text = format!("{id} is not consistent: {text}");
             return self.fail(text);
         }
-        let trouble = member.trouble();
+        let trouble = member.trouble(self.now);
         if let Some(text) = trouble.filter(|text| text.starts_with("this member leads")) {
             let leads = member.leading.is_some();
             if !leads {
