@@ -12,6 +12,7 @@ pub mod client;
 pub mod clock;
 pub mod faults;
 pub mod happening;
+mod hearing;
 pub mod keeper;
 pub mod network;
 pub mod observer;

@@ -1,7 +1,7 @@
 //! What somebody who sees all members of a group at once knows of it.
 
 use crate::host::{Happened, Host};
-use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+use base::{EntryKind, Epoch, GroupView, LogPoint, MemberId, Sn};
 use group::Role;
 use std::collections::BTreeMap;
 
@@ -20,6 +20,11 @@ pub struct Truth {
     pub promises: BTreeMap<MemberId, Epoch>,
     /// Disks forget promises on purpose: what comes of it is of interest, not that they do.
     pub ignores_promises: bool,
+    /// The last committed entry begins its epoch, and nothing has committed behind it.
+    pub ends_with_a_start: bool,
+    /// The coordinator was put back to an older view. A claimant by that view may then put another entry in the place of such a last one,
+    /// which nobody has asked for: `docs/protocol/group.md` says so.
+    pub may_lose_a_start: bool,
     /// An operator has accepted that committed entries may be lost.
     pub is_unclean: bool,
 }
@@ -53,6 +58,7 @@ impl Truth {
                 check::one_active_an_epoch::check(leader, member, *epoch)?;
             }
             for entry in &outgoing.apply {
+                self.let_a_start_go(entry.point());
                 check::commits_agree::check(self, member, entry.point())?;
             }
             if let Some(sn) = outgoing.committed {
@@ -68,16 +74,30 @@ impl Truth {
         let Some(point) = host.disk.point(sn) else {
             return Err(format!("commits agree: member {member} calls {sn} committed and does not hold it"));
         };
+        self.let_a_start_go(point);
         crate::check::commits_agree::check(self, member, point)?;
         for next in self.last().0 + 1..=sn.0 {
             match host.disk.point(Sn(next)) {
-                Some(point) => self.committed.push(point),
+                Some(point) => {
+                    self.committed.push(point);
+                    let entry = host.disk.entry(Sn(next));
+                    self.ends_with_a_start = entry.is_some_and(|entry| entry.kind == EntryKind::EpochStart);
+                }
                 None => {
                     return Err(format!("commits agree: member {member} commits {sn} without {next}"));
                 }
             }
         }
         Ok(())
+    }
+
+    /// `point` has committed. It may have taken the place of the beginning of another epoch, in which nothing else has committed.
+    fn let_a_start_go(&mut self, point: LogPoint) {
+        let is_another = point.id.sn == self.last() && self.committed.last() != Some(&point);
+        if self.may_lose_a_start && self.ends_with_a_start && is_another {
+            self.committed.pop();
+            self.ends_with_a_start = false;
+        }
     }
 
     /// What holds of all members together, after every step.

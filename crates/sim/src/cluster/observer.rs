@@ -144,6 +144,7 @@ impl Observer {
 
     /// Epochs behind this view may be claimed again.
     pub fn coordinator_restored(&mut self, view: &GroupView) {
+        self.truth.may_lose_a_start = true;
         self.truth.leaders.retain(|epoch, _| *epoch <= view.epoch);
         self.truth.appenders.retain(|epoch, _| *epoch <= view.epoch);
         self.changes = Default::default();
@@ -152,6 +153,7 @@ impl Observer {
 
     /// A store has forgotten what it had promised and acknowledged since the copy was made.
     pub fn store_restored(&mut self, store: MemberStore, promised: Epoch) {
+        self.truth.may_lose_a_start = true;
         self.truth.promises.insert(store.member, promised);
         self.restored.insert(store);
         self.disks_lost = true;

@@ -24,7 +24,7 @@ impl World {
             if jumps {
                 // By its clock the others were silent: that changes the view, and so does each that is heard again.
                 server.news += 1;
-                self.heard_ns.retain(|(one, ..), _| *one != seat);
+                self.hearing.forget(seat);
             }
             let server = &self.servers[seat];
             if server.host.is_up() {

@@ -4,6 +4,7 @@ use super::{
     client::Client,
     clock::Clock,
     happening::{Arrival, Happening, Whom},
+    hearing::Hearing,
     keeper::Keeper,
     network::Network,
     observer::Observer,
@@ -81,12 +82,8 @@ pub struct World {
     inboxes: Vec<Vec<(u64, Arrival)>>,
     /// Who holds the lock, in which life.
     lock: Option<(usize, u64)>,
-    /// When a member last heard another: of anything, and of what that one has made durable.
-    pub(super) heard_ns: BTreeMap<(usize, MemberId, bool), u64>,
+    pub(super) hearing: Hearing,
 }
-
-/// A member that was silent for longer is news when it is heard again: others give it up after 250 ms.
-const SILENT_NS: u64 = 240_000_000;
 
 pub fn member(seat: usize) -> MemberId {
     MemberId(seat as u32 + 1)
@@ -131,7 +128,7 @@ impl World {
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
-            heard_ns: BTreeMap::new(),
+            hearing: Hearing::default(),
             dice,
         };
         for seat in 0..shape.members {
@@ -438,20 +435,7 @@ impl World {
                 _ => Ok(()),
             };
         }
-        let is_news = match &what {
-            Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_) => true,
-            Arrival::Packet { from, message } => {
-                let now_ns = self.now_ns;
-                let mut is_late = |what: bool| {
-                    let heard_ns = self.heard_ns.insert((seat, from.store.member, what), now_ns);
-                    heard_ns.is_none_or(|at| now_ns - at > SILENT_NS)
-                };
-                let is_heard = is_late(false);
-                let acknowledges = matches!(message, group::Message::Appended { .. });
-                is_heard || acknowledges && is_late(true)
-            }
-            _ => false,
-        };
+        let is_news = self.hearing.is_news(self.now_ns, seat, &what);
         self.servers[seat].news += u64::from(is_news);
         match what {
             Arrival::Packet { from, message } => {
