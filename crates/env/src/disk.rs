@@ -29,32 +29,70 @@ pub enum OpenMode {
 }
 
 pub trait Disk: Send + Sync {
+    /// # Errors
+    /// `NotFound` if there is no file at `path` and the mode does not create one; `AlreadyExists` for
+    /// [`OpenMode::CreateNew`] if there is one. Other errors are those of the system: no permission, no descriptor
+    /// left, a broken disk.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates a directory and those above it.
+    ///
+    /// # Errors
+    /// A file stands where a directory is wanted, or the system cannot create a directory (no room, no permission).
     fn create_directory(&self, path: &Path) -> io::Result<()>;
     /// Names in a directory, sorted, without `.` and `..`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such directory; `NotADirectory` if `path` is a file; or the system cannot read the
+    /// directory.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
     /// Replaces `to` when it exists.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is at `from`; or the system cannot rename it: `to` is a directory that is not empty, for
+    /// example, or on another file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// # Errors
+    /// `NotFound` if there is no such file; or the system cannot remove it.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// A directory with all below it.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such directory; or the system cannot remove it, in which case some of what was below
+    /// may be gone.
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
+    /// # Errors
+    /// The system cannot tell, because a directory on the way may not be searched or the disk is broken. A path that
+    /// is not there is no error.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// # Errors
+    /// The system cannot tell, as for [`Disk::exists`]. A path that is not there is no error.
     fn is_directory(&self, path: &Path) -> io::Result<bool>;
     /// Makes names created, renamed or removed in this directory durable.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such directory; or the sync failed, and the names may be lost with the power.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
     /// Bytes in a file, without opening it where that is cheaper.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such file; or the system cannot ask for its length.
     fn length(&self, path: &Path) -> io::Result<u64> {
         self.open(path, OpenMode::Read)?.length()
     }
     /// Takes the lock that the file at `path` stands for, creating the file; `WouldBlock` when someone else
     /// has it. Lasts until the answer is dropped or the process ends. A disk that only one process can see
     /// may answer without looking.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another store or process holds the lock; or the file cannot be created or written.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.open(path, OpenMode::CreateOrTruncate)?;
         Ok(Box::new(()))
     }
     /// Bytes free for use and bytes in all of the file system that holds `path`.
+    ///
+    /// # Errors
+    /// `path` does not exist, or its file system does not answer.
     fn space(&self, path: &Path) -> io::Result<Space>;
     /// Signs of life of the threads that carry out submitted writes; none where there are no such threads.
     fn pulses(&self) -> Vec<Arc<Pulse>> {
@@ -75,17 +113,33 @@ pub struct Space {
 
 pub trait File: Send + Sync {
     /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// The medium cannot be read. The end of the file is no error.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes`.
+    ///
+    /// # Errors
+    /// The disk is full, a quota is exceeded, or the medium fails. Part of `bytes` may have been written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes all completed writes durable (data and length).
+    ///
+    /// # Errors
+    /// The medium failed. It is unknown which of the writes since the last successful sync are durable.
     fn sync_data(&self) -> io::Result<()>;
     /// Writes, then syncs, then calls `done`. Several may be under way; they complete in any order.
     fn submit_write_sync(self: Arc<Self>, bytes: Bytes, offset: u64, done: WriteDone);
+    /// # Errors
+    /// The system cannot ask for the length.
     fn length(&self) -> io::Result<u64>;
+    /// # Errors
+    /// The disk is full, the length is beyond what the file system allows, or the medium fails.
     fn set_length(&self, length: u64) -> io::Result<()>;
     /// Reserves space up to `length` and makes the file that long, zero-filled, so that later writes change
     /// no metadata.
+    ///
+    /// # Errors
+    /// The disk has no room for so many bytes, or the medium fails.
     fn allocate(&self, length: u64) -> io::Result<()>;
     /// The descriptor, where there is one (for sendfile and read-ahead); none in a simulation.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
@@ -108,6 +162,9 @@ pub fn is_want(error: &io::Error) -> bool {
 }
 
 /// Reads exactly `buffer.len()` bytes.
+///
+/// # Errors
+/// `UnexpectedEof` if the file ends before the buffer is full; otherwise the error of [`File::read_at`].
 pub fn read_exact_at(file: &dyn File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     let read = file.read_at(buffer, offset)?;
     if read < buffer.len() {
