@@ -46,11 +46,17 @@ struct Shared {
 
 impl Web {
     /// Binds and serves. Port 0 takes any free one; see [`Web::local_addr`].
+    ///
+    /// # Errors
+    /// The address cannot be bound: the port is taken, or the address is not one of this machine.
     pub async fn bind(addr: SocketAddr, registry: Arc<Registry>, health: HealthSource) -> io::Result<Web> {
         Self::bind_with(addr, registry, health, Router::new()).await
     }
 
     /// The same with pages of the role's own.
+    ///
+    /// # Errors
+    /// The address cannot be bound, as for [`Web::bind`].
     pub async fn bind_with(
         addr: SocketAddr,
         registry: Arc<Registry>,
@@ -61,6 +67,9 @@ impl Web {
     }
 
     /// Serves a socket that is bound already.
+    ///
+    /// # Errors
+    /// The system refuses to make the socket non-blocking or to say its address.
     pub fn serve(
         listener: std::net::TcpListener,
         registry: Arc<Registry>,
