@@ -18,6 +18,9 @@ pub struct Range {
 
 impl Range {
     /// `first_chunk` is where the server said that it begins.
+    ///
+    /// # Errors
+    /// `first_chunk` lies behind the beginning of the range, or a whole chunk or more before it.
     pub fn new(checksum: Checksum, wanted: ops::Range<u64>, first_chunk: u64) -> Result<Self, PacketError> {
         let skipped = wanted.start.checked_sub(first_chunk);
         if skipped.is_none_or(|skipped| skipped >= checksum.bytes_per_checksum().into()) {
@@ -42,6 +45,11 @@ impl Range {
     }
 
     /// Returns which bytes of the packet's data belong to the range.
+    ///
+    /// # Errors
+    /// The packet is not the next one in number or place, has a negative length, has more or fewer checksums than its
+    /// data needs, or comes after the last. The last packet fails if it has data, or comes before the range is
+    /// complete.
     pub fn on_packet(
         &mut self,
         header: &PacketHeader,

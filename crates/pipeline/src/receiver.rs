@@ -51,6 +51,10 @@ impl Receiver {
         self.ended
     }
 
+    /// # Errors
+    /// The packet comes after the last, has a negative length, repeats an earlier number, leaves a gap, reaches
+    /// beyond the end of the block, or its data is not in whole chunks with a checksum each. The last packet fails if
+    /// it has data, or does not stand at the end of what was received.
     pub fn on_packet(&mut self, header: &PacketHeader, sums_bytes: usize) -> Result<Duty, PacketError> {
         if self.ended {
             return Err(PacketError::AfterLast);

@@ -84,6 +84,10 @@ impl Responder {
     }
 
     /// The mirror speaks. Returns what is to be said upstream at once.
+    ///
+    /// # Errors
+    /// The acknowledgement has no reply, is not for the oldest packet that the mirror has not acknowledged, or says
+    /// that the mirror found the data corrupt: then the bytes were damaged here or on the way.
     pub fn on_downstream(&mut self, ack: Ack) -> Result<Option<Ack>, ResponderError> {
         if ack.replies.is_empty() {
             return Err(ResponderError::NoReply(ack.seqno));

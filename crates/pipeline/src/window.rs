@@ -84,6 +84,10 @@ impl<P> Window<P> {
     }
 
     /// An acknowledgement from a pipeline of `nodes` servers. Returns the packet that it retires, if any.
+    ///
+    /// # Errors
+    /// A server reports that it failed; the acknowledgement is not for the oldest packet under way; or it has not as
+    /// many replies as there are `nodes`.
     pub fn on_ack(&mut self, ack: &Ack, nodes: usize) -> Result<Option<P>, WindowError> {
         if let Some((node, status)) = ack.failed() {
             return Err(WindowError::Failed { node: node.min(nodes - 1), status, seqno: ack.seqno });
