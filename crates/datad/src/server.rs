@@ -51,6 +51,10 @@ pub struct DataServer {
 impl DataServer {
     /// Opens the data directories and binds all ports, then registers with the metadata servers in the
     /// background (retrying for ever): see [`DataServer::wait_registered`].
+    ///
+    /// # Errors
+    /// The configuration names no metadata server, the process may have too few file descriptors, a port cannot be
+    /// bound, or the data directories cannot be opened.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
@@ -135,6 +139,9 @@ impl DataServer {
 
     /// Until one metadata server has this one registered and its first full block report; or the reason why
     /// none ever will (another cluster, say).
+    ///
+    /// # Errors
+    /// All metadata servers have refused this server for good. The text is the last reason.
     pub async fn wait_registered(&self) -> Result<(), String> {
         let mut reason = String::new();
         let mut waiting: Vec<_> = self.progress.clone();
