@@ -68,10 +68,16 @@ pub fn read(coordinator: &dyn Coordinator, group: GroupId) -> Option<Versioned> 
     wait(|done| coordinator.read(group, done)).expect("the view can be read")
 }
 
+/// # Errors
+/// Those of [`Coordinator::create`]: `BadVersion` if the group has a view, `Refused` for a view that cannot be,
+/// `Unknown` if no answer came.
 pub fn create(coordinator: &dyn Coordinator, group: GroupId, view: &GroupView) -> Result<Basis, ChangeError> {
     wait(|done| coordinator.create(group, view.clone(), done)).map(|version| basis(version, view))
 }
 
+/// # Errors
+/// Those of [`Coordinator::change`]: `BadVersion` if the view is not the expected one, `Refused` for a view that
+/// cannot be, `Unknown` if no answer came.
 pub fn change(
     coordinator: &dyn Coordinator,
     group: GroupId,
@@ -82,6 +88,9 @@ pub fn change(
         .map(|version| basis(version, view))
 }
 
+/// # Errors
+/// Those of [`Coordinator::change`]: `BadVersion` if the view is not the expected one, `MemberChanged` if a member
+/// lives another life than required, `Unknown` if no answer came.
 pub fn change_requiring(
     coordinator: &dyn Coordinator,
     group: GroupId,
@@ -92,6 +101,9 @@ pub fn change_requiring(
         .map(|version| basis(version, &sample()))
 }
 
+/// # Errors
+/// Those of [`Coordinator::write_member`]: `Refused` if the record that is there tells of a later life, `Unknown` if
+/// no answer came.
 pub fn write_member(
     coordinator: &dyn Coordinator,
     group: GroupId,
@@ -104,6 +116,8 @@ pub fn members(coordinator: &dyn Coordinator, group: GroupId) -> Vec<MemberRecor
     wait(|done| coordinator.read_members(group, done)).expect("the members can be read")
 }
 
+/// # Errors
+/// Those of [`Coordinator::confirm`]: `BadVersion` if the view is not the expected one, `Unknown` if no answer came.
 pub fn confirm(coordinator: &dyn Coordinator, group: GroupId, expected: Basis) -> Result<(), ChangeError> {
     wait(|done| coordinator.confirm(group, expected, MemberId(1), done))
 }

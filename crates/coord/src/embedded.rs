@@ -58,6 +58,9 @@ struct Watching {
 impl Embedded {
     /// Opens the file in `directory`, which is made when it is missing. One process at a time: the caller
     /// holds the lock of the store beside it.
+    ///
+    /// # Errors
+    /// Those of [`file::load`].
     pub fn open(env: &Env, directory: &Path) -> Result<Self, OpenError> {
         let kept = file::load(&*env.disk, directory)?;
         let state = State {

@@ -74,6 +74,10 @@ struct Held {
 }
 
 /// Reads the file; no file is no groups. A write that was cut off leaves the old file in place.
+///
+/// # Errors
+/// The directory cannot be created or the file not be read; the file is too long, its checksum or its text is wrong,
+/// or a view in it cannot be; or a later release wrote it.
 pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     let path = directory.join(NAME);
     let io = |source| OpenError::Io { file: path.clone(), source };
@@ -108,6 +112,10 @@ pub enum Undecodable {
 }
 
 /// Reads the first line, whose checksum was right.
+///
+/// # Errors
+/// The line is not JSON of this format, a view in it breaks a rule or is at a level that this release does not know,
+/// or the format is not one that this release reads.
 pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
     let damaged = |error: serde_json::Error| Undecodable::Damaged(error.to_string());
     let OnlyFormat { format } = serde_json::from_slice(json).map_err(damaged)?;
@@ -153,6 +161,10 @@ pub fn encode(kept: &Kept) -> Vec<u8> {
 }
 
 /// Replaces the file: temporary file, sync, rename, sync of the directory.
+///
+/// # Errors
+/// The temporary file cannot be written or synced, or the rename or the sync of the directory fails. After a failed
+/// sync of the directory either the old or the new file may be found.
 pub fn store(disk: &dyn Disk, directory: &Path, kept: &Kept) -> io::Result<()> {
     let mut bytes = encode(kept);
     let checksum = crc32c::crc32c(&bytes);

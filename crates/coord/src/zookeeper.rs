@@ -64,6 +64,10 @@ impl std::fmt::Debug for ZooKeeperConfig {
 
 impl ZooKeeperConfig {
     /// The sentence names the value that cannot be.
+    ///
+    /// # Errors
+    /// A server is not written as `host:port`, the root is not a path of plain names, the session is too short or too
+    /// long, or the user's name is empty or has a colon. The text names the value.
     pub fn check(&self) -> Result<(), String> {
         for server in self.servers.split(',') {
             let (host, port) = server.rsplit_once(':').unwrap_or((server, ""));
@@ -136,6 +140,10 @@ impl Watches {
 impl ZooKeeper {
     /// Answers at once, whether or not the ensemble can be reached: calls wait until it is, for as long as a
     /// session may be silent.
+    ///
+    /// # Errors
+    /// [`ZooKeeperConfig::check`] finds a value that cannot be, or a thread cannot be started. That the ensemble is
+    /// out of reach is no error here.
     pub fn connect(config: ZooKeeperConfig) -> Result<Arc<dyn Coordinator>, OpenError> {
         config.check().map_err(|what| OpenError::Settings { what })?;
         let threads = |source| OpenError::Threads { source };

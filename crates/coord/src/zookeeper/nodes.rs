@@ -93,6 +93,10 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], newest: u32) -> Result<T, String> {
 }
 
 /// The error says what is wrong with the view.
+///
+/// # Errors
+/// The view breaks a rule that every view keeps: it has no members, names one twice, or has exiles while enough
+/// members are in sync, for example. The text says which.
 pub fn encode_view(view: &GroupView) -> Result<Vec<u8>, String> {
     text::check(view)?;
     let format = if view.level > Level::FIRST { FORMAT_WITH_LEVEL } else { FORMAT };
@@ -100,6 +104,10 @@ pub fn encode_view(view: &GroupView) -> Result<Vec<u8>, String> {
 }
 
 /// Foreign bytes: the error says what is wrong with them.
+///
+/// # Errors
+/// The bytes are none, too many, or not JSON of a format that this release knows; or the view breaks a rule, or is at
+/// a level that this release does not know. The text says what is wrong.
 pub fn decode_view(bytes: &[u8]) -> Result<GroupView, String> {
     decode::<GroupText>(bytes, FORMAT_WITH_LEVEL)?.into_view()
 }
@@ -109,6 +117,10 @@ pub fn encode_member(record: &MemberRecord) -> Vec<u8> {
 }
 
 /// Foreign bytes: the error says what is wrong with them.
+///
+/// # Errors
+/// The bytes are none, too many, or not JSON of the known format; or the record is another member's. The text says
+/// what is wrong.
 pub fn decode_member(bytes: &[u8], member: MemberId) -> Result<MemberRecord, String> {
     let record = MemberRecord::from(decode::<MemberText>(bytes, FORMAT)?);
     if record.life.store.member != member {
