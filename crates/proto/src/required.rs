@@ -72,6 +72,10 @@ pub(crate) enum Kind {
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 /// Decodes a message after [`check`] has found it whole.
+///
+/// # Errors
+/// Those of [`check`], but for an unknown name: a message without a schema is decoded without the check.
+/// [`DecodeError::Other`] if prost does not accept the bytes.
 pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, DecodeError> {
     let schema = const { schema_of(M::PACKAGE, M::NAME) };
     match schema {
@@ -87,6 +91,10 @@ pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, DecodeErro
 }
 
 /// Checks `bytes` as a message of the given full name, such as `hadoop.hdfs.MkdirsRequestProto`.
+///
+/// # Errors
+/// [`DecodeError::UnknownMessage`] if there is no message of that name. Otherwise the bytes are cut off or malformed,
+/// a required field is missing, a text is not UTF-8, or messages are nested too deep.
 pub fn check(message: &str, bytes: &[u8]) -> Result<(), DecodeError> {
     let schema = find(message).ok_or_else(|| DecodeError::UnknownMessage(message.to_owned()))?;
     check_at(schema, bytes)

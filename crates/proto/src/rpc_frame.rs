@@ -135,6 +135,9 @@ pub enum FrameError {
 
 /// The length of the frame that `bytes` start with, its own four bytes left out; `None` until those are
 /// there. Answers before any of the frame need be in memory.
+///
+/// # Errors
+/// The length is negative, zero or above `limit`; [`FrameError::Http`] if the bytes begin an HTTP message instead.
 pub fn frame_length(bytes: &[u8], limit: usize) -> Result<Option<usize>, FrameError> {
     let Some(length) = bytes.first_chunk::<4>() else { return Ok(None) };
     let length = i32::from_be_bytes(*length);

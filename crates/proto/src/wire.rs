@@ -31,6 +31,8 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
+    /// # Errors
+    /// The bytes end before the number does, or the number needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         if let [first @ 0..=0x7f, rest @ ..] = self.rest {
@@ -55,6 +57,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// # Errors
+    /// Fewer than `count` bytes are left.
     #[inline]
     pub fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let present = self.rest.len();
@@ -68,6 +72,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// A length and that many bytes.
+    ///
+    /// # Errors
+    /// The length is no varint, or fewer bytes are left than it says.
     #[inline]
     pub fn delimited(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.varint()?;
@@ -75,6 +82,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// A field number and the wire type of its value.
+    ///
+    /// # Errors
+    /// The key is no varint, its number is 0 or above 2^29 - 1, or its wire type is unknown.
     #[inline]
     pub fn key(&mut self) -> Result<(u32, WireType), DecodeError> {
         let key = self.varint()?;
@@ -95,6 +105,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over a value of a field that nobody here knows. `depth` bounds groups within groups.
+    ///
+    /// # Errors
+    /// The value is cut off or malformed, a group ends that has not begun, or groups are nested deeper than `depth`.
     pub fn skip(&mut self, number: u32, wire_type: WireType, depth: u32) -> Result<(), DecodeError> {
         match wire_type {
             WireType::Varint => self.varint().map(drop),

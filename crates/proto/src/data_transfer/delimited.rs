@@ -7,6 +7,9 @@ use std::ops::Range;
 
 /// Where a length-prefixed message lies within `bytes`; nothing while its prefix is incomplete. The range may
 /// end behind what was received so far.
+///
+/// # Errors
+/// The length is not a varint of five bytes at most, or is above [`MESSAGE_BYTES_MAX`].
 pub fn frame(bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
     let mut length = 0u64;
     for (index, &byte) in bytes.iter().take(5).enumerate() {
@@ -23,6 +26,9 @@ pub fn frame(bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
 }
 
 /// Takes a length-prefixed message off the front of `buffer`; nothing while it is incomplete.
+///
+/// # Errors
+/// Those of [`frame`]; and [`Error::Malformed`] if the message is complete and does not decode.
 pub fn take<M: Message + Default + Name>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
     match frame(buffer)? {
         Some(range) if range.end <= buffer.len() => {
@@ -34,6 +40,9 @@ pub fn take<M: Message + Default + Name>(buffer: &mut BytesMut) -> Result<Option
 }
 
 /// Decodes the message that [`frame`] found.
+///
+/// # Errors
+/// [`Error::Malformed`] if the bytes are not a message of this type, or lack a required field.
 pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, Error> {
     crate::decode::<M>(bytes).map_err(|error| Error::Malformed { what: M::NAME, reason: error.to_string() })
 }

@@ -74,6 +74,10 @@ pub const PREFIX_BYTES: usize = 3;
 
 /// What stands at the beginning of `bytes`; nothing while more is needed to know. The range of the message may
 /// end behind what was received so far.
+///
+/// # Errors
+/// The version is not the one spoken here, the opcode is unknown, or the length of the message is invalid or too
+/// large.
 pub fn frame(bytes: &[u8]) -> Result<Option<(Opcode, Range<usize>)>, Error> {
     let Some(version) = bytes.first_chunk::<2>() else { return Ok(None) };
     let version = u16::from_be_bytes(*version);
@@ -87,6 +91,9 @@ pub fn frame(bytes: &[u8]) -> Result<Option<(Opcode, Range<usize>)>, Error> {
 }
 
 /// Takes an operation off the front of `buffer`; nothing while it is incomplete.
+///
+/// # Errors
+/// Those of [`frame`]. The message itself is not decoded yet.
 pub fn take(buffer: &mut BytesMut) -> Result<Option<Op>, Error> {
     match frame(buffer)? {
         Some((code, range)) if range.end <= buffer.len() => {

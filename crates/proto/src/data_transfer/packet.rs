@@ -36,6 +36,9 @@ pub struct Lengths {
 }
 
 impl Lengths {
+    /// # Errors
+    /// The payload has fewer than four bytes, the header's length is negative, or both together are above
+    /// [`PACKET_BYTES_MAX`].
     pub fn decode(bytes: [u8; LENGTHS_BYTES]) -> Result<Self, Error> {
         let payload = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let header = i16::from_be_bytes([bytes[4], bytes[5]]);
@@ -80,6 +83,9 @@ pub enum Taken {
 }
 
 /// Takes a packet off the front of `buffer`.
+///
+/// # Errors
+/// Those of [`Lengths::decode`] and [`decode_header`].
 pub fn take(buffer: &mut BytesMut) -> Result<Taken, Error> {
     let Some(lengths) = buffer.first_chunk::<LENGTHS_BYTES>() else {
         return Ok(Taken::More(LENGTHS_BYTES - buffer.len()));
@@ -99,6 +105,10 @@ pub fn take(buffer: &mut BytesMut) -> Result<Taken, Error> {
 
 /// Decodes a header and checks it against the lengths in front of it. The checksums are the first
 /// `body_bytes - data_length` bytes of the body.
+///
+/// # Errors
+/// The header is cut off or longer than `lengths` says, has an unknown field, lacks a required one, or gives the data
+/// a length that is negative or above that of the body.
 pub fn decode_header(lengths: Lengths, mut bytes: &[u8]) -> Result<PacketHeader, Error> {
     if bytes.len() != lengths.header_bytes {
         return Err(Error::Packet(format!("{} of {} header bytes", bytes.len(), lengths.header_bytes)));

@@ -158,6 +158,9 @@ fn put_writable_text(out: &mut BytesMut, text: &str) {
 }
 
 /// Reads the header of a reply and moves `frame` past it: what is left is the length and the response.
+///
+/// # Errors
+/// The header is cut off or malformed, the call id or a known status is missing, or a text is not UTF-8.
 pub fn parse_reply<'a>(frame: &mut Cursor<'a>) -> Result<ReplyHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let (mut call_id, mut status) = (None, None);

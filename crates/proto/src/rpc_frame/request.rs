@@ -41,6 +41,9 @@ pub struct CallHeader<'a> {
 }
 
 /// Reads the header at the start of a frame and moves `frame` past it.
+///
+/// # Errors
+/// The header is cut off or malformed, the call id or the client id is missing, or a text is not UTF-8.
 pub fn parse_request_header<'a>(frame: &mut Cursor<'a>) -> Result<RequestHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let mut parsed = RequestHeader {
@@ -116,6 +119,9 @@ fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeError
 }
 
 /// Reads which method is called and moves `frame` past it: what is left is the length and the request.
+///
+/// # Errors
+/// The header is cut off or malformed, the method, the protocol or its version is missing, or a text is not UTF-8.
 pub fn parse_call_header<'a>(frame: &mut Cursor<'a>) -> Result<CallHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let (mut method, mut protocol, mut version) = (None, None, None);
@@ -139,6 +145,9 @@ pub fn parse_call_header<'a>(frame: &mut Cursor<'a>) -> Result<CallHeader<'a>, D
 }
 
 /// What Hadoop's server insists on in every header, in its words.
+///
+/// # Errors
+/// The header has no operation, an operation other than a call, or no kind of call.
 pub fn check_header(header: &RequestHeader<'_>) -> Result<(), String> {
     match header.operation {
         None => return Err(" IPC Server: No rpc op in rpcRequestHeader".into()),
