@@ -133,6 +133,9 @@ impl Client {
         Some(self.inner.state_id.load(Ordering::Acquire)).filter(|state_id| *state_id != STATE_UNKNOWN)
     }
 
+    /// # Errors
+    /// The server cannot be reached, refuses the call, or does not answer in time; the connection breaks; or the
+    /// response does not decode. [`CallError`] says for each whether the call may have had an effect.
     pub async fn call<Req, Resp>(&self, method: &str, request: &Req) -> Result<Resp, CallError>
     where
         Req: Message,
@@ -142,6 +145,9 @@ impl Client {
     }
 
     /// Calls under a name given, as for a retry.
+    ///
+    /// # Errors
+    /// Those of [`Client::call`].
     pub async fn call_as<Req, Resp>(
         &self,
         identity: CallIdentity,
@@ -159,12 +165,18 @@ impl Client {
     }
 
     /// Sends bytes that are a request already, and returns those of the response.
+    ///
+    /// # Errors
+    /// Those of [`Client::call`]; the response is not decoded.
     pub async fn call_encoded(&self, method: &str, request: &[u8]) -> Result<Bytes, CallError> {
         let put = |out: &mut BytesMut| out.extend_from_slice(request);
         self.send(self.new_call(), method, request.len(), put, self.inner.options.call_timeout).await
     }
 
     /// As [`Client::call_encoded`], under a name and with a time limit of the caller's.
+    ///
+    /// # Errors
+    /// Those of [`Client::call_encoded`]; [`CallError::Timeout`] after `timeout`.
     pub async fn call_encoded_as(
         &self,
         identity: CallIdentity,

@@ -127,6 +127,10 @@ pub(crate) struct Shared {
 
 impl Server {
     /// Listens. To be called within a tokio runtime, whose threads will serve the connections.
+    ///
+    /// # Errors
+    /// The address cannot be bound: the port is taken, the address is not one of this machine, or no descriptor is
+    /// left.
     pub fn bind(config: ServerConfig) -> io::Result<Server> {
         let listener = listen(config.address)?;
         let address = listener.local_addr()?;

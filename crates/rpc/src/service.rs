@@ -45,6 +45,10 @@ pub struct Call {
 
 impl Call {
     /// Decodes the request, its required fields checked.
+    ///
+    /// # Errors
+    /// The request does not decode, lacks a required field, or holds a text that is not UTF-8. Malformed bytes end
+    /// the connection; the others are refused as a call: see [`RpcError::request_decoding`].
     pub fn decode<M: prost::Message + Default + prost::Name>(&self) -> Result<M, RpcError> {
         proto::decode(self.request.clone()).map_err(|error| RpcError::request_decoding(&error))
     }

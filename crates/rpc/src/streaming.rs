@@ -59,6 +59,10 @@ pub fn split(socket: TcpStream, timeout: Duration) -> (Inbound, Outgoing) {
 
 impl Inbound {
     /// The next operation; [`StreamError::Closed`] when there is none.
+    ///
+    /// # Errors
+    /// [`StreamError::Closed`] if the other side ended between two operations. Otherwise the bytes are no operation,
+    /// the connection broke or ended within one, or nothing came for the time limit.
     pub async fn op(&mut self) -> Result<Op, StreamError> {
         loop {
             if let Some(op) = op::take(&mut self.buffer)? {
@@ -69,6 +73,9 @@ impl Inbound {
     }
 
     /// The next length-prefixed message. Nothing is lost when dropped before it is complete.
+    ///
+    /// # Errors
+    /// As [`Inbound::op`], for a message.
     pub async fn message<M: prost::Message + Default + prost::Name>(&mut self) -> Result<M, StreamError> {
         loop {
             if let Some(message) = delimited::take(&mut self.buffer)? {
@@ -79,12 +86,17 @@ impl Inbound {
     }
 
     /// The next length-prefixed message, when it has been received already.
+    ///
+    /// # Errors
+    /// The bytes received are not a message of this type, or promise one that is too long.
     pub fn message_at_hand<M: prost::Message + Default + prost::Name>(
         &mut self,
     ) -> Result<Option<M>, StreamError> {
         Ok(delimited::take(&mut self.buffer)?)
     }
 
+    /// # Errors
+    /// As [`Inbound::op`], for a packet.
     pub async fn packet(&mut self) -> Result<Packet, StreamError> {
         loop {
             match packet::take(&mut self.buffer)? {
@@ -128,6 +140,10 @@ impl Inbound {
 }
 
 /// Connects within `timeout`, to be [`split`].
+///
+/// # Errors
+/// `TimedOut` if there is no connection within `timeout`; otherwise the system's reason, a refusal by the other
+/// machine for example.
 pub async fn connect(addr: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     let socket = tokio::time::timeout(timeout, TcpStream::connect(addr)).await.map_err(|_| {
         io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {timeout:?}"))
@@ -137,6 +153,8 @@ pub async fn connect(addr: SocketAddr, timeout: Duration) -> io::Result<TcpStrea
 }
 
 impl Outgoing {
+    /// # Errors
+    /// `TimedOut` if nothing could be sent for the time limit; or the connection broke.
     pub async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = timeout(self.timeout, self.half.write(bytes)).await.map_err(|_| {
@@ -153,6 +171,8 @@ impl Outgoing {
         Ok(())
     }
 
+    /// # Errors
+    /// Those of [`Outgoing::write`].
     pub async fn message(&mut self, message: &impl prost::Message) -> io::Result<()> {
         let bytes: Bytes = delimited::encoded(message);
         self.write(&bytes).await

@@ -33,6 +33,10 @@ impl Negotiation {
     }
 
     /// Takes a message of the client; what it returns is to be sent.
+    ///
+    /// # Errors
+    /// The client did not ask for SASL, the message does not decode, or it asks for anything but to negotiate: only
+    /// SIMPLE is served.
     pub fn on_message(&mut self, bytes: bytes::Bytes) -> Result<RpcSaslProto, RpcError> {
         if self.auth != AuthProtocol::Sasl {
             return Err(RpcError::invalid_header("SASL protocol not requested by client"));
