@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 impl BlockMap {
     /// The first broken invariant, as a sentence.
+    ///
+    /// # Errors
+    /// An invariant is broken. The text names the first one found.
     pub fn is_consistent(&self) -> Result<(), String> {
         self.counts_agree_with_records()?;
         self.storages_count_their_blocks()?;

@@ -50,6 +50,10 @@ impl Report {
 impl BlockMap {
     /// A report that the storage had begun before is given up, and what waits about its replicas is older than
     /// this one. `lease` is the permission that the report was sent with; 0 if none.
+    ///
+    /// # Errors
+    /// The server is not registered or is lost, or another server holds its uuid; or the storage is new and the
+    /// server has its maximum of storages already.
     pub fn begin_report(
         &mut self,
         id: ServerId,
@@ -77,6 +81,9 @@ impl BlockMap {
     }
 
     /// Takes some of the rows. Two thousand take well under a millisecond.
+    ///
+    /// # Errors
+    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one.
     pub fn report_slice(
         &mut self,
         id: ReportId,
@@ -162,6 +169,9 @@ impl BlockMap {
     }
 
     /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
+    ///
+    /// # Errors
+    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one.
     pub fn finish_report(&mut self, id: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
         let mut report = self.take_report(id)?;
         let storage = self.storages.get_mut(id.storage);

@@ -17,6 +17,10 @@ impl BlockMap {
     /// A data server (re)starts, and speaks from the address of its registration. It is expected to report in full
     /// next, and to carry `session` in all that it says. Another server that had the
     /// address before is forgotten. A server known by the same uuid is this one at a new address, unless the old one still speaks.
+    ///
+    /// # Errors
+    /// The registration lacks the uuid, the address or the transfer port; a server of this uuid lives at another
+    /// address; or there are as many servers as the limit allows.
     pub fn register(
         &mut self,
         mut registration: Registration,
@@ -106,6 +110,10 @@ impl BlockMap {
 
     /// The server lives, and its storages are as described. Answers what it must do; the answer will tell it that
     /// this server is the active one, if it commands.
+    ///
+    /// # Errors
+    /// Another server holds the uuid, or the server would have more storages than it may. A server that is not
+    /// registered gets the order to register, and no error.
     pub fn heartbeat(
         &mut self,
         id: ServerId,
@@ -123,6 +131,9 @@ impl BlockMap {
 
     /// The same where no orders may be given: the server does not lead, or is not sure to lead still. What is
     /// ordered stays for the next heartbeat. Only the call to register, which everybody may make, is answered.
+    ///
+    /// # Errors
+    /// Those of [`BlockMap::heartbeat`].
     pub fn heartbeat_without_orders(
         &mut self,
         id: ServerId,
@@ -138,6 +149,10 @@ impl BlockMap {
     }
 
     /// A server too busy for heartbeats says that it lives. It gets no commands.
+    ///
+    /// # Errors
+    /// The server is not registered or is lost, another server holds its uuid, or it would have more storages than it
+    /// may.
     pub fn take_lifeline(
         &mut self,
         id: ServerId,
@@ -177,6 +192,9 @@ impl BlockMap {
     }
 
     /// Who speaks, as it registered.
+    ///
+    /// # Errors
+    /// The server is not registered or is lost, or another server holds its uuid.
     pub fn registration_of(&self, id: ServerId) -> Result<Arc<Registration>, ServerError> {
         self.speaker(id).map(|index| self.servers.get(index).face.registration.clone())
     }
@@ -348,6 +366,9 @@ impl BlockMap {
     }
 
     /// The server itself says that it can serve no more.
+    ///
+    /// # Errors
+    /// The server is not registered or is lost, or another server holds its uuid.
     pub fn give_up_server(&mut self, id: ServerId) -> Result<(), ServerError> {
         let index = self.speaker(id)?;
         self.lose_server(index);
