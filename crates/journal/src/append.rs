@@ -20,8 +20,8 @@ pub type AppendDone = Box<dyn FnOnce(Result<Durable, Arc<Fault>>) + Send>;
 /// An open log. Cheap to clone; the store's lock is given back when the last clone is gone and nothing is
 /// under way.
 ///
-/// Entries wait in the order of their arrival. Whenever fewer than [`Settings::flights_max`] batches are under
-/// way, all that waits (up to [`Settings::batch_bytes_max`]) makes the next batch. Batches reach the disk in
+/// Entries wait in the order of their arrival. Whenever fewer than [`crate::Settings::flights_max`] batches are under
+/// way, all that waits (up to [`crate::Settings::batch_bytes_max`]) makes the next batch. Batches reach the disk in
 /// any order; they count as durable, and `done` runs, in the order of their entries.
 ///
 /// The price of this design: an entry may be written twice as late as one flush takes, and a full segment
@@ -55,6 +55,10 @@ impl Journal {
     /// Takes entries that follow the last ones taken. Returns at once; `done` runs when they, and all before
     /// them, are durable, or when the journal has failed. An error here means that nothing was taken and
     /// `done` will not be called.
+    ///
+    /// # Errors
+    /// The journal has failed or is closed, an entry does not follow the one before it, or an entry is too large.
+    /// Nothing was taken then.
     pub fn append(&self, entries: Vec<Entry>, done: AppendDone) -> Result<(), AppendError> {
         {
             let mut inner = self.shared.inner.lock();
@@ -107,6 +111,10 @@ impl Journal {
     }
 
     /// Makes a promise durable. Blocks.
+    ///
+    /// # Errors
+    /// A later epoch is promised already, or the journal has failed. If the promise cannot be written, the journal
+    /// fails with it.
     pub fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
         self.shared.promise(epoch)
     }
@@ -119,12 +127,18 @@ impl Journal {
 
     /// Makes what was noted as committed survive a crash, cheaply: nothing is synced. To be called about once a
     /// second.
+    ///
+    /// # Errors
+    /// The journal has failed, or the file of the watermark cannot be written. The journal goes on after the latter.
     pub fn persist_commit(&self) -> Result<(), StateError> {
         self.shared.persist_commit()
     }
 
     /// The log's end was checked against an active's: a torn tail found earlier has lost nothing. Blocks if there
     /// was one.
+    ///
+    /// # Errors
+    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
     pub fn tail_is_sound(&self) -> Result<(), StateError> {
         if !pulse::lock(&self.shared.file).state.is_suspect {
             return Ok(());
@@ -133,6 +147,9 @@ impl Journal {
     }
 
     /// The group is at this level from now on: releases that do not know it refuse this store. Blocks, unless it is noted already.
+    ///
+    /// # Errors
+    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
     pub fn note_level(&self, level: Level) -> Result<(), StateError> {
         if pulse::lock(&self.shared.file).state.level >= level {
             return Ok(());
@@ -142,6 +159,10 @@ impl Journal {
 
     /// The last act of a journal whose content must not be believed: it takes nothing more, its generation
     /// rises, and the next start finds an empty store. Blocks.
+    ///
+    /// # Errors
+    /// The journal had failed before, or the member's state cannot be written: then the next start may find the store
+    /// as it was.
     pub fn distrust(&self, reason: &str) -> Result<(), StateError> {
         let shared = &self.shared;
         let generation = self.state().generation + 1;
@@ -172,6 +193,9 @@ impl Journal {
     }
 
     /// The file of this image, whether its checkpoint has committed or not; `NotFound` where it is not here.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such file, or one of another length; or the system cannot open it.
     pub fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn env::File>> {
         self.shared.open_image(checkpoint)
     }
@@ -182,6 +206,10 @@ impl Journal {
 
     /// Writes an image that contains everything up to `at`, which must have committed. Blocks; for a thread
     /// of its own. The result belongs into a `Checkpoint` entry.
+    ///
+    /// # Errors
+    /// The journal has failed, `write` failed, the file cannot be written, or it does not read back as written. The
+    /// store is as before.
     pub fn write_image(
         &self,
         at: LogPoint,
@@ -199,12 +227,20 @@ impl Journal {
 
     /// The entry that names this image has committed: the image becomes what recovery starts from, and
     /// segments and images behind the checkpoint before it go. Blocks.
+    ///
+    /// # Errors
+    /// The image's file is not there, the journal has failed or fails while it notes the checkpoint, or a file that
+    /// is not needed any more cannot be removed.
     pub fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
         self.shared.checkpoint_committed(checkpoint)
     }
 
     /// An image that has not become usable shows a state that is in doubt: no start is to go by it. It stays beside the others, under a name
     /// that only people read.
+    ///
+    /// # Errors
+    /// The file cannot be renamed, or its directory not be synced. An image that is usable, or is not there, is no
+    /// error.
     pub fn withdraw_image(&self, checkpoint: &Checkpoint) -> io::Result<()> {
         if self.images().contains(checkpoint) {
             return Ok(());
@@ -221,6 +257,9 @@ impl Journal {
 
     /// Segments with entries from here on stay although no checkpoint needs them, until this is said again with a later
     /// entry; with `Sn(u64::MAX)`, as at first, none stays longer. What is not needed any more goes. May block.
+    ///
+    /// # Errors
+    /// A file that is not needed any more cannot be removed.
     pub fn keep_from(&self, from: Sn) -> Result<(), StateError> {
         self.shared.keep_from(from)
     }
@@ -238,6 +277,10 @@ impl Journal {
 
     /// Prepares the next segment beside the running service. Blocks; to be called now and then from a
     /// background thread. Without it a new segment is made when the old one is full.
+    ///
+    /// # Errors
+    /// The next segment cannot be made, on a full disk for example. The journal goes on with the segments that it
+    /// has.
     pub fn prepare_segment(&self) -> Result<(), StateError> {
         let shared = &self.shared;
         segment::prepare(shared)
@@ -245,6 +288,9 @@ impl Journal {
     }
 
     /// Waits for what is under way, refuses all that follows, and notes the clean end.
+    ///
+    /// # Errors
+    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
     pub fn close(&self) -> Result<(), StateError> {
         {
             let mut inner = self.shared.inner.lock();

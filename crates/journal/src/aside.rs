@@ -162,6 +162,9 @@ pub struct Replaced {
 }
 
 /// All that repairs have replaced, the oldest first.
+///
+/// # Errors
+/// A directory cannot be listed, or a file in it cannot be looked at.
 pub fn replaced(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Replaced>> {
     let mut all = Vec::new();
     for name in disk.list(store)? {
@@ -188,6 +191,9 @@ fn generations(disk: &dyn Disk, store: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// All that was put aside, the oldest first. Nothing is locked or changed.
+///
+/// # Errors
+/// A directory cannot be listed, or a file in it cannot be looked at.
 pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
     let mut all = Vec::new();
     for generation in generations(disk, store)? {
@@ -200,6 +206,9 @@ pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
 }
 
 /// Why each of them was put aside, where that is noted, the oldest first.
+///
+/// # Errors
+/// A directory cannot be listed, or a note cannot be read.
 pub fn reasons(disk: &dyn Disk, store: &Path) -> io::Result<Vec<String>> {
     let mut reasons = Vec::new();
     for generation in generations(disk, store)? {
@@ -283,6 +292,10 @@ pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::By
 }
 
 /// Removes one for good. The error says whether there is such a one.
+///
+/// # Errors
+/// A process has the store's lock, `store` holds no store that can be read, nothing was put aside under this number,
+/// or the directory cannot be removed.
 pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenError> {
     let _lock = lock(env, store)?;
     // Whatever is there, it is a store's directory.

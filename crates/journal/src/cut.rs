@@ -12,6 +12,10 @@ impl Journal {
     /// refused.
     ///
     /// Entries under way are written first; callbacks of appends must not wait for whoever calls this.
+    ///
+    /// # Errors
+    /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log.
+    /// The journal has failed, or fails because the cut cannot be written.
     pub fn cut(&self, after: LogPoint) -> Result<Durable, StateError> {
         self.shared().cut(after)
     }

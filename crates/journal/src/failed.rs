@@ -73,6 +73,10 @@ struct Read {
 
 impl FailedStore {
     /// Takes the store's lock. `None`: there is no such note.
+    ///
+    /// # Errors
+    /// A process has the store's lock; or its state or its promise cannot be read, is damaged, or is of a later
+    /// release.
     pub fn open(env: &Env, directory: &Path) -> Result<Option<Self>, OpenError> {
         let lock = lock(env, directory)?;
         let (mut file, _) = load_state(env, directory)?;
@@ -108,6 +112,9 @@ impl FailedStore {
     }
 
     /// Where the log ends on the medium. Only the last segments are looked at, and nothing is changed.
+    ///
+    /// # Errors
+    /// A segment cannot be read from the medium, is damaged, or is of a later release.
     pub fn end(&self) -> Result<LogPoint, RecoverError> {
         let segments = self.segments()?;
         let last_sealed = segments.iter().rposition(|segment| !segment.place.is_open).unwrap_or(0);
@@ -115,6 +122,10 @@ impl FailedStore {
     }
 
     /// Reads the whole log past the system's cache, writes its end into a new file, and removes the note.
+    ///
+    /// # Errors
+    /// A segment is damaged or of a later release; with [`Word::Member`], the log ends before an entry that was
+    /// durable; or a file cannot be read or written. The note stays then.
     pub fn take_back(mut self, word: Word) -> Result<TakenBack, RecoverError> {
         let segments = self.segments()?;
         let mut anew = Vec::new();

@@ -116,6 +116,8 @@ impl ImageWriter {
         Ok(writer)
     }
 
+    /// # Errors
+    /// The file cannot be written.
     pub fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let room = CHUNK_HEADER_BYTES + CHUNK_BYTES_MAX - self.buffer.len();
@@ -194,6 +196,10 @@ pub struct ImageReader {
 
 impl ImageReader {
     /// Reads the header of an image file.
+    ///
+    /// # Errors
+    /// `Unsupported` if a later release wrote the image; `InvalidData` if the header is damaged; or the file cannot
+    /// be read.
     pub fn open(file: Arc<dyn File>) -> io::Result<Self> {
         let file_bytes = file.length()?;
         let mut reader = Self {
@@ -228,6 +234,10 @@ impl ImageReader {
     }
 
     /// Reads what is left and checks the digest over the whole file.
+    ///
+    /// # Errors
+    /// `InvalidData` if a chunk or the trailer is damaged or the digest is another; `Unsupported` if a later release
+    /// wrote it; or the file cannot be read.
     pub fn finish(mut self) -> io::Result<[u8; 32]> {
         loop {
             if let Some(digest) = self.verified {

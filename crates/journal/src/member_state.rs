@@ -138,6 +138,9 @@ impl MemberState {
     }
 
     /// The state and how many writes led to it, or what is wrong with the bytes.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or of a version or at a level that this release does not know. The text says which.
     pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
         let (state, writes, release) = Self::read(bytes)?;
         if !state.level.is_known() {

@@ -29,6 +29,10 @@ pub struct Packed {
 impl Journal {
     /// Looks at the next sealed segment that was not looked at before, and writes it anew if that frees half of it. `None`: none is
     /// left. Blocks; to be called now and then from a background thread. A crash leaves the old file or the new one.
+    ///
+    /// # Errors
+    /// The segment cannot be read, or is damaged; or the new file cannot be written, on a full disk for example. The
+    /// old file stays then.
     pub fn pack_segment(&self) -> Result<Option<Packed>, StateError> {
         let shared = self.shared();
         loop {

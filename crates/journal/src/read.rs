@@ -19,6 +19,10 @@ impl Journal {
     /// The durable entries after `after`, none above `up_to`, of about `bytes_max` bytes of payload (at least
     /// one entry, if there is one), and the point of `after` itself. Blocks for the disk; takes no more memory
     /// than it answers, and a piece.
+    ///
+    /// # Errors
+    /// [`ReadLogError::Gone`] if the entry after `after` is not in the log any more. [`ReadLogError::Failed`] if
+    /// `after` is not durable yet, the log is being cut, or a segment cannot be read.
     pub fn read(
         &self,
         after: Sn,

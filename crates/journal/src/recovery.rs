@@ -157,6 +157,10 @@ impl Recovery {
     /// Reads the newest image that can be read, and falls back to the one before it. `None`: there is no
     /// image, the log starts at its first entry. `read` may run more than once; what an earlier run built is
     /// void. An error from `read` counts as a damaged image.
+    ///
+    /// # Errors
+    /// No image can be used and the log does not begin with its first entry; a later release wrote an image; or
+    /// memory, room or descriptors are short.
     pub fn load_image<T>(
         &mut self,
         mut read: impl FnMut(&mut ImageReader) -> io::Result<T>,
@@ -226,6 +230,10 @@ impl Recovery {
     /// ends recovery.
     ///
     /// Nothing on the disk is changed before all entries were read; then this start is counted.
+    ///
+    /// # Errors
+    /// A segment is damaged or missing, or of a later release; the log ends before an entry that was durable; `apply`
+    /// refused an entry; or a file cannot be read or written.
     pub fn replay(
         mut self,
         mut apply: impl FnMut(Entry) -> Result<(), ApplyError>,

@@ -110,6 +110,9 @@ struct Known {
 
 impl Recovery {
     /// Looks through the whole store instead of reading it back. Blocks; nothing is changed.
+    ///
+    /// # Errors
+    /// A segment cannot be read, or is of a later release. Damage is no error: it is what a repair is for.
     pub fn repair(self) -> Result<Repair, RecoverError> {
         let Parts { env, directory, settings, file, lock, segments, superseded } = self.into_parts();
         let group = file.state.identity.group;
@@ -315,6 +318,9 @@ impl Repair {
 
     /// The intact entries after `after`, none above `up_to`, of about `bytes_max` bytes: from the first one on that there is, up
     /// to the next hole. The point before them comes with them.
+    ///
+    /// # Errors
+    /// A segment cannot be read again.
     pub fn read(&self, after: Sn, up_to: Sn, bytes_max: usize) -> io::Result<Option<(LogPoint, Vec<Entry>)>> {
         let holder = self.known.iter().find(|it| it.at.is_some() && it.run.last.id.sn > after);
         let first_filled = self.filled.range(after.0 + 1..).next().map(|(sn, _)| *sn);
@@ -350,6 +356,8 @@ impl Repair {
         self.images.clone()
     }
 
+    /// # Errors
+    /// `NotFound` if there is no such file; or the system cannot open it.
     pub fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>> {
         let path = self.directory.join(IMAGES).join(checkpoint.file_name());
         self.env.disk.open(&path, OpenMode::Read)
@@ -373,6 +381,10 @@ impl Repair {
     }
 
     /// Puts an image that was taken among the store's own: what it contains need not be in the log.
+    ///
+    /// # Errors
+    /// An old file cannot be kept aside, the new one cannot get its name, or the member's state cannot be written.
+    /// The text says which.
     pub fn adopt_image(&mut self, taken: Taking) -> Result<(), String> {
         assert!(!self.end_is_settled, "images are fetched before the end of the log is settled");
         let Taking { path, temporary, checkpoint, .. } = taken;
@@ -519,6 +531,10 @@ pub struct Taking {
 
 impl Taking {
     /// Takes its pieces, from the offset that `next` is asked for on, until all is here, and holds it against its digest. Blocks.
+    ///
+    /// # Errors
+    /// `next` failed or gave a piece of a wrong length, the file cannot be written, or it is not the image of the
+    /// checkpoint. What was written is removed then.
     pub fn fetch(&self, mut next: impl FnMut(u64) -> Result<Bytes, String>) -> Result<(), String> {
         let disk = &*self.env.disk;
         let fetched = (|| {

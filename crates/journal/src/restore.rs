@@ -33,6 +33,10 @@ pub struct PutBack {
 }
 
 /// Puts the store with this number of [`aside::list`] back. The server is not running: the store's lock is taken.
+///
+/// # Errors
+/// A process has the store's lock, the store's disk had failed, another one is being put back, nothing was put aside
+/// under this number, or a file cannot be read or moved.
 pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenError> {
     let disk = &*env.disk;
     let _lock = lock(env, store)?;

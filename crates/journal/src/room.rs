@@ -16,6 +16,9 @@ pub struct Room {
 
 impl Journal {
     /// Looks at the disk. Cheap enough for once a second.
+    ///
+    /// # Errors
+    /// The directory's file system does not say how much is free.
     pub fn room(&self) -> io::Result<Room> {
         self.shared().room()
     }

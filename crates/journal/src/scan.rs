@@ -47,6 +47,10 @@ pub struct Scanned {
 
 /// Reads a whole segment that continues `after`, which is `None` when the segment is the first one looked at.
 /// `visit` gets each intact entry with its offset and may stop the scan.
+///
+/// # Errors
+/// [`Damage`] if the header, a record or the footer is damaged, does not continue `after`, or is of another group; or
+/// the file is shorter than its header says. The inner result holds the error of `visit`.
 pub fn scan<E>(
     segment: &Bytes,
     group: GroupId,

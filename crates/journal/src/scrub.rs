@@ -74,6 +74,10 @@ impl Journal {
 
     /// Writes a sealed segment anew with these entries, which must be all that [`Journal::bounds_of`] says. Blocks. A crash leaves
     /// the old file or the new one.
+    ///
+    /// # Errors
+    /// The segment is not among the sealed ones any more, the entries are not those that it should hold, or the new
+    /// file cannot be written.
     pub fn mend_segment(&self, sealed: Sealed, entries: &[Entry]) -> Result<(), StateError> {
         self.shared().mend_segment(sealed, entries)
     }

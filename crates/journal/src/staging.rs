@@ -60,6 +60,9 @@ impl Staged {
     }
 
     /// Takes the bytes that follow those that are here. Blocks.
+    ///
+    /// # Errors
+    /// `offset` is not where the bytes here end, the bytes go beyond the image's length, or they cannot be written.
     pub fn write_chunk(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StagingError> {
         if offset != self.have {
             return Err(StagingError::Offset { expected: self.have, found: offset });
@@ -82,6 +85,9 @@ impl Staged {
 
     /// All bytes are here: syncs them, reads them back and checks the digest. One that is wrong throws
     /// everything away. Blocks.
+    ///
+    /// # Errors
+    /// Bytes are missing, the bytes are not those of the image that was wanted, or they cannot be synced.
     pub fn finish(self) -> Result<StagedImage, StagingError> {
         if !self.is_complete() {
             let (expected, found) = (self.checkpoint.file_bytes, self.have);
@@ -122,6 +128,9 @@ impl StagedImage {
 impl Journal {
     /// Begins to stage the image of this checkpoint, or goes on where an earlier download of the same one has
     /// stopped. Any other staged image is thrown away. Fails while another one is being staged.
+    ///
+    /// # Errors
+    /// Another image is being staged, or the directory cannot be read or written.
     pub fn stage(&self, checkpoint: Checkpoint) -> Result<Staged, StagingError> {
         let shared = self.shared();
         let directory = shared.directory.join(STAGING);
@@ -135,6 +144,9 @@ impl Journal {
     }
 
     /// Puts a staged image among this store's images; to be followed by [`Journal::checkpoint_committed`].
+    ///
+    /// # Errors
+    /// The file cannot be moved, or the directories not be synced.
     pub fn keep_image(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
@@ -145,6 +157,9 @@ impl Journal {
     }
 
     /// Puts a staged image in the place of the store's own of the same checkpoint, which has rotted.
+    ///
+    /// # Errors
+    /// The file cannot be moved, or the directories not be synced.
     pub fn replace_image(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
@@ -157,6 +172,10 @@ impl Journal {
     ///
     /// Where the log goes further than the image, it is another history: the generation rises, so that nobody
     /// counts on what the log held.
+    ///
+    /// # Errors
+    /// [`StagingError::Outdated`] if the log has committed up to the image or beyond. [`StagingError::State`] if the
+    /// journal had failed before, or the member's state cannot be written.
     pub fn install(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is installed by the store that staged it");

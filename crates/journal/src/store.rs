@@ -32,6 +32,9 @@ pub const IMAGES: &str = "images";
 const LOCK: &str = "lock";
 
 /// Makes a store in a directory that is empty or does not exist. Returns the new store's uuid.
+///
+/// # Errors
+/// The directory is not empty, the cluster's id is empty or too long, or a file cannot be written.
 pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 16], FormatError> {
     let length = identity.cluster_id.len();
     if !(1..=255).contains(&length) {
@@ -70,6 +73,10 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
 }
 
 /// Makes a store that begins with an image instead of an empty log: everything up to `at` is in it.
+///
+/// # Errors
+/// The store cannot be made (see [`format()`]), `write` failed, the image cannot be written, or it does not read back
+/// as written.
 pub fn format_with_image(
     env: &Env,
     directory: &Path,
@@ -123,6 +130,11 @@ fn told(error: &dyn std::error::Error) -> String {
 /// Opens a store: takes its lock and reads the member's state. Does what the last life has left to be done: a
 /// store that is not believed any more begins empty, a staged image takes the place of the log. Otherwise
 /// nothing is changed before [`Recovery::replay`].
+///
+/// # Errors
+/// The settings are out of bounds, the directory holds no store, another process has its lock, its state cannot be
+/// read or is of a later release, its disk had failed, or a store that was put aside was being put back. What the
+/// last life has left to be done may fail for want of room.
 pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery, OpenError> {
     check(&settings)?;
     let io = |source| OpenError::Io { file: directory.to_owned(), source };
@@ -159,6 +171,9 @@ pub(crate) fn lock(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenErr
 }
 
 /// Keeps every server out of a store for as long as the value lives: nothing runs there, and nothing begins to.
+///
+/// # Errors
+/// [`OpenError::InUse`] if another process has the lock; or the lock's file cannot be made.
 pub fn hold(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenError> {
     lock(env, directory)
 }
@@ -183,6 +198,10 @@ pub enum Accepted {
 
 /// Takes a store whose disk had failed as the medium holds it, by the word of an operator who has checked the disk. What
 /// was acknowledged before the failure is there unless the disk has lost more than it said.
+///
+/// # Errors
+/// The store cannot be opened (see [`FailedStore::open`]), a segment is of a later release, or a file cannot be read
+/// or written. A damaged log is no error but [`Accepted::Damaged`].
 pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError> {
     let Some(failed) = FailedStore::open(env, directory)? else { return Ok(Accepted::Nothing) };
     let note = failed.note().to_owned();
@@ -203,6 +222,9 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError
 
 /// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next
 /// start finds it empty. For a member of a group whose others have what it had. Returns the new generation.
+///
+/// # Errors
+/// The member's state cannot be read, is of a later release, or cannot be written.
 pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenError> {
     tracing::warn!(store = %directory.display(), reason, "this store is not trusted any more");
     let (mut file, _) = load_state(env, directory)?;
@@ -219,6 +241,9 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
 /// The store is a copy of an earlier time, and a later life of it is known, in `generation` at most: it gets a generation
 /// that nobody has seen. What that life had acknowledged may be missing here, so nobody counts on this store any more. It
 /// keeps all that it holds, which may be the last copy of something. Returns the new generation.
+///
+/// # Errors
+/// The member's state cannot be read, is of a later release, or cannot be written.
 pub fn outlive(env: &Env, directory: &Path, generation: u64, reason: &str) -> Result<u64, OpenError> {
     tracing::warn!(store = %directory.display(), reason, "this store is not complete any more");
     let (mut file, _) = load_state(env, directory)?;

@@ -31,6 +31,9 @@ pub struct Survey {
 }
 
 /// Whether this directory looks like a store at all.
+///
+/// # Errors
+/// The system cannot tell whether a file is there.
 pub fn is_store(disk: &dyn Disk, directory: &Path) -> io::Result<bool> {
     for name in crate::member_state::FILE_NAMES {
         if disk.exists(&directory.join(name))? {
@@ -41,6 +44,9 @@ pub fn is_store(disk: &dyn Disk, directory: &Path) -> io::Result<bool> {
 }
 
 /// Reads what is small and lists what is large. The error says which file could not be read, and why.
+///
+/// # Errors
+/// The directory is no store, its state is damaged or of a later release, or a directory cannot be listed.
 pub fn survey(disk: &dyn Disk, directory: &Path) -> Result<Survey, String> {
     let (file, finding) = StateFile::load(disk, directory).map_err(|error| match error {
         LoadError::Missing => format!("{} is no member's store", directory.display()),

@@ -33,6 +33,8 @@ pub struct Checked {
 }
 
 impl Backup {
+    /// # Errors
+    /// The directory holds no backup, neither copy of the manifest can be read, or a later release wrote it.
     pub fn open(disk: Arc<dyn Disk>, directory: &Path) -> Result<Self, ArchiveError> {
         let loaded = manifest::load(&*disk, directory)?;
         let (manifest, _, finding) =
@@ -55,6 +57,10 @@ impl Backup {
 
     /// Gives the image that a span begins with to `read`; `None` where it begins with the first entry. An error from `read` counts as
     /// a damaged image.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged or is another image than the manifest names, or `read` failed: all of
+    /// these are [`ArchiveError::Image`]. [`ArchiveError::Version`] if a later release wrote it.
     pub fn read_image<T>(
         &self,
         span: &Span,
@@ -87,6 +93,10 @@ impl Backup {
     }
 
     /// Gives the entries of a span to `visit`, in order, until it breaks off or the span ends. Holds one file in memory at a time.
+    ///
+    /// # Errors
+    /// A file of the span is missing, is damaged, cannot be read or was written by a later release; or its entries do
+    /// not follow each other.
     pub fn walk<B>(
         &self,
         span: &Span,
@@ -97,6 +107,9 @@ impl Backup {
     }
 
     /// Reads a span to its end.
+    ///
+    /// # Errors
+    /// Those of [`Backup::read_image`] and [`Backup::walk`].
     pub fn check(&self, span: &Span) -> Result<Checked, ArchiveError> {
         let mut checked = Checked::default();
         // `read_image` reads to the end, so that nothing is left to do here.

@@ -76,6 +76,9 @@ impl StagedArchiveImage {
     }
 
     /// Takes the bytes that follow those that are here.
+    ///
+    /// # Errors
+    /// The bytes go beyond the image's length, or cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         let path = self.part();
         if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
@@ -93,6 +96,10 @@ impl StagedArchiveImage {
 
     /// All bytes are here: syncs them, reads them back, compares the digest, and gives the file its name. One that is wrong is
     /// removed.
+    ///
+    /// # Errors
+    /// The bytes are not those of the image that was wanted, which removes them; or they cannot be synced, or the
+    /// file cannot get its name.
     pub fn finish(self) -> Result<(), ArchiveError> {
         let path = self.part();
         let io = || ArchiveError::io(path.clone());

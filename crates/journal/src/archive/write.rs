@@ -54,6 +54,10 @@ impl Archiver {
     /// Begins a backup in a directory that is empty or does not exist, or goes on with one of the same cluster. What an
     /// interrupted run has left is cut to its last whole entry.
     /// `time_of` tells the time of an edit.
+    ///
+    /// # Errors
+    /// The directory is in use by another process, holds other files, a damaged backup, one of another cluster or one
+    /// of a later release; or it cannot be read or written.
     pub fn open(
         env: &Env,
         directory: &Path,
@@ -141,12 +145,19 @@ impl Archiver {
     }
 
     /// Begins to take an image; `None` where it is in its place already.
+    ///
+    /// # Errors
+    /// The directory of images cannot be read or written.
     pub fn stage(&self, checkpoint: Checkpoint) -> Result<Option<StagedArchiveImage>, ArchiveError> {
         StagedArchiveImage::begin(&self.disk, &self.directory, checkpoint, self.manifest.whose.group)
     }
 
     /// From here on entries follow this image, or where there is none the beginning of the log. What lies between the last span and
     /// this one is not in the backup.
+    ///
+    /// # Errors
+    /// The backup has as many spans as it may, the image is not of a later entry than the last one here, or the
+    /// manifest cannot be written.
     pub fn begin_span(
         &mut self,
         image: Option<Checkpoint>,
@@ -167,6 +178,10 @@ impl Archiver {
     }
 
     /// Takes entries that have committed and follow the last one. They count when [`Archiver::sync`] has returned.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Diverged`] if an entry does not follow the one before it: nothing was taken then. Otherwise a
+    /// segment cannot be written; the batches before the one that failed are taken.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), ArchiveError> {
         let mut end = self.end.expect("a span was begun");
         for entry in entries {
@@ -228,6 +243,9 @@ impl Archiver {
 
     /// Makes what was appended durable and says so in the manifest. `epoch` is the highest that the members tell of, `end_ms` the time of
     /// the last edit appended, and `complete_ms` the time up to which nothing is missing.
+    ///
+    /// # Errors
+    /// The open segment cannot be synced, or the manifest cannot be written.
     pub fn sync(
         &mut self,
         epoch: Epoch,
@@ -255,6 +273,9 @@ impl Archiver {
     }
 
     /// Ends the segment that is open with its footer. What is in it is synced.
+    ///
+    /// # Errors
+    /// The footer cannot be written, or the file cannot be synced or renamed.
     pub fn seal(&mut self) -> Result<(), ArchiveError> {
         let Some(segment) = self.segment.take() else { return Ok(()) };
         let end = self.end.expect("there is an entry");

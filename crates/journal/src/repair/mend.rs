@@ -47,6 +47,10 @@ struct Stretch {
 impl Repair {
     /// Writes what was repaired. Blocks; the store can be opened afterwards, and is an ordinary one. Only where
     /// [`Repair::is_whole`].
+    ///
+    /// # Errors
+    /// The member's state or a segment cannot be written, or an old file cannot be moved aside. The repair can be
+    /// begun again then.
     pub fn mend(mut self) -> Result<Mended, RecoverError> {
         assert!(self.is_whole(), "holes are filled before a store is mended");
         let end = self.end();
