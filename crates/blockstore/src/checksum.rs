@@ -24,6 +24,9 @@ impl Checksum {
     /// What HDFS clients use unless told otherwise.
     pub const DEFAULT: Checksum = Checksum { kind: ChecksumKind::Crc32c, bytes_per_checksum: 512 };
 
+    /// # Errors
+    /// [`StoreError::Checksum`] if the type is none of 0 (NULL), 1 (CRC32) and 2 (CRC32C), or `bytes_per_checksum` is
+    /// below 1 or above the limit.
     pub fn new(kind: u8, bytes_per_checksum: i32) -> Result<Self, StoreError> {
         let kind = match kind {
             0 => ChecksumKind::Null,

@@ -20,6 +20,10 @@ const PIECE: usize = 1 << 20;
 impl BlockStore {
     /// Like [`BlockStore::finish_recovery`], but leaves the replica as it is and makes one of `target` that has its
     /// first `length` bytes, each checked against its checksum. What an earlier recovery made of `target` gives way.
+    ///
+    /// # Errors
+    /// The recovery has not begun at this stamp, the replica is not as it was then or shorter than `length`, is not
+    /// finalized, or has bytes that do not match their checksums; or the copy cannot be written.
     pub fn finish_recovery_as_copy(
         self: &Arc<Self>,
         block: &ExtendedBlock,

@@ -31,11 +31,19 @@ pub struct NewReplica {
 
 impl BlockStore {
     /// A new replica to be written by a client's pipeline.
+    ///
+    /// # Errors
+    /// The pool is not served, there is a replica of the block already, no volume has room, or the files cannot be
+    /// created.
     pub fn create_rbw(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.create(new, Place::BeingWritten)
     }
 
     /// A new replica to be copied from another server. An older one of the same block, a remnant, gives way.
+    ///
+    /// # Errors
+    /// The pool is not served, there is a replica of the block that is not older, no volume has room, or the files
+    /// cannot be created or removed.
     pub fn create_temporary(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.check_pool(&new.block.pool)?;
         let id = new.block.block.id;

@@ -25,6 +25,10 @@ pub fn encode_header(checksum: Checksum) -> [u8; HEADER_SIZE as usize] {
 }
 
 /// `InvalidData` for a header that is none.
+///
+/// # Errors
+/// `InvalidData` if the version is unknown, the type of checksum is unknown, or the bytes per checksum are out of
+/// range.
 pub fn decode_header(header: &[u8; HEADER_SIZE as usize]) -> io::Result<Checksum> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let version = u16::from_be_bytes([header[0], header[1]]);
@@ -35,6 +39,8 @@ pub fn decode_header(header: &[u8; HEADER_SIZE as usize]) -> io::Result<Checksum
     Checksum::new(header[2], bytes_per_checksum).map_err(|error| invalid(error.to_string()))
 }
 
+/// # Errors
+/// Those of [`decode_header`]; `UnexpectedEof` if the file is shorter than a header; or the file cannot be read.
 pub fn read_header(meta: &dyn File) -> io::Result<Checksum> {
     let mut header = [0; HEADER_SIZE as usize];
     read_exact_at(meta, &mut header, 0)?;
@@ -62,6 +68,10 @@ pub fn covered_length(checksum: Checksum, length: u64, meta_length: u64) -> u64 
 
 /// The sum of the partial last chunk of a replica of `length` bytes, after checking that chunk against it;
 /// `None` when the last chunk is full. `InvalidData` when the bytes are not what the sum says.
+///
+/// # Errors
+/// `InvalidData` if the bytes are not what the sum says; `UnexpectedEof` if one of the files is too short; or a file
+/// cannot be read.
 pub fn read_last_sum(
     block: &dyn File,
     meta: &dyn File,
@@ -93,6 +103,10 @@ pub fn read_last_sum(
 /// last chunk is tried. A loss of power can do worse: the sum of a chunk that was hsynced in part and then
 /// written on may be on the disk without the bytes. Then nothing vouches for that one chunk, in Hadoop's format
 /// as in this one, and it is given up.
+///
+/// # Errors
+/// The meta file's header is invalid, or a file cannot be read. A chunk that does not match its sum is no error: the
+/// length is shorter then.
 pub fn verified_length(block: &dyn File, meta: &dyn File) -> io::Result<u64> {
     let length = block.length()?;
     let meta_length = meta.length()?;

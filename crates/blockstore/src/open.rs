@@ -32,6 +32,10 @@ const NODE_TYPE: &str = "DATA_NODE";
 impl BlockStore {
     /// Locks the data directories and reads who they belong to. Replicas are not served before
     /// [`BlockStore::serve_pool`].
+    ///
+    /// # Errors
+    /// No data directory is given; directories have different uuids; more of them cannot be used than may fail, or
+    /// all; or threads cannot be started. With a single directory, the reason why it cannot be used.
     pub fn open(env: Env, config: StoreConfig) -> Result<Arc<Self>, OpenError> {
         if config.volumes.is_empty() {
             return Err(OpenError::NoVolume);
@@ -84,6 +88,10 @@ impl BlockStore {
 
     /// The handshake's answer: refuses directories of another cluster, formats empty ones, and scans the
     /// pool's replicas, all volumes at once. A second call with the same pool changes nothing.
+    ///
+    /// # Errors
+    /// Another pool is served already, its name cannot be a directory's, a directory belongs to another cluster or
+    /// was missing although the cluster is not new, or no living volume can be formatted and scanned.
     pub fn serve_pool(&self, pool: &PoolInfo) -> Result<(), OpenError> {
         let root = &self.volumes[0].paths.root;
         if let Some(served) = self.pool.get() {

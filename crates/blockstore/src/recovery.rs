@@ -21,6 +21,10 @@ impl BlockStore {
     /// Opens a finalized replica of exactly `length` bytes and `block`'s generation stamp to be written on, at
     /// stamp `new_stamp`. That may be the stamp that it has: as in Hadoop, whose rule some clients rely on that append
     /// without asking the metadata service for a new one. `docs/protocol/stamps.md` says what holds then.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no such replica, it is being recovered, is not finalized, or has another
+    /// length or stamp than asked for; `new_stamp` is lower than its own; or its files cannot be moved and opened.
     pub fn append(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -43,6 +47,10 @@ impl BlockStore {
     }
 
     /// Takes up an interrupted append, whether its replica is finalized or being written.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no such replica, it is being recovered, is neither finalized nor being
+    /// written, or has another length or an unfit stamp; or its files cannot be renamed and opened.
     pub fn recover_append(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -73,6 +81,11 @@ impl BlockStore {
     /// Takes up a replica being written after its pipeline broke: the earlier writer is fenced off, and bytes
     /// that the pipeline never acknowledged are cut off. Refused when less than `length_min` was acknowledged
     /// here, or more than `length_max` is on disk.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no such replica, it is being recovered, is not being written, has an unfit
+    /// stamp, or its lengths are outside the bounds; or its files cannot be cut and renamed. Where only the lengths
+    /// are refused, the earlier writer is fenced off all the same.
     pub fn recover_rbw(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -107,6 +120,10 @@ impl BlockStore {
     /// The pipeline broke while closing: finalizes the replica (when it is not yet) at `new_stamp`.
     /// Durable before it returns: a broken pipeline is no time to leave things to the page cache. Returns
     /// the block and the storage id that holds it.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no such replica, it is being recovered, is neither finalized nor being
+    /// written, or has another length or an unfit stamp; or its files cannot be renamed and synced.
     pub fn recover_close(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -143,6 +160,10 @@ impl BlockStore {
 
     /// Turns a temporary replica (a transfer to a broken pipeline's new member) into one being written, all
     /// of it acknowledged. `block.length` is what readers already see: the copy must have as much.
+    ///
+    /// # Errors
+    /// A newer writer has the replica, it is not temporary, or fewer than `visible` bytes were copied; or its files
+    /// cannot be moved.
     pub fn convert_temporary_to_rbw(
         self: &Arc<Self>,
         writer: ReplicaWriter,

@@ -14,6 +14,10 @@ use std::{io, path::Path, sync::Arc};
 impl BlockStore {
     /// Forgets the replica at once and removes its files in the background, then tells the observer. Only a
     /// replica of exactly this generation stamp: a newer one is not what the caller wants gone.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no replica of the block, or it has another generation stamp. That files
+    /// cannot be removed is not told here.
     pub fn invalidate(self: &Arc<Self>, block: &ExtendedBlock) -> StoreResult<()> {
         self.check_pool(&block.pool)?;
         let id = block.block.id;

@@ -29,6 +29,10 @@ pub struct Candidate {
 impl BlockStore {
     /// Stops the writer, if there is one, and keeps everybody else off the replica. `recovery` is the stamp
     /// that the block will have. `None` when there is no such replica here.
+    ///
+    /// # Errors
+    /// The pool is not served, the replica's stamp is lower than `block`'s or not below `recovery`, or a recovery at
+    /// the same or a later stamp has begun.
     pub fn begin_recovery(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -66,6 +70,10 @@ impl BlockStore {
 
     /// Gives the replica the agreed length and the recovery's stamp, finished and durable. `block` is the
     /// candidate as [`BlockStore::begin_recovery`] told it. Answers the storage id.
+    ///
+    /// # Errors
+    /// The recovery has not begun at this stamp, or a later one has; the replica is not as it was then, or is shorter
+    /// than `length`; or its files cannot be cut, renamed and synced.
     pub fn finish_recovery(
         self: &Arc<Self>,
         block: &ExtendedBlock,

@@ -114,6 +114,10 @@ impl BlockStore {
     /// Opens a replica for reading: not temporary ones, and not those waiting for recovery. The stamp may be
     /// older than the replica's, as a reader learnt it before an append; a replica older than asked for is
     /// refused.
+    ///
+    /// # Errors
+    /// The pool is not served, there is no replica of the block, its stamp is lower than asked for, it is temporary
+    /// or waits for recovery, or its files cannot be opened.
     pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
         self.check_pool(&block.pool)?;
         let id = block.block.id;
@@ -144,12 +148,17 @@ impl BlockStore {
         }
     }
 
+    /// # Errors
+    /// The pool is not served, or there is no replica of the block.
     pub fn facts(&self, pool: &str, id: BlockId) -> StoreResult<ReplicaFacts> {
         self.check_pool(pool)?;
         Ok(self.record(id)?.facts(id))
     }
 
     /// The storage id of the volume that has this replica.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if there is no replica of the block.
     pub fn storage_of(&self, id: BlockId) -> StoreResult<Arc<str>> {
         Ok(self.storage_id(self.record(id)?.volume()).clone())
     }

@@ -15,6 +15,9 @@ pub struct Version {
 
 impl Version {
     /// Reads the file; `None` when there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read, is too long, or is not text.
     pub fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Self>, OpenError> {
         let io = |error| OpenError::Io { path: path.into(), error };
         if !disk.exists(path).map_err(io)? {
@@ -36,6 +39,9 @@ impl Version {
     }
 
     /// Replaces the file, so that a crash leaves the old one or the new one.
+    ///
+    /// # Errors
+    /// The file cannot be written, synced or renamed.
     pub fn write(&self, disk: &dyn Disk, path: &Path) -> Result<(), OpenError> {
         let io = |error| OpenError::Io { path: path.into(), error };
         let fresh = path.with_extension("tmp");
@@ -58,10 +64,14 @@ impl Version {
         self.properties.get(key).map(String::as_str)
     }
 
+    /// # Errors
+    /// [`OpenError::Version`] if the file has no such key.
     pub fn require(&self, path: &Path, key: &str) -> Result<&str, OpenError> {
         self.get(key).ok_or_else(|| OpenError::Version { path: path.into(), what: format!("has no {key}") })
     }
 
+    /// # Errors
+    /// [`OpenError::Version`] if the file has no such key, or its value is not a number.
     pub fn require_number(&self, path: &Path, key: &str) -> Result<i64, OpenError> {
         let text = self.require(path, key)?;
         text.parse().map_err(|_| OpenError::Version {

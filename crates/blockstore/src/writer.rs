@@ -80,6 +80,12 @@ impl ReplicaWriter {
     /// of `data` alone, and the chunk's sum is computed anew from disk and data.
     ///
     /// Data first, then sums: see [`meta_file::verified_length`] for what a crash between leaves.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Range`] for a gap, or data that
+    /// begins inside a chunk and reaches beyond it; [`StoreError::Checksum`] for a wrong number of sums;
+    /// [`StoreError::Corrupt`] if the chunk that is continued does not match its sum. Or the disk cannot be read or
+    /// written.
     pub fn write(&mut self, offset: u64, data: &[u8], sums: &[u8]) -> StoreResult<()> {
         let mut files = self.active.files_for(self.writer)?;
         let before = self.active.on_disk();
@@ -185,6 +191,9 @@ impl ReplicaWriter {
     }
 
     /// Makes all written so far durable (hsync).
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] if a newer writer has the replica; or a file or directory cannot be synced.
     pub fn sync(&mut self) -> StoreResult<()> {
         let mut files = self.active.files_for(self.writer)?;
         self.store.sync_files(&self.active, &mut files)?;
@@ -198,6 +207,9 @@ impl ReplicaWriter {
 
     /// The replica is complete: moves block and meta file to their final place. With `sync` its bytes and
     /// names are durable before this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] if a newer writer has the replica; or the files cannot be synced or moved.
     pub fn finalize(self, sync: bool) -> StoreResult<Block> {
         let mut files = self.active.files_for(self.writer)?;
         self.store.finalize_active(&self.active, &mut files, sync)
