@@ -35,6 +35,9 @@ struct Walked {
 
 impl Namespace {
     /// Walks the whole tree. For tests and simulations: it takes as long as reading an image.
+    ///
+    /// # Errors
+    /// An invariant is broken. The text names the first one found.
     pub fn check_consistency(&self) -> Result<(), String> {
         let tree = &self.tree;
         let mut walked = Walked::default();

@@ -83,6 +83,9 @@ impl RetryLookup {
     }
 
     /// `None`: go on and plan.
+    ///
+    /// # Errors
+    /// [`FsError::InvalidArgument`] if the call id was used for another request.
     pub fn into_result(self, origin: &CallOrigin) -> FsResult<Option<Reply>> {
         match self {
             RetryLookup::Miss => Ok(None),

@@ -226,6 +226,10 @@ impl Edit {
     }
 
     /// The whole of `bytes` must be one edit.
+    ///
+    /// # Errors
+    /// The bytes end too early or go on behind the edit, a value in them makes no sense, or the version or the kind
+    /// of edit is unknown to this release.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         use codec::Field;
         let mut input = Reader::new(bytes);

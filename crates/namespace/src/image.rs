@@ -110,6 +110,9 @@ impl Snapshot {
     }
 
     /// Hands out the image piece by piece. The same tree gives the same bytes on every member.
+    ///
+    /// # Errors
+    /// `sink` failed.
     pub fn write(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         write::write(&self.tree, sink)
     }

@@ -14,6 +14,10 @@ pub struct Path<'a> {
 
 impl<'a> Path<'a> {
     /// Refuses what no name in the tree can match.
+    ///
+    /// # Errors
+    /// [`FsError::InvalidPath`] if the text does not begin with a slash, holds a NUL, or has a component that is
+    /// empty, `.` or `..`.
     pub fn parse(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let mut text = text.into();
         let invalid = || FsError::InvalidPath(text.as_ref().into());
@@ -37,6 +41,9 @@ impl<'a> Path<'a> {
     }
 
     /// A path under which something is to be created: names with a colon are refused too, as by HDFS.
+    ///
+    /// # Errors
+    /// Those of [`Path::parse`]; and [`FsError::InvalidPath`] if a name has a colon.
     pub fn parse_new(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let path = Self::parse(text)?;
         if path.as_str().contains(':') {
@@ -46,6 +53,9 @@ impl<'a> Path<'a> {
     }
 
     /// How `NameNodeRpcServer` of HDFS bounds a path before looking at it.
+    ///
+    /// # Errors
+    /// [`FsError::Io`] if the path has more characters or more components than the limits allow.
     pub fn check_length(text: &str, operation: &str, limits: &Limits) -> FsResult<()> {
         let too_long =
             text.len() > limits.path_length_max && text.encode_utf16().count() > limits.path_length_max;

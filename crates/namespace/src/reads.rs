@@ -1,4 +1,8 @@
 //! The operations that only look, one file each.
+//!
+//! They all may fail because *the path cannot be resolved*: it is no absolute path ([`base::FsError::InvalidPath`]),
+//! names an inode by a number that nothing has, or leads through a file or through a directory that the caller may not
+//! search ([`base::FsError::AccessDenied`]).
 
 pub mod check_access;
 pub mod get_acl_status;

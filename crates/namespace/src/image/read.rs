@@ -42,11 +42,18 @@ pub const ONE_BY_ONE: Together<'static> =
 
 impl Namespace {
     /// `source` ends where the image ends, after at most `size` bytes.
+    ///
+    /// # Errors
+    /// `source` failed or ended too early, the bytes are no image of a version that this release knows, or what they
+    /// say contradicts itself.
     pub fn read_image(seed: u64, source: &mut dyn io::Read, size: u64) -> Result<Self> {
         Self::read_image_with(seed, source, size, ONE_BY_ONE)
     }
 
     /// The same for whoever has several threads; what comes of it is the same.
+    ///
+    /// # Errors
+    /// Those of [`Namespace::read_image`].
     pub fn read_image_with(
         seed: u64,
         source: &mut dyn io::Read,

@@ -25,6 +25,9 @@ pub struct AbandonBlockEdit {
 record_fields! { AbandonBlockEdit { inode } }
 
 /// A block that is not the last one is gone already: nothing happens, as in HDFS.
+///
+/// # Errors
+/// The caller does not write the file: see [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let found = lease::find(ns, ctx, req.path, req.inode)?;
     let file = lease::check(ns, &found, req.holder)?;

@@ -42,6 +42,10 @@ pub struct AddBlockEdit {
 
 record_fields! { AddBlockEdit { inode, committed, block } }
 
+/// # Errors
+/// The caller does not write the file (see [`crate::ops`]); `previous` is not the file's last block; the block before
+/// the last is not complete yet ([`FsError::NotReplicatedYet`]); or the file, the tree or a quota has no room for
+/// another block.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
     entry_limits::check_objects(ns, ctx)?;
     let found = lease::find(ns, ctx, req.path, req.inode)?;
@@ -105,6 +109,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
 }
 
 /// What HDFS has done already when a quota refuses the new block: the length of the one before it is known.
+///
+/// # Errors
+/// Those of [`fsync::plan`].
 pub fn plan_refused(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let flushed = fsync::Request {
         path: req.path,

@@ -25,6 +25,9 @@ pub struct SetSnapshottableEdit {
 
 record_fields! { SetSnapshottableEdit { inode, allow } }
 
+/// # Errors
+/// The path is invalid, does not exist, is not a directory or is in a snapshot; or a directory above or below is
+/// snapshottable already ([`FsError::Snapshot`]).
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (directory, inode) = directory(ns, ctx, req.path)?;
     for root in ns.tree.snapshots.roots.iter().filter_map(|(root, _)| ns.handle(*root)) {
@@ -48,6 +51,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 }
 
 /// Hadoop: `disallowSnapshot`.
+///
+/// # Errors
+/// The path is invalid, does not exist, is not a directory or is in a snapshot; or the directory has snapshots
+/// ([`FsError::Snapshot`]).
 pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (_, inode) = directory(ns, ctx, req.path)?;
     match ns.tree.snapshots.roots.get(&inode) {

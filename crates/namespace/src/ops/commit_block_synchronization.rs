@@ -31,6 +31,10 @@ pub struct FinishRecoveryEdit {
 record_fields! { FinishRecoveryEdit { inode, block, close } }
 
 /// The recovery must be the one that was started last.
+///
+/// # Errors
+/// No open file ends with the block, the file is deleted, a later recovery has begun, or the length does not fit the
+/// file.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let Some(file) = ns.file_of_open_block(req.block).and_then(|inode| ns.handle(inode)) else {
         // A repeated call finds its work done.

@@ -96,12 +96,20 @@ impl Heirs for CreateEdit {
 }
 
 /// What no file can be called, whatever state the server is in: HDFS looks at the path before it asks for safe mode.
+///
+/// # Errors
+/// The path is too long or too deep, is no absolute path, has a colon in a name, or is reserved.
 pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
     Path::check_length(path, "create", limits)?;
     reserved::check_creatable(path)?;
     Path::parse_new(path).map(|_| ())
 }
 
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]) or is a directory; a file is there and not to be replaced, or
+/// somebody writes it; none is there and none is to be created. The caller may not write the directory above or the
+/// file; the block size, the replication or a policy is not allowed; or a name, the tree, the directory or a quota
+/// has no room.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_path(req.path, ctx.limits)?;
     for (what, text) in [

@@ -27,6 +27,9 @@ pub struct CreateSnapshotEdit {
 
 record_fields! { CreateSnapshotEdit { root, id, name } }
 
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
+/// snapshottable, the name is invalid, too long or taken, or there are as many snapshots as there may be.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "createSnapshot", ctx.limits)?;
     let resolved = resolve_owned(ns, ctx, req.path)?;

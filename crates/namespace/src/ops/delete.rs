@@ -32,6 +32,11 @@ pub struct DeleteEdit {
 record_fields! { DeleteEdit { inode, at_once } }
 
 /// What does not exist, and the root, cannot be deleted: the answer is false.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]) or is reserved; the caller may not write the directory above or a
+/// directory below; the directory is not empty and `recursive` is not set; or it is protected, or holds a directory
+/// with snapshots.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);

@@ -22,6 +22,9 @@ pub struct DeleteSnapshotEdit {
 
 record_fields! { DeleteSnapshotEdit { root, id } }
 
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
+/// snapshottable, or there is no snapshot of that name.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     if req.name.is_empty() {
         return Err(FsError::Io("The snapshot name is null or empty.".into()));

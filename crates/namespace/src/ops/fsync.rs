@@ -30,6 +30,9 @@ pub struct FsyncEdit {
 record_fields! { FsyncEdit { inode, last_block_length } }
 
 /// All blocks are journaled when they are allocated, so that only a new length is news.
+///
+/// # Errors
+/// The caller does not write the file (see [`crate::ops`]); or the length is beyond what a block can have.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let found = lease::find(ns, ctx, req.path, req.inode)?;
     let file = lease::check(ns, &found, req.holder)?;

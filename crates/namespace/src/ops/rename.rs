@@ -35,6 +35,10 @@ record_fields! { RenameEdit { inode, destination, name, replaced, answers } }
 
 const REFUSED: FsResult<Planned> = Ok(Planned::NoChange(Reply::Bool(false)));
 
+/// # Errors
+/// A path cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is
+/// protected or holds a directory with snapshots; or the destination has no room, or would nest snapshottable
+/// directories. Where source and destination do not fit, the answer is false instead.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);

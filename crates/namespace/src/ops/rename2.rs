@@ -24,6 +24,11 @@ pub struct Request<'a> {
     pub to_trash: bool,
 }
 
+/// # Errors
+/// A path cannot be resolved (see [`crate::ops`]); the source does not exist or is the root; the destination is the
+/// same, below the source or the root, is there and may not be replaced, or has no parent. The caller may not write
+/// one of the directories; the source is protected or holds a directory with snapshots; or the destination has no
+/// room, or would nest snapshottable directories.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);

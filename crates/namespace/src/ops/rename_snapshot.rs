@@ -23,6 +23,9 @@ pub struct RenameSnapshotEdit {
 
 record_fields! { RenameSnapshotEdit { root, id, name } }
 
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
+/// snapshottable, there is no snapshot of the old name, or the new name is invalid, too long or taken.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     if req.new.is_empty() {
         return Err(FsError::Io("The new snapshot name is null or empty.".into()));

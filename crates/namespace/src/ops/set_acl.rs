@@ -67,6 +67,9 @@ pub(crate) fn with_path(error: FsError, path: &str) -> FsError {
     }
 }
 
+/// # Errors
+/// Access control lists are switched off ([`FsError::Acl`]), the path cannot be resolved (see [`crate::ops`]) or does
+/// not exist, the caller is not its owner, or the list that results is invalid.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_enabled(ctx)?;
     let access = Access::new(ctx);

@@ -27,6 +27,9 @@ pub struct SetOwnerEdit {
 
 record_fields! { SetOwnerEdit { inode, owner, group } }
 
+/// # Errors
+/// A name is too long, the path cannot be resolved (see [`crate::ops`]), does not exist or is reserved, the caller is
+/// not its owner, or gives it to another user, or to a group without being its member or the superuser.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     for (what, text) in [("name of the owner", req.owner), ("name of the group", req.group)] {
         entry_limits::check_text(what, text.unwrap_or_default())?;

@@ -24,6 +24,8 @@ pub struct SetPermissionEdit {
 
 record_fields! { SetPermissionEdit { inode, mode } }
 
+/// # Errors
+/// The path cannot be resolved (see [`crate::ops`]), does not exist or is reserved, or the caller is not its owner.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);

@@ -40,6 +40,9 @@ pub struct SetQuotaEdit {
 record_fields! { SetQuotaEdit { directory, quota } }
 
 /// Whether the caller may set quotas at all, which HDFS asks before anything else.
+///
+/// # Errors
+/// [`FsError::AccessDenied`] if permissions are checked and the caller is not the superuser.
 pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
     let access = Access::new(ctx);
     if access.enabled && !access.is_superuser {
@@ -52,6 +55,9 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
     Ok(())
 }
 
+/// # Errors
+/// The caller is not the superuser, the path cannot be resolved (see [`crate::ops`]), does not exist or is not a
+/// directory, a limit is below -1, or the storage type has no quota or comes with a limit of names.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);

@@ -31,6 +31,9 @@ pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
         .ok_or_else(|| FsError::InvalidArgument(format!("Cannot find a block policy with the name {name}")))
 }
 
+/// # Errors
+/// There is no policy of that name, the path cannot be resolved (see [`crate::ops`]) or does not exist, the caller
+/// may not write it, or the file's policy is one that is chosen at its creation only.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let policy = req.policy.map(named).transpose()?;
     let access = Access::new(ctx);

@@ -103,6 +103,10 @@ fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, sp
     access.check_target(ns, resolved, WRITE)
 }
 
+/// # Errors
+/// Extended attributes are switched off, the name or the value is too long, the caller may not change the attribute,
+/// the path cannot be resolved (see [`crate::ops`]) or does not exist, the flags do not fit what is there, or there
+/// are as many attributes as there may be.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_enabled(ctx)?;
     check_size(ctx, req)?;
@@ -129,6 +133,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 }
 
 /// `removeXAttr`.
+///
+/// # Errors
+/// Extended attributes are switched off, the caller may not change the attribute, the path cannot be resolved (see
+/// [`crate::ops`]) or does not exist, or it has no such attribute.
 pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrName) -> FsResult<Planned> {
     check_enabled(ctx)?;
     let target = changeable(ns, ctx, path, name, None)?;

@@ -51,6 +51,9 @@ record_fields! { TruncateEdit { inode, kept, cut } }
 record_fields! { Cut { holder, machine, stamp, length } }
 
 /// What is refused whatever state the server is in.
+///
+/// # Errors
+/// [`FsError::InvalidArgument`] if the length is negative.
 pub fn check_length(length: i64) -> FsResult<u64> {
     u64::try_from(length)
         .map_err(|_| FsError::InvalidArgument(format!("Cannot truncate to a negative file size: {length}.")))

@@ -27,6 +27,10 @@ pub struct NewStampEdit {
 record_fields! { NewStampEdit { inode, block } }
 
 /// The answer is [`Reply::Block`] with the new stamp; its offset means nothing.
+///
+/// # Errors
+/// No open file ends with the block, the caller does not write the file, the file is being truncated, or the length
+/// is beyond what a block can have.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (file, _) = check(ns, req.block, req.holder)?;
     if req.block.length >= LENGTH_LIMIT {

@@ -8,6 +8,9 @@ use crate::{
 use base::{FsError, FsResult};
 
 /// `action`: the bits of Hadoop's `FsActionProto` (4 read, 2 write, 1 execute).
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), does not exist, or the caller may not do this with it.
 pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsResult<()> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
@@ -18,6 +21,9 @@ pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsRes
 }
 
 /// The same where nothing need be there.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), or the caller may not do this with what is there.
 pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsResult<()> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
@@ -25,6 +31,9 @@ pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8)
 }
 
 /// The same for a question about the erasure coding policy of a path, to which `.snapshot` is no place and so has none.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), does not exist, or the caller may not read it.
 pub fn check_for_policy(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<()> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;

@@ -22,6 +22,9 @@ pub struct AclStatus<'ns> {
     pub permission: Option<u16>,
 }
 
+/// # Errors
+/// Access control lists are switched off ([`FsError::Acl`]), or the path cannot be resolved (see [`crate::reads`]) or
+/// does not exist.
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<AclStatus<'ns>> {
     set_acl::check_enabled(ctx)?;
     let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;

@@ -12,6 +12,10 @@ use base::{FsError, FsResult, InodeId};
 
 /// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error; that is told
 /// even to those who may not look there, as by HDFS.
+///
+/// # Errors
+/// `offset` or `length` is negative as a signed number, the path is invalid, does not exist or is not a file, or the
+/// caller may not read it.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
     // Before anything is known about the path, as in HDFS: the client's numbers are signed.
     for (what, number) in [("offset", offset), ("length", length)] {
@@ -107,6 +111,9 @@ fn blocks_of(
 }
 
 /// Hadoop: `getLocatedFileInfo`. `None` if there is no such file; a directory has no blocks.
+///
+/// # Errors
+/// The path cannot be resolved: see [`crate::reads`].
 pub fn get_located_file_info<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'_>,

@@ -72,6 +72,9 @@ fn limits_of(ns: &Namespace, handle: u32, at: Option<SnapshotId>) -> Amounts {
 }
 
 impl Walk {
+    /// # Errors
+    /// The path cannot be resolved (see [`crate::reads`]) or does not exist, or the caller may not read the
+    /// directory.
     pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Walk> {
         let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
         let Some(target) = resolved.target else {
@@ -160,6 +163,9 @@ impl Walk {
     }
 
     /// Visits at most `limits.content_summary_step` inodes. `Ok(None)`: let others have their turn, go on.
+    ///
+    /// # Errors
+    /// [`FsError::AccessDenied`] if the caller may not read a directory below.
     pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<ContentSummary>> {
         let mut left = ctx.limits.content_summary_step.max(1);
         while let Some(mut level) = self.stack.pop() {

@@ -9,6 +9,9 @@ use crate::{
 use base::{FsError, FsResult, InodeId, Timestamp};
 
 /// `None` if there is no such file.
+///
+/// # Errors
+/// The path cannot be resolved: see [`crate::reads`].
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Option<FileStatus<'ns>>> {
     if reserved::is_top(path) {
         return Ok(Some(reserved::status()));
@@ -58,6 +61,9 @@ fn file(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<u32> {
 }
 
 /// Hadoop: `isFileClosed`.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), does not exist, or is not a file.
 pub fn is_closed(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<bool> {
     let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;
     let file = resolved.file_called(ns, path)?;
@@ -65,6 +71,9 @@ pub fn is_closed(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<bool
 }
 
 /// Hadoop: `getPreferredBlockSize`.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), does not exist, or is not a file.
 pub fn preferred_block_size(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<u64> {
     Ok(ns.tree.attributes_of(file(ns, ctx, path)?).block_size)
 }

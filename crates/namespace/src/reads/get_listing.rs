@@ -25,6 +25,10 @@ pub struct Listing<'ns> {
 /// The children after `start_after` (empty: from the beginning); a file lists itself. `None` if there is no
 /// such path. With `need_location`, blocks count against the limit of a page, as in HDFS; ask
 /// [`super::get_block_locations::by_id`] for them.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]), the caller may not read the directory, the directory whose
+/// `.snapshot` is asked for has none, or `start_after` is a path that cannot be resolved.
 pub fn get<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'ns>,
@@ -147,6 +151,10 @@ pub struct PartialListing<'ns> {
 }
 
 /// `start`: the index of the first path to list and the name to start after in it.
+///
+/// # Errors
+/// [`FsError::InvalidArgument`] for more paths than the limit. A path that cannot be listed has its error in its own
+/// place of the answer.
 pub fn get_batched<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'ns>,

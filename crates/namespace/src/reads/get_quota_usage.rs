@@ -25,6 +25,9 @@ pub struct Look {
 }
 
 /// Hadoop: `getQuotaUsage`.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]) or does not exist.
 pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Look> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
@@ -36,6 +39,9 @@ pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Look> {
 }
 
 /// All steps at once.
+///
+/// # Errors
+/// Those of [`start`] and [`Look::step`].
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Usage> {
     let mut look = start(ns, ctx, path)?;
     loop {
@@ -51,6 +57,10 @@ fn absent(path: &str) -> FsError {
 
 impl Look {
     /// Visits at most `limits.content_summary_step` inodes. `Ok(None)`: let others have their turn, go on.
+    ///
+    /// # Errors
+    /// [`FsError::AccessDenied`] if the caller may not read a directory below; [`FsError::NotFound`] if the directory
+    /// was deleted meanwhile.
     pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<Usage>> {
         let access = Access::new(ctx).at(self.at);
         if !self.check.step(ns, &access, ctx.limits.content_summary_step)? {

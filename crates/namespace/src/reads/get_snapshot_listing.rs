@@ -53,6 +53,9 @@ pub struct SnapshotStatus<'ns> {
 }
 
 /// The snapshots of a directory in the order of their names.
+///
+/// # Errors
+/// The path is invalid, does not exist, is not a directory or not a snapshottable one, or the caller may not read it.
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Vec<SnapshotStatus<'ns>>> {
     let access = Access::new(ctx);
     // HDFS looks for the path as it is, not for what it may stand for.

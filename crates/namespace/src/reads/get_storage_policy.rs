@@ -8,6 +8,9 @@ use crate::{
 use base::{FsError, FsResult, StoragePolicy};
 
 /// Its own, or the closest ancestor's, or the default one.
+///
+/// # Errors
+/// The path cannot be resolved (see [`crate::reads`]) or does not exist, or the caller may not read it.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<&'static StoragePolicy> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;

@@ -12,6 +12,10 @@ use base::{FsError, FsResult};
 
 /// `getXAttrs`: those asked for, all of them or an error; with none named, all that are visible, and so for
 /// `listXAttrs`.
+///
+/// # Errors
+/// Extended attributes are switched off, the path cannot be resolved (see [`crate::reads`]) or does not exist, the
+/// caller may not read it or one of the attributes, or one of those named is not there.
 pub fn get<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'_>,
