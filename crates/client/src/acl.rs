@@ -63,6 +63,10 @@ impl fmt::Display for AclEntry {
 impl AclEntry {
     /// Reads entries between commas, such as `user:ann:rw-,default:group::r-x`; those of a removal have no
     /// permission. Complaints are Hadoop's.
+    ///
+    /// # Errors
+    /// [`FsError`] for an entry that is none: an unknown type or scope, letters that are no
+    /// permission, or a permission where none is wanted. The text is Hadoop's.
     pub fn parse_list(text: &str, with_permission: bool) -> Result<Vec<Self>> {
         text.split(',')
             .filter(|part| !part.is_empty())
@@ -160,6 +164,9 @@ fn to_wire(entries: &[AclEntry]) -> Vec<p::AclEntryProto> {
 }
 
 impl FileSystem {
+    /// # Errors
+    /// There is no such path, this user may not reach it, or access control lists are switched off; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn acl_status(&self, path: &str) -> Result<AclStatus> {
         let request = p::GetAclStatusRequestProto { src: path.to_owned() };
         let response: p::GetAclStatusResponseProto = self.call("getAclStatus", &request).await?;
@@ -173,6 +180,10 @@ impl FileSystem {
     }
 
     /// Replaces the entries of the scopes that are named.
+    ///
+    /// # Errors
+    /// There is no such path, this user does not own it, or the list is invalid or too long; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_acl(&self, path: &str, entries: &[AclEntry]) -> Result<()> {
         let request = p::SetAclRequestProto { src: path.to_owned(), acl_spec: to_wire(entries) };
         let _: p::SetAclResponseProto = self.call("setAcl", &request).await?;
@@ -180,6 +191,9 @@ impl FileSystem {
     }
 
     /// Adds entries, or gives those that are there another permission.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::set_acl`].
     pub async fn modify_acl(&self, path: &str, entries: &[AclEntry]) -> Result<()> {
         let request = p::ModifyAclEntriesRequestProto { src: path.to_owned(), acl_spec: to_wire(entries) };
         let _: p::ModifyAclEntriesResponseProto = self.call("modifyAclEntries", &request).await?;
@@ -187,12 +201,17 @@ impl FileSystem {
     }
 
     /// Takes entries away; their permissions mean nothing.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::set_acl`].
     pub async fn remove_acl_entries(&self, path: &str, entries: &[AclEntry]) -> Result<()> {
         let request = p::RemoveAclEntriesRequestProto { src: path.to_owned(), acl_spec: to_wire(entries) };
         let _: p::RemoveAclEntriesResponseProto = self.call("removeAclEntries", &request).await?;
         Ok(())
     }
 
+    /// # Errors
+    /// There is no such path, or this user does not own it; or the call fails: see [`FileSystem::call`].
     pub async fn remove_default_acl(&self, path: &str) -> Result<()> {
         let request = p::RemoveDefaultAclRequestProto { src: path.to_owned() };
         let _: p::RemoveDefaultAclResponseProto = self.call("removeDefaultAcl", &request).await?;
@@ -200,6 +219,9 @@ impl FileSystem {
     }
 
     /// Leaves the permission bits alone.
+    ///
+    /// # Errors
+    /// There is no such path, or this user does not own it; or the call fails: see [`FileSystem::call`].
     pub async fn remove_acl(&self, path: &str) -> Result<()> {
         let request = p::RemoveAclRequestProto { src: path.to_owned() };
         let _: p::RemoveAclResponseProto = self.call("removeAcl", &request).await?;

@@ -81,6 +81,9 @@ impl DataServer {
 
 impl FileSystem {
     /// Those alive, then those lost.
+    ///
+    /// # Errors
+    /// This user is no superuser; or the call fails: see [`FileSystem::call`].
     pub async fn data_servers(&self) -> Result<Vec<DataServer>> {
         let mut servers = Vec::new();
         for (kind, is_alive) in
@@ -95,6 +98,9 @@ impl FileSystem {
     }
 
     /// The volumes of each data server that is alive, by its uuid.
+    ///
+    /// # Errors
+    /// This user is no superuser; or the call fails: see [`FileSystem::call`].
     pub async fn volumes(&self) -> Result<BTreeMap<String, Vec<Volume>>> {
         let request =
             hdfs::GetDatanodeStorageReportRequestProto { r#type: hdfs::DatanodeReportTypeProto::Live as i32 };
@@ -117,6 +123,9 @@ impl FileSystem {
     }
 
     /// Whether safe mode is on afterwards.
+    ///
+    /// # Errors
+    /// This user is no superuser and the order is not to ask; or the call fails: see [`FileSystem::call`].
     pub async fn safe_mode(&self, order: SafeModeOrder) -> Result<bool> {
         let action = match order {
             SafeModeOrder::Ask => hdfs::SafeModeActionProto::SafemodeGet,
@@ -130,6 +139,10 @@ impl FileSystem {
     }
 
     /// Writes an image of the namespace; safe mode must be on.
+    ///
+    /// # Errors
+    /// This user is no superuser, safe mode is off, or the image cannot be written; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn save_namespace(&self) -> Result<()> {
         let request = hdfs::SaveNamespaceRequestProto::default();
         let _: hdfs::SaveNamespaceResponseProto = self.call("saveNamespace", &request).await?;
@@ -137,6 +150,9 @@ impl FileSystem {
     }
 
     /// Has the journal begin a segment with its next entry: that entry's number.
+    ///
+    /// # Errors
+    /// This user is no superuser, or safe mode is on; or the call fails: see [`FileSystem::call`].
     pub async fn roll_edits(&self) -> Result<u64> {
         let response: hdfs::RollEditsResponseProto =
             self.call("rollEdits", &hdfs::RollEditsRequestProto {}).await?;
@@ -152,6 +168,9 @@ impl FileSystem {
     }
 
     /// The files at or below `path` that are being written, in order of their ids.
+    ///
+    /// # Errors
+    /// This user is no superuser, or `path` does not begin with a slash; or a call fails: see [`FileSystem::call`].
     pub async fn open_files(&self, path: &str) -> Result<Vec<OpenFile>> {
         let mut files = Vec::new();
         let mut after = 0;
@@ -178,6 +197,10 @@ impl FileSystem {
     }
 
     /// The files at or below `path` that have lost a block, a file once for each such block.
+    ///
+    /// # Errors
+    /// This user is no superuser, or the server is in safe mode since its start; or a call fails: see
+    /// [`FileSystem::call`].
     pub async fn corrupt_files(&self, path: &str) -> Result<Vec<String>> {
         let mut files = Vec::new();
         let mut cookie = None;
@@ -194,6 +217,10 @@ impl FileSystem {
     }
 
     /// Tells the data servers how many bytes per second they may move for balancing.
+    ///
+    /// # Errors
+    /// This user is no superuser, or the number is above the server's limit; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_balancer_bandwidth(&self, bytes_per_second: u64) -> Result<()> {
         let bandwidth = i64::try_from(bytes_per_second).unwrap_or(i64::MAX);
         let request = hdfs::SetBalancerBandwidthRequestProto { bandwidth };

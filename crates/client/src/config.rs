@@ -36,6 +36,9 @@ impl Config {
     }
 
     /// The files of `HADOOP_CONF_DIR`, or nothing but defaults where it is not set.
+    ///
+    /// # Errors
+    /// Those of [`Config::from_dir`].
     pub fn from_environment() -> Result<Self, ConfigError> {
         match std::env::var_os(DIRECTORY_VARIABLE) {
             Some(dir) if !dir.is_empty() => Self::from_dir(Path::new(&dir)),
@@ -44,6 +47,9 @@ impl Config {
     }
 
     /// `core-site.xml` and `hdfs-site.xml` of a directory; either may be missing, the directory may not.
+    ///
+    /// # Errors
+    /// The directory is not there, or one of the files cannot be read or is no valid configuration.
     pub fn from_dir(dir: &Path) -> Result<Self, ConfigError> {
         if !dir.is_dir() {
             return Err(ConfigError::at(dir, 0, "is not a directory with Hadoop configuration files"));
@@ -54,6 +60,9 @@ impl Config {
     }
 
     /// Adds the files of a directory over what is there.
+    ///
+    /// # Errors
+    /// One of the files cannot be read or is no valid configuration. A file that is not there is no error.
     pub fn read_directory(&mut self, dir: &Path) -> Result<(), ConfigError> {
         for name in FILES {
             let file = dir.join(name);
@@ -65,6 +74,9 @@ impl Config {
     }
 
     /// Adds one more file over what is there.
+    ///
+    /// # Errors
+    /// The file cannot be read, is too large, is not UTF-8, or is no valid configuration.
     pub fn read_file(&mut self, file: &Path) -> Result<(), ConfigError> {
         self.properties.read_file(file)
     }

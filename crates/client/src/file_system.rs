@@ -57,6 +57,10 @@ const TIME_UNCHANGED: u64 = u64::MAX;
 impl FileSystem {
     /// Prepares to talk to `uri` (`hdfs://host:port`, or a name service of the configuration). Servers are
     /// connected to when they are first needed.
+    ///
+    /// # Errors
+    /// The configuration makes no sense (see [`Settings::new`]), or the URI has another scheme than `hdfs`, names no
+    /// host, or names a service whose servers are not configured.
     pub fn connect(uri: &str, config: &Config) -> Result<Self> {
         let settings = Settings::new(config)?;
         let location = Location::resolve(uri, config)?;
@@ -91,6 +95,11 @@ impl FileSystem {
     }
 
     /// Sends one call of Hadoop's client protocol to the active metadata server.
+    ///
+    /// # Errors
+    /// [`Error::Fs`] if the server refuses the call. [`Error::Unreachable`] if no server answers within the attempts
+    /// of the settings, [`Error::NotServing`] if the only one that is named does not serve and names no other, and
+    /// [`Error::Nonsense`] if an answer does not decode.
     pub async fn call<Q, A>(&self, method: &str, request: &Q) -> Result<A>
     where
         Q: prost::Message + prost::Name,
@@ -100,6 +109,9 @@ impl FileSystem {
     }
 
     /// The status of a path, or nothing where nothing is.
+    ///
+    /// # Errors
+    /// This user may not reach the path; or the call fails: see [`FileSystem::call`].
     pub async fn find(&self, path: &str) -> Result<Option<FileStatus>> {
         let request = hdfs::GetFileInfoRequestProto { src: path.to_owned() };
         let response: hdfs::GetFileInfoResponseProto = self.call("getFileInfo", &request).await?;
@@ -107,10 +119,16 @@ impl FileSystem {
     }
 
     /// The status of a path; an error where nothing is.
+    ///
+    /// # Errors
+    /// [`Error::Fs`] with [`FsError::NotFound`] if nothing is there; and those of
+    /// [`FileSystem::find`].
     pub async fn status(&self, path: &str) -> Result<FileStatus> {
         self.find(path).await?.ok_or_else(|| missing(path))
     }
 
+    /// # Errors
+    /// Those of [`FileSystem::find`].
     pub async fn exists(&self, path: &str) -> Result<bool> {
         Ok(self.find(path).await?.is_some())
     }
@@ -121,11 +139,18 @@ impl FileSystem {
     }
 
     /// Makes a directory and those above it; it may be there already.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::make_directory`].
     pub async fn mkdirs(&self, path: &str) -> Result<()> {
         self.make_directory(path, true, 0o777).await
     }
 
     /// Makes a directory; `mode` is what is left of it after the umask.
+    ///
+    /// # Errors
+    /// A file is at the path or on the way, this user may not write there, the directory above is missing and
+    /// `parents` is not set, or a limit or quota is reached; or the call fails: see [`FileSystem::call`].
     pub async fn make_directory(&self, path: &str, parents: bool, mode: u16) -> Result<()> {
         let request = hdfs::MkdirsRequestProto {
             src: path.to_owned(),
@@ -141,6 +166,11 @@ impl FileSystem {
     }
 
     /// Makes a file and opens it for writing.
+    ///
+    /// # Errors
+    /// The bytes per checksum do not divide the block size; a directory is at the path, or a file that is not to be
+    /// overwritten or is being written; this user may not write there; or a limit or quota is reached. Or a call
+    /// fails: see [`FileSystem::call`].
     pub async fn create(&self, path: &str, options: &CreateOptions) -> Result<FileWriter> {
         let settings = &self.shared.settings;
         let defaults = self.defaults().await?;
@@ -176,6 +206,10 @@ impl FileSystem {
     }
 
     /// Opens a file to write on behind what it has; with `new_block` in a block of its own.
+    ///
+    /// # Errors
+    /// There is no such file, this user may not write it, or another client writes it; or a call fails: see
+    /// [`FileSystem::call`].
     pub async fn append(&self, path: &str, new_block: bool) -> Result<FileWriter> {
         let options = self.block_options(&CreateOptions::default()).await?;
         let request = hdfs::AppendRequestProto {
@@ -194,6 +228,10 @@ impl FileSystem {
 
     /// Cuts a file to a shorter length. False: its last block is still being cut, and the file can be read but not
     /// changed until [`is_closed`](Self::is_closed) says so.
+    ///
+    /// # Errors
+    /// There is no such file, it is shorter than `length`, this user may not write it, or a client writes it; or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn truncate(&self, path: &str, length: u64) -> Result<bool> {
         let request = hdfs::TruncateRequestProto {
             src: path.to_owned(),
@@ -205,6 +243,10 @@ impl FileSystem {
     }
 
     /// Moves the blocks of files of one directory behind those of another file there, and removes the files.
+    ///
+    /// # Errors
+    /// A file is not there, empty, being written, in another directory or named twice, or this user may not change
+    /// it; or the call fails: see [`FileSystem::call`].
     pub async fn concat(&self, target: &str, sources: &[String]) -> Result<()> {
         let request = hdfs::ConcatRequestProto { trg: target.to_owned(), srcs: sources.to_vec() };
         let _: hdfs::ConcatResponseProto = self.call("concat", &request).await?;
@@ -212,6 +254,9 @@ impl FileSystem {
     }
 
     /// Whether nobody writes a file.
+    ///
+    /// # Errors
+    /// There is no such file; or the call fails: see [`FileSystem::call`].
     pub async fn is_closed(&self, path: &str) -> Result<bool> {
         let request = hdfs::IsFileClosedRequestProto { src: path.to_owned() };
         let response: hdfs::IsFileClosedResponseProto = self.call("isFileClosed", &request).await?;
@@ -219,11 +264,18 @@ impl FileSystem {
     }
 
     /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// There is no such file, or this user may not read it; or a call fails: see [`FileSystem::call`].
     pub async fn open(&self, path: &str) -> Result<FileReader> {
         FileReader::open(self.clone(), path).await
     }
 
     /// Renames; refuses when `to` is there, unless `overwrite` allows to replace a file or an empty directory.
+    ///
+    /// # Errors
+    /// Nothing is at `from`, something is at `to` that may not be replaced, the directory above `to` is missing, `to`
+    /// lies below `from`, or this user may not change a directory; or the call fails: see [`FileSystem::call`].
     pub async fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         let request = hdfs::Rename2RequestProto {
             src: from.to_owned(),
@@ -237,6 +289,10 @@ impl FileSystem {
 
     /// Hadoop's older rename: moves into `to` where that is a directory, and answers false instead of saying
     /// why nothing was renamed.
+    ///
+    /// # Errors
+    /// This user may not change a directory, or a limit or quota is reached; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn rename_or_move_into(&self, from: &str, to: &str) -> Result<bool> {
         let request = hdfs::RenameRequestProto { src: from.to_owned(), dst: to.to_owned() };
         let response: hdfs::RenameResponseProto = self.call("rename", &request).await?;
@@ -244,12 +300,18 @@ impl FileSystem {
     }
 
     /// Deletes a path; answers whether anything was there.
+    ///
+    /// # Errors
+    /// The directory is not empty and `recursive` is not set, is protected or holds one with snapshots, or this user
+    /// may not change it; or the call fails: see [`FileSystem::call`].
     pub async fn delete(&self, path: &str, recursive: bool) -> Result<bool> {
         let request = hdfs::DeleteRequestProto { src: path.to_owned(), recursive };
         let response: hdfs::DeleteResponseProto = self.call("delete", &request).await?;
         Ok(response.result)
     }
 
+    /// # Errors
+    /// There is no such path, or this user does not own it; or the call fails: see [`FileSystem::call`].
     pub async fn set_permission(&self, path: &str, mode: u16) -> Result<()> {
         let request = hdfs::SetPermissionRequestProto { src: path.to_owned(), permission: permission(mode) };
         let _: hdfs::SetPermissionResponseProto = self.call("setPermission", &request).await?;
@@ -257,6 +319,9 @@ impl FileSystem {
     }
 
     /// Changes the owner, the group, or both.
+    ///
+    /// # Errors
+    /// There is no such path, or this user may not give it away; or the call fails: see [`FileSystem::call`].
     pub async fn set_owner(&self, path: &str, owner: Option<&str>, group: Option<&str>) -> Result<()> {
         let request = hdfs::SetOwnerRequestProto {
             src: path.to_owned(),
@@ -268,6 +333,10 @@ impl FileSystem {
     }
 
     /// Changes the time of modification, of access, or both; milliseconds since 1970.
+    ///
+    /// # Errors
+    /// There is no such path, this user may not write it, or a time is out of range; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_times(&self, path: &str, modified: Option<u64>, accessed: Option<u64>) -> Result<()> {
         let request = hdfs::SetTimesRequestProto {
             src: path.to_owned(),
@@ -279,6 +348,10 @@ impl FileSystem {
     }
 
     /// Changes how many copies of a file there are; answers false for a directory.
+    ///
+    /// # Errors
+    /// The replication is out of the server's bounds, or this user may not write the file; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_replication(&self, path: &str, replication: u16) -> Result<bool> {
         let request =
             hdfs::SetReplicationRequestProto { src: path.to_owned(), replication: u32::from(replication) };
@@ -286,6 +359,9 @@ impl FileSystem {
         Ok(response.result)
     }
 
+    /// # Errors
+    /// There is no such path, or this user may not read a directory below; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn content_summary(&self, path: &str) -> Result<ContentSummary> {
         let request = hdfs::GetContentSummaryRequestProto { path: path.to_owned() };
         let response: hdfs::GetContentSummaryResponseProto = self.call("getContentSummary", &request).await?;
@@ -293,6 +369,11 @@ impl FileSystem {
     }
 
     /// Refuses when this user may not read, write or execute `path`.
+    ///
+    /// # Errors
+    /// [`FsError::AccessDenied`] if this user may not do it,
+    /// [`FsError::NotFound`] if nothing is there; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn check_access(&self, path: &str, action: FsActionProto) -> Result<()> {
         let request = hdfs::CheckAccessRequestProto { path: path.to_owned(), mode: action as i32 };
         let _: hdfs::CheckAccessResponseProto = self.call("checkAccess", &request).await?;
@@ -300,6 +381,9 @@ impl FileSystem {
     }
 
     /// Capacity and use of the whole file system.
+    ///
+    /// # Errors
+    /// The call fails: see [`FileSystem::call`].
     pub async fn stats(&self) -> Result<FsStats> {
         let response: hdfs::GetFsStatsResponseProto =
             self.call("getFsStats", &hdfs::GetFsStatusRequestProto {}).await?;
@@ -307,6 +391,9 @@ impl FileSystem {
     }
 
     /// What the server would choose for a new file; asked for once.
+    ///
+    /// # Errors
+    /// The call fails: see [`FileSystem::call`].
     pub async fn defaults(&self) -> Result<ServerDefaults> {
         let ask = || async {
             let request = hdfs::GetServerDefaultsRequestProto {};
@@ -318,11 +405,18 @@ impl FileSystem {
     }
 
     /// Hadoop's checksum of a whole file.
+    ///
+    /// # Errors
+    /// There is no such file, or this user may not read it; no data server of a block tells its checksum; or a call
+    /// fails: see [`FileSystem::call`].
     pub async fn checksum(&self, path: &str) -> Result<crate::FileChecksum> {
         crate::checksum::of_file(self, path).await
     }
 
     /// Where the blocks of a range are.
+    ///
+    /// # Errors
+    /// There is no such file, or this user may not read it; or the call fails: see [`FileSystem::call`].
     pub async fn block_locations(
         &self,
         path: &str,

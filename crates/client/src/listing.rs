@@ -21,6 +21,10 @@ impl Listing {
     }
 
     /// The next entry, or nothing at the end. A file is its own only entry.
+    ///
+    /// # Errors
+    /// Nothing is at the path, or this user may not read it; or a call fails: see
+    /// [`FileSystem::call`](crate::FileSystem::call).
     pub async fn next(&mut self) -> Result<Option<FileStatus>> {
         while self.page.is_empty() {
             let Some(after) = self.after.take() else { return Ok(None) };
@@ -30,6 +34,9 @@ impl Listing {
     }
 
     /// All that is left.
+    ///
+    /// # Errors
+    /// Those of [`Listing::next`].
     pub async fn collect(mut self) -> Result<Vec<FileStatus>> {
         let mut entries = Vec::new();
         while let Some(entry) = self.next().await? {

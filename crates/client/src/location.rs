@@ -17,6 +17,10 @@ pub struct Location {
 impl Location {
     /// Finds the servers of `uri`: `hdfs://host`, `hdfs://host:port` or a name of `dfs.nameservices`; anything
     /// after the authority is left to the caller.
+    ///
+    /// # Errors
+    /// The text is no URI of the scheme `hdfs`, names no host, has a port that is none, or names a service whose
+    /// servers are not configured.
     pub fn resolve(uri: &str, config: &Config) -> Result<Self, ConfigError> {
         let refuse = |reason: String| ConfigError { place: format!("`{uri}`"), reason };
         let Some((scheme, rest)) = uri.split_once("://") else {

@@ -79,6 +79,10 @@ fn invalid(text: String) -> Error {
 
 impl FileSystem {
     /// Limits the names below a directory, itself included, and the bytes of all their copies. For the superuser.
+    ///
+    /// # Errors
+    /// A limit is out of range, there is no such directory, or this user is no superuser; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_quota(&self, path: &str, names: Limit, space: Limit) -> Result<()> {
         // "A quota is not a positive integer": 0 bytes may be, 0 names would leave no room for the directory.
         if !names.is_number(1) || !space.is_number(0) {
@@ -89,6 +93,10 @@ impl FileSystem {
     }
 
     /// Limits the bytes below a directory whose storage policy puts them on one medium. For the superuser.
+    ///
+    /// # Errors
+    /// The limit is out of range, the medium has no quotas, there is no such directory, or this user is no superuser;
+    /// or the call fails: see [`FileSystem::call`].
     pub async fn set_type_quota(&self, path: &str, storage_type: StorageType, space: Limit) -> Result<()> {
         if !space.is_number(1) {
             return Err(invalid(format!("Invalid values for quota :{}", space.to_wire() as i64)));
@@ -116,6 +124,8 @@ impl FileSystem {
         Ok(())
     }
 
+    /// # Errors
+    /// There is no such path, or this user may not read it; or the call fails: see [`FileSystem::call`].
     pub async fn quota_usage(&self, path: &str) -> Result<QuotaUsage> {
         let request = hdfs::GetQuotaUsageRequestProto { path: path.to_owned() };
         let response: hdfs::GetQuotaUsageResponseProto = self.call("getQuotaUsage", &request).await?;
@@ -130,6 +140,10 @@ impl FileSystem {
     }
 
     /// Sets the storage policy of a file or directory, or with `None` lets that of its directory hold.
+    ///
+    /// # Errors
+    /// There is no such path or policy, this user may not write the path, or the policy cannot be changed any more;
+    /// or the call fails: see [`FileSystem::call`].
     pub async fn set_storage_policy(&self, path: &str, policy: Option<&str>) -> Result<()> {
         let src = path.to_owned();
         match policy {
@@ -147,6 +161,9 @@ impl FileSystem {
     }
 
     /// The names and types of the policies that the servers know, as Hadoop's tools print them.
+    ///
+    /// # Errors
+    /// The call fails: see [`FileSystem::call`].
     pub async fn storage_policies(&self) -> Result<Vec<KnownPolicy>> {
         let request = hdfs::GetStoragePoliciesRequestProto {};
         let response: hdfs::GetStoragePoliciesResponseProto =

@@ -88,6 +88,9 @@ impl FileReader {
     }
 
     /// Goes on reading at `position`; past the end is refused.
+    ///
+    /// # Errors
+    /// [`FsError::InvalidArgument`] if `position` is behind the end of the file.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.length {
             let message =
@@ -107,6 +110,10 @@ impl FileReader {
     }
 
     /// The next bytes, at most `count_max` of them and never none, or nothing at the end of the file.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if no replica of a block can be read, even where the metadata service names them anew; or
+    /// those of [`FileSystem::block_locations`].
     pub async fn read(&mut self, count_max: usize) -> Result<Option<Bytes>> {
         let refetches_max = self.fs.settings().retries.refetches_max;
         let mut refetches = 0;
@@ -135,6 +142,9 @@ impl FileReader {
 
     /// Bytes from `position`, as many as asked for unless the file ends before; the place where
     /// [`read`](Self::read) goes on stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`FileReader::read`].
     pub async fn read_at(&mut self, position: u64, count: usize) -> Result<Bytes> {
         let mut other = Self {
             fs: self.fs.clone(),

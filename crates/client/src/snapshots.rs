@@ -55,6 +55,10 @@ pub struct Difference {
 
 impl FileSystem {
     /// Lets snapshots be made of a directory; for superusers.
+    ///
+    /// # Errors
+    /// There is no such directory, one above or below has snapshots allowed, or this user is no superuser; or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn allow_snapshot(&self, path: &str) -> Result<()> {
         let request = hdfs::AllowSnapshotRequestProto { snapshot_root: path.to_owned() };
         let _: hdfs::AllowSnapshotResponseProto = self.call("allowSnapshot", &request).await?;
@@ -62,6 +66,10 @@ impl FileSystem {
     }
 
     /// Takes that back; refused while there are any.
+    ///
+    /// # Errors
+    /// There is no such directory, it has snapshots, or this user is no superuser; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn disallow_snapshot(&self, path: &str) -> Result<()> {
         let request = hdfs::DisallowSnapshotRequestProto { snapshot_root: path.to_owned() };
         let _: hdfs::DisallowSnapshotResponseProto = self.call("disallowSnapshot", &request).await?;
@@ -69,6 +77,10 @@ impl FileSystem {
     }
 
     /// Makes a snapshot; the server finds a name if none is given. Answers the path under which it is seen.
+    ///
+    /// # Errors
+    /// No snapshots are allowed of the directory, the name is taken or invalid, there are as many as there may be, or
+    /// this user does not own the directory; or the call fails: see [`FileSystem::call`].
     pub async fn create_snapshot(&self, path: &str, name: Option<&str>) -> Result<String> {
         let request = hdfs::CreateSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -78,6 +90,9 @@ impl FileSystem {
         Ok(response.snapshot_path)
     }
 
+    /// # Errors
+    /// There is no snapshot of the old name, the new one is taken or invalid, or this user does not own the
+    /// directory; or the call fails: see [`FileSystem::call`].
     pub async fn rename_snapshot(&self, path: &str, old: &str, new: &str) -> Result<()> {
         let request = hdfs::RenameSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -88,6 +103,9 @@ impl FileSystem {
         Ok(())
     }
 
+    /// # Errors
+    /// There is no snapshot of that name, or this user does not own the directory; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn delete_snapshot(&self, path: &str, name: &str) -> Result<()> {
         let request = hdfs::DeleteSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -98,6 +116,9 @@ impl FileSystem {
     }
 
     /// The snapshottable directories of this user, or all for a superuser; in the order of their paths.
+    ///
+    /// # Errors
+    /// The call fails: see [`FileSystem::call`].
     pub async fn snapshottable_directories(&self) -> Result<Vec<SnapshottableDirectory>> {
         let request = hdfs::GetSnapshottableDirListingRequestProto {};
         let response: hdfs::GetSnapshottableDirListingResponseProto =
@@ -118,6 +139,10 @@ impl FileSystem {
     }
 
     /// The snapshots of a directory in the order of their names.
+    ///
+    /// # Errors
+    /// No snapshots are allowed of the directory, or this user may not read it; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn snapshots(&self, path: &str) -> Result<Vec<Snapshot>> {
         let request = hdfs::GetSnapshotListingRequestProto { snapshot_root: path.to_owned() };
         let response: hdfs::GetSnapshotListingResponseProto =
@@ -136,6 +161,10 @@ impl FileSystem {
     }
 
     /// What changed in a directory from one of its snapshots to another; an empty name means now.
+    ///
+    /// # Errors
+    /// There is no snapshot of one of the names, or this user may not read the directory; `Error::Nonsense` if a
+    /// page of the answer does not go on or makes no sense; or a call fails: see [`FileSystem::call`].
     pub async fn snapshot_diff(&self, path: &str, from: &str, to: &str) -> Result<Vec<Difference>> {
         let mut pages = Vec::new();
         let mut cursor = hdfs::SnapshotDiffReportCursorProto { start_path: Bytes::new(), index: -1 };

@@ -87,6 +87,10 @@ impl FileWriter {
     }
 
     /// Writes all of `data`.
+    ///
+    /// # Errors
+    /// The metadata service gives no block (the lease is lost, a quota is reached, no data server has room), or
+    /// [`Error::Write`] if the pipeline broke and could not be mended. Part of `data` may be stored.
     pub async fn write(&mut self, mut data: &[u8]) -> Result<()> {
         while !data.is_empty() {
             let block = match &mut self.block {
@@ -111,6 +115,10 @@ impl FileWriter {
     }
 
     /// Returns when everything written is with all data servers, where others can read it.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if the pipeline broke and could not be mended; or the metadata service does not take the new
+    /// length or blocks.
     pub async fn flush(&mut self) -> Result<()> {
         self.options.is_promised = true;
         let Some(block) = &mut self.block else { return Ok(()) };
@@ -121,6 +129,9 @@ impl FileWriter {
     }
 
     /// As [`flush`](Self::flush), and everything is on the data servers' disks.
+    ///
+    /// # Errors
+    /// Those of [`FileWriter::flush`].
     pub async fn hsync(&mut self) -> Result<()> {
         self.options.is_promised = true;
         let Some(block) = &mut self.block else { return Ok(()) };
@@ -131,6 +142,9 @@ impl FileWriter {
     }
 
     /// As [`hsync`](Self::hsync), and the file's status tells its length at once. Hadoop: `UPDATE_LENGTH`.
+    ///
+    /// # Errors
+    /// Those of [`FileWriter::flush`].
     pub async fn hsync_with_length(&mut self) -> Result<()> {
         self.options.is_promised = true;
         let Some(block) = &mut self.block else { return Ok(()) };
@@ -142,6 +156,10 @@ impl FileWriter {
     }
 
     /// Ends the file. Only when this returns well is the file whole and there for good.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if the last block could not be ended; or the metadata service does not close the file,
+    /// because the lease is lost or the last block has too few replicas.
     pub async fn close(mut self) -> Result<()> {
         self.end_block().await?;
         self.file.complete(self.previous.take()).await

@@ -46,6 +46,10 @@ fn from_wire(wire: p::XAttrProto) -> Xattr {
 
 impl FileSystem {
     /// Sets an attribute, whether or not it is there.
+    ///
+    /// # Errors
+    /// The name has no namespace that this user may write, the value is too long, there is no such path, or this user
+    /// may not change it; or the call fails: see [`FileSystem::call`].
     pub async fn set_xattr(&self, path: &str, name: &str, value: Option<Bytes>) -> Result<()> {
         let request = p::SetXAttrRequestProto {
             src: path.to_owned(),
@@ -57,6 +61,10 @@ impl FileSystem {
     }
 
     /// The value of one attribute; an error if it is not there.
+    ///
+    /// # Errors
+    /// The name has no known namespace, there is no such path or attribute, or this user may not see it; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn xattr(&self, path: &str, name: &str) -> Result<Bytes> {
         let request = p::GetXAttrsRequestProto { src: path.to_owned(), x_attrs: vec![to_wire(name, None)?] };
         let response: p::GetXAttrsResponseProto = self.call("getXAttrs", &request).await?;
@@ -64,12 +72,18 @@ impl FileSystem {
     }
 
     /// All attributes that this user may see.
+    ///
+    /// # Errors
+    /// There is no such path, or this user may not read it; or the call fails: see [`FileSystem::call`].
     pub async fn xattrs(&self, path: &str) -> Result<Vec<Xattr>> {
         let request = p::GetXAttrsRequestProto { src: path.to_owned(), x_attrs: Vec::new() };
         let response: p::GetXAttrsResponseProto = self.call("getXAttrs", &request).await?;
         Ok(response.x_attrs.into_iter().map(from_wire).collect())
     }
 
+    /// # Errors
+    /// The name has no known namespace, there is no such path or attribute, or this user may not change it; or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn remove_xattr(&self, path: &str, name: &str) -> Result<()> {
         let request = p::RemoveXAttrRequestProto { src: path.to_owned(), x_attr: Some(to_wire(name, None)?) };
         let _: p::RemoveXAttrResponseProto = self.call("removeXAttr", &request).await?;

@@ -48,6 +48,10 @@ impl From<LinkError> for Failure {
 
 impl BlockReader {
     /// Opens `length` bytes from `offset` (both within the block) on the first replica that answers.
+    ///
+    /// # Errors
+    /// [`ReadError::NoReplica`] if no data server of the location lets the replica be read; [`ReadError::Misuse`] if
+    /// the range has no end below 2^64.
     pub async fn open(
         located: &LocatedBlockProto,
         offset: u64,
@@ -74,6 +78,10 @@ impl BlockReader {
 
     /// The next bytes, verified against their checksums; nothing at the end of the range. Goes on with
     /// another replica where one fails.
+    ///
+    /// # Errors
+    /// [`ReadError::NoReplica`] if every replica has failed: the server broke off, was silent for too long, or sent
+    /// bytes that do not match their checksums.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ReadError> {
         while !self.wanted.is_empty() {
             if self.source.is_none() {

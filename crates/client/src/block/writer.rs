@@ -68,6 +68,10 @@ pub struct BlockWriter {
 
 impl BlockWriter {
     /// Sets up the pipeline for a new block. On [`WriteError::Setup`] abandon the block and ask for another.
+    ///
+    /// # Errors
+    /// [`WriteError::Setup`] if the pipeline cannot be set up; [`WriteError::Misuse`] if the location has no servers
+    /// or the options make no checksum.
     pub async fn create(
         located: &LocatedBlockProto,
         options: &BlockOptions,
@@ -87,6 +91,11 @@ impl BlockWriter {
 
     /// Sets up the pipeline to go on with an existing block: `located` is what `append` answered. Servers that turn out
     /// not to answer are left out, as long as one does; others take their places where the options ask for it.
+    ///
+    /// # Errors
+    /// [`WriteError::Setup`] if no server of the location is left, another one is required and cannot be had, or the
+    /// metadata service gives no stamp or does not take the new pipeline. [`WriteError::Misuse`] as for
+    /// [`BlockWriter::create`].
     pub async fn append(
         located: &LocatedBlockProto,
         options: &BlockOptions,
@@ -149,6 +158,10 @@ impl BlockWriter {
 
     /// Writes `data` behind what is there. Returns when it is on its way, not when it has arrived; waits when
     /// the window is full. The caller sees to it that the block does not outgrow the file's block size.
+    ///
+    /// # Errors
+    /// [`WriteError::Broken`] if the pipeline broke and could not be mended. The failure may be of data that was
+    /// written before.
     pub async fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
         let mut rest = data;
         self.is_unsynced |= !data.is_empty();
@@ -159,6 +172,9 @@ impl BlockWriter {
     }
 
     /// Waits until every byte written is acknowledged by all servers (`hflush`).
+    ///
+    /// # Errors
+    /// [`WriteError::Broken`] if the pipeline broke and could not be mended.
     pub async fn flush(&mut self) -> Result<(), WriteError> {
         if let Some(packed) = self.packer.finish() {
             self.command(Command::Packet { packed, sync: false }).await?;
@@ -167,6 +183,9 @@ impl BlockWriter {
     }
 
     /// As `flush`, and on stable storage (`hsync`).
+    ///
+    /// # Errors
+    /// [`WriteError::Broken`] if the pipeline broke and could not be mended.
     pub async fn sync(&mut self) -> Result<(), WriteError> {
         match self.packer.finish() {
             Some(packed) => self.command(Command::Packet { packed, sync: true }).await?,
@@ -188,6 +207,9 @@ impl BlockWriter {
     }
 
     /// Ends the block on all servers; returns it with its final length, as `addBlock` and `complete` want it.
+    ///
+    /// # Errors
+    /// [`WriteError::Broken`] if the pipeline broke and could not be mended: the block has not ended then.
     pub async fn close(mut self) -> Result<ExtendedBlockProto, WriteError> {
         if let Some(packed) = self.packer.finish() {
             self.command(Command::Packet { packed, sync: false }).await?;
