@@ -112,6 +112,10 @@ pub enum ClusterError {
 
 /// Makes a cluster in a directory that is empty or does not exist. `address` becomes part of the block
 /// pool's name, as in HDFS. This member is the only one in sync; the others [`join`].
+///
+/// # Errors
+/// The directory is not empty, this member is not of the group, the group needs another coordinator, a file cannot be
+/// written, or the coordinator cannot be reached or has a cluster already.
 pub fn format(
     env: &Env,
     name_directory: &Path,
@@ -252,6 +256,10 @@ pub(crate) fn publish(
 
 /// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
 /// is called is read from the coordinator. The member starts as a junior and is renewed by the others.
+///
+/// # Errors
+/// The directory is not empty, the coordinator is the embedded one, cannot be reached or has no cluster that can be
+/// read, or a file cannot be written.
 pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
     refuse_if_not_empty(env, name_directory)?;
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
@@ -285,6 +293,10 @@ pub(crate) fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity
 }
 
 /// A server's directory is never made over what is there.
+///
+/// # Errors
+/// [`FormatError::NotEmpty`] if there are files in the directory, [`FormatError::HalfMade`] if making it was
+/// interrupted; or it cannot be created or listed.
 pub fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatError> {
     let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
     env.disk.create_directory(name_directory).map_err(io)?;
@@ -307,6 +319,9 @@ fn not_empty(name_directory: &Path, found: &[String]) -> FormatError {
 
 /// What is proved to other members: the file's content, or what was drawn when the cluster was made. An error
 /// names the file and what is wrong with it.
+///
+/// # Errors
+/// The file cannot be read, or holds fewer than [`Secret::BYTES_MIN`] bytes.
 pub fn secret(
     env: &Env,
     file: Option<&Path>,
@@ -380,6 +395,10 @@ fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
 }
 
 /// Reads what [`format`] wrote.
+///
+/// # Errors
+/// [`ClusterError::Missing`] if there is no such file, [`ClusterError::HalfMade`] if making the directory was
+/// interrupted; or the file cannot be read, is malformed, or is of a later release.
 pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
     let layout = Layout::of(name_directory);
     let path = layout.cluster;

@@ -68,6 +68,10 @@ impl From<coord::ReadError> for MakeGroupError {
 }
 
 /// Moves the view of a lone server, which is stopped, to the ZooKeeper of `group`.
+///
+/// # Errors
+/// `group` has no ZooKeeper, the directory is none of a lone server or of another member, the server runs, the
+/// ZooKeeper cannot be reached or has another cluster, or the directory of the old coordinator cannot be renamed.
 pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, MakeGroupError> {
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
         return Err(MakeGroupError::NoZooKeeper);

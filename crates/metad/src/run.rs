@@ -28,6 +28,10 @@ const PAUSE_MAX: Duration = Duration::from_millis(5_000);
 
 /// Runs a server until `stop` resolves, and starts it again in this process whenever it asks for that.
 /// `started` sees each one.
+///
+/// # Errors
+/// A server cannot be started, within some tries if the one before has not let go of its store yet; or one has failed
+/// for good.
 pub async fn run(
     env: Env,
     config: MetaConfig,

@@ -83,6 +83,10 @@ pub struct MetaServer {
 impl MetaServer {
     /// Recovers what the directory holds, opens the ports and takes part in the group. A group of one serves
     /// when this returns; a member of several may follow for as long as it lives, and passes calls on.
+    ///
+    /// # Errors
+    /// There are too few file descriptors, the directory or its journal cannot be read or repaired, the coordinator
+    /// refuses, a lone member cannot lead, the list of data servers cannot be read, or a port cannot be bound.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
         let descriptors = &env.descriptors;
         if descriptors.limit() < env::descriptors::LIMIT_MIN {

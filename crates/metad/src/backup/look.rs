@@ -34,10 +34,15 @@ impl<'a> Look<'a> {
     }
 
     /// The status of the file or directory at this path; `None` where there is none.
+    ///
+    /// # Errors
+    /// The path is invalid, names an inode that is not there, or leads through a file.
     pub fn status(&self, path: &str) -> FsResult<Option<FileStatus<'_>>> {
         get_file_info::get(self.namespace, &self.context(), path)
     }
 
+    /// # Errors
+    /// [`base::FsError::NotFound`] if there is no such path; and those of [`Look::status`].
     pub fn summary(&self, path: &str) -> FsResult<get_content_summary::ContentSummary> {
         let context = self.context();
         let mut walk = get_content_summary::Walk::start(self.namespace, &context, path)?;
@@ -48,12 +53,17 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// # Errors
+    /// [`base::FsError::NotFound`] if there is no such path or it is not a file; and those of [`Look::status`].
     pub fn blocks(&self, path: &str) -> FsResult<namespace::FileBlocks> {
         get_block_locations::get(self.namespace, &self.context(), path, 0, i64::MAX as u64)
     }
 
     /// Gives the children of a directory with their paths, and with `is_recursive` all below it, each directory before what is in it;
     /// a file gives itself. `visit` breaks it off with an error.
+    ///
+    /// # Errors
+    /// [`base::FsError::NotFound`] if there is no such path, those of [`Look::status`], or the error of `visit`.
     pub fn walk<E: From<base::FsError>>(
         &self,
         path: &str,

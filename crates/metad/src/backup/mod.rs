@@ -128,6 +128,11 @@ pub trait Operator {
 }
 
 /// Backs up into `directory`. Blocks until it has what had committed when it began, or with [`Options::follow`] until it is stopped.
+///
+/// # Errors
+/// The directory is not this cluster's backup, is in use, or cannot be read or written; the secret is another one
+/// than the members'; no member gives what is wanted, or one runs a release without backups; the group has lost what
+/// the backup has, or has another history; or `operator` stopped it. What is in the backup by then stays.
 pub fn run(
     env: &Env,
     directory: &Path,

@@ -53,6 +53,10 @@ pub enum RestoreError {
 }
 
 /// Makes the directory, or leaves it empty. Nothing of the backup is changed.
+///
+/// # Errors
+/// The directory is not empty, this member is not of the group, a file cannot be written, or the coordinator cannot
+/// be reached or has a cluster already.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,

@@ -64,6 +64,9 @@ pub struct Rebuilt {
 }
 
 /// Looks for the entry that is meant. Reads the log of one span where a time is given.
+///
+/// # Errors
+/// The backup is empty, has no entry of that number or of that time, or its log is damaged or cannot be read.
 pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
     let spans = &backup.manifest().spans;
     let last = spans.last().ok_or(TargetError::Empty)?;
@@ -179,6 +182,9 @@ fn look_for(backup: &Backup, span: &Span, wanted: u64) -> Result<Found, TargetEr
 }
 
 /// Reads the image, and applies what follows it, as a start does.
+///
+/// # Errors
+/// Those of [`find`]; the image is damaged or cannot be read; or an entry cannot be applied.
 pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, TargetError> {
     let found = find(backup, until)?;
     let span = &found.span;
@@ -216,6 +222,9 @@ pub struct Blocks(Vec<Block>);
 impl Blocks {
     /// Those of the last state in the backup. What was deleted by then does not count, also where the backup ends before the
     /// server had taken it apart.
+    ///
+    /// # Errors
+    /// Those of [`rebuild`].
     pub fn at_the_end(backup: &Backup, seed: u64) -> Result<Self, TargetError> {
         let mut last = rebuild(backup, Until::End, seed)?.namespace;
         take_apart(&mut last);

@@ -46,6 +46,10 @@ pub fn encode(takeovers: &[TakeoverProto]) -> Vec<u8> {
 }
 
 /// What is wrong with them, where these are not the bytes of such a file.
+///
+/// # Errors
+/// The bytes are cut off, go on too long, have a wrong checksum or an unknown version, tell of too many takeovers, or
+/// of epochs that do not rise.
 pub fn decode(bytes: &[u8]) -> Result<Vec<TakeoverProto>, String> {
     if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
         return Err(format!("{} bytes that tell of no takeovers", bytes.len()));

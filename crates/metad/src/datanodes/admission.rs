@@ -45,6 +45,9 @@ impl Admission {
 
     /// Reads the file again. If it cannot be read, what it said last goes on to hold. A name that is not resolved now
     /// keeps the addresses that it had. Waits for the name service: not for the thread that serves others.
+    ///
+    /// # Errors
+    /// [`FsError::Io`] if the file cannot be read.
     pub fn reread(&self, disk: &dyn Disk) -> FsResult<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let text = read(disk, file).map_err(|error| {

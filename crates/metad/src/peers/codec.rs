@@ -234,6 +234,9 @@ fn put_payload(payload: &Bytes, to: &mut BytesMut) {
 
 /// Reads one letter of that version, which must be all of `bytes`. Payloads share its memory. `None`: its kind is not
 /// known here.
+///
+/// # Errors
+/// The bytes end too early, go on behind the letter, or hold a value that makes no sense.
 pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Letter>, DecodeError> {
     debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
     let first = bytes.first().copied();

@@ -145,6 +145,10 @@ pub struct Session {
 }
 
 /// The side that has connected, and means `to`.
+///
+/// # Errors
+/// The connection failed; another member than `to` answers, with a version that was not offered, a release that does
+/// not know the group's level, or a proof made with another secret; or the other end refuses and says why.
 pub fn connect(
     stream: &mut (impl Read + Write),
     me: &Identity,
@@ -178,6 +182,10 @@ pub fn connect(
 }
 
 /// The side that was connected to.
+///
+/// # Errors
+/// The connection failed; or the other end means another member, speaks no common version, does not know the group's
+/// level, or proves itself with another secret.
 pub fn accept(
     stream: &mut (impl Read + Write),
     me: &Identity,

@@ -129,6 +129,9 @@ struct Places {
 
 impl Peers {
     /// Listens. Nobody is connected to before [`Peers::set_members`].
+    ///
+    /// # Errors
+    /// The address cannot be bound, or the listening thread cannot be started.
     pub fn start(
         env: Env,
         identity: Identity,

@@ -80,6 +80,10 @@ impl Opener {
 
     /// Reads the next frame, whose body has at most `limit` bytes. Nothing is allocated for more. After an error
     /// nothing more can be read from the connection.
+    ///
+    /// # Errors
+    /// The connection broke, ended or brought nothing for its time limit; the frame is larger than `limit`; or it was
+    /// not sealed by the other end as the next one.
     pub fn read(&mut self, stream: &mut impl Read, limit: usize) -> Result<Bytes, FrameError> {
         let mut header = [0; HEADER_BYTES];
         stream.read_exact(&mut header)?;

@@ -414,6 +414,9 @@ impl Replica {
     }
 
     /// Waits for what is under way and closes the journal.
+    ///
+    /// # Errors
+    /// Those of [`journal::Journal::close`].
     pub fn close(&self) -> Result<(), journal::StateError> {
         self.stop();
         self.shared.reader.stop();
