@@ -38,6 +38,9 @@ impl Place {
 }
 
 /// Makes the store and the group's first view.
+///
+/// # Errors
+/// The store or the coordinator's file cannot be written, or is there already.
 pub fn format(env: &Env, place: &Place) -> anyhow::Result<()> {
     let identity = Identity { cluster_id: "CID-sim".into(), group: GROUP, member: ME.member };
     journal::format(env, &place.store, &identity)?;
@@ -74,6 +77,9 @@ enum ImageStage {
 impl Server {
     /// Recovers, checking against what is known, and asks for the next epoch. It serves once its first entry
     /// is on the disk.
+    ///
+    /// # Errors
+    /// The store cannot be opened or recovered, an entry cannot be applied, or the coordinator's file cannot be read.
     pub fn start(
         env: &Env,
         place: &Place,

@@ -39,6 +39,9 @@ impl Truth {
     }
 
     /// Takes in what one step of `host` has led to; says which rule it breaks.
+    ///
+    /// # Errors
+    /// The step breaks a rule. The text names the rule and the member.
     pub fn observe(&mut self, host: &Host, happened: &Happened) -> Result<(), Broken> {
         use crate::check;
         let member = host.store.member;
@@ -69,6 +72,9 @@ impl Truth {
     }
 
     /// `host` knows that everything up to `sn` has committed.
+    ///
+    /// # Errors
+    /// The member does not hold an entry that it calls committed, or holds another one than has committed.
     pub fn commit(&mut self, host: &Host, sn: Sn) -> Result<(), Broken> {
         let member = host.store.member;
         let Some(point) = host.disk.point(sn) else {
@@ -101,6 +107,10 @@ impl Truth {
     }
 
     /// What holds of all members together, after every step.
+    ///
+    /// # Errors
+    /// The logs contradict each other, a member that may be elected lacks a committed entry, or a committed entry has
+    /// too few copies.
     pub fn holds(&self, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
         use crate::check;
         check::logs_match::check(hosts)?;

@@ -10,6 +10,8 @@ use crate::{
 use base::Sn;
 use std::collections::BTreeMap;
 
+/// # Errors
+/// The call was answered, and its entry has not committed.
 pub fn check(effects: &BTreeMap<CallKey, Sn>, call: &Pending, answer: &Answer) -> Result<(), Broken> {
     if !effects.contains_key(&call.key) {
         return Err(format!(

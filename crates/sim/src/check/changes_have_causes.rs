@@ -33,6 +33,9 @@ fn is_same(one: &GroupView, other: &GroupView) -> bool {
 
 impl Changes {
     /// This member asks for this.
+    ///
+    /// # Errors
+    /// The member asks for the same change on the same view again at once, without a cause.
     pub fn asked(&mut self, now_ns: u64, author: MemberLife, change: &ViewChange) -> Result<(), Broken> {
         let asked = self.asked.entry(author).or_default();
         asked.retain(|(at_ns, _)| now_ns - at_ns < AT_ONCE_NS);
@@ -64,6 +67,9 @@ impl Changes {
     }
 
     /// It was made; its author has heard that much news of others until now.
+    ///
+    /// # Errors
+    /// The same author made the same view shortly before, and has heard nothing of others since.
     pub fn made(
         &mut self,
         now_ns: u64,

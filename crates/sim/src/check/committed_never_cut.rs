@@ -10,6 +10,8 @@ use crate::{
 };
 use base::Entry;
 
+/// # Errors
+/// The member knows that the entry has committed, and cuts it off.
 pub fn check(truth: &Truth, host: &Host, cut: &Entry) -> Result<(), Broken> {
     let is_known = host.member.as_ref().is_some_and(|member| member.committed() >= cut.id.sn);
     if is_known && !truth.is_unclean {

@@ -5,6 +5,9 @@ use base::Sn;
 use std::collections::BTreeMap;
 
 /// The entry `sn`, which is `key`'s, has committed.
+///
+/// # Errors
+/// The call had committed before, as another entry.
 pub fn check(effects: &mut BTreeMap<CallKey, Sn>, key: CallKey, sn: Sn) -> Result<(), Broken> {
     match effects.insert(key, sn) {
         Some(before) => Err(format!(

@@ -6,6 +6,8 @@ use crate::{
 };
 use base::GroupView;
 
+/// # Errors
+/// A member that may be elected lacks the last committed entry.
 pub fn check(truth: &Truth, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
     let Some(last) = truth.committed.last() else { return Ok(()) };
     // A tail that may have rotted is looked at together with those of all the others.

@@ -6,6 +6,8 @@ use crate::{
 };
 use base::GroupView;
 
+/// # Errors
+/// The last committed entry is durable on fewer members than the view asks for.
 pub fn check(truth: &Truth, hosts: &[&Host], view: &GroupView) -> Result<(), Broken> {
     let Some(last) = truth.committed.last() else { return Ok(()) };
     // A minimum that was raised binds what commits from then on.

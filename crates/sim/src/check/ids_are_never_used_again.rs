@@ -3,6 +3,8 @@
 use crate::{cluster::client::CallKey, truth::Broken};
 use std::collections::BTreeMap;
 
+/// # Errors
+/// The inode id was given to another call before.
 pub fn check(inodes: &mut BTreeMap<u64, CallKey>, inode: u64, key: CallKey) -> Result<(), Broken> {
     match inodes.insert(inode, key) {
         Some(before) if before != key => {

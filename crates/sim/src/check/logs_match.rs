@@ -5,6 +5,8 @@ use crate::{host::Host, truth::Broken};
 /// Entries looked at, from the end of the shorter log back.
 const DEPTH: u64 = 4;
 
+/// # Errors
+/// Two members hold different entries under one name.
 pub fn check(hosts: &[&Host]) -> Result<(), Broken> {
     for (index, one) in hosts.iter().enumerate() {
         for other in &hosts[index + 1..] {

@@ -5,6 +5,9 @@ use base::LogPoint;
 use std::collections::BTreeMap;
 
 /// Somebody has applied everything up to `at` and come to `digest`.
+///
+/// # Errors
+/// A member has come to another state at this entry.
 pub fn check(digests: &mut BTreeMap<LogPoint, u64>, at: LogPoint, digest: u64) -> Result<(), Broken> {
     let known = *digests.entry(at).or_insert(digest);
     if known != digest {

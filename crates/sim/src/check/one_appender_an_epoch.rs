@@ -4,6 +4,9 @@ use crate::truth::{Broken, Truth};
 use base::{Entry, MemberId};
 
 /// `maker` has made this entry itself.
+///
+/// # Errors
+/// Another member has made entries in the epoch.
 pub fn check(truth: &mut Truth, maker: MemberId, entry: &Entry) -> Result<(), Broken> {
     let appender = *truth.appenders.entry(entry.id.epoch).or_insert(maker);
     if appender != maker {

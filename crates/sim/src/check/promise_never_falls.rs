@@ -5,6 +5,8 @@ use crate::{
     truth::{Broken, Truth},
 };
 
+/// # Errors
+/// The member's durable promise is lower than one it had made.
 pub fn check(truth: &mut Truth, host: &Host) -> Result<(), Broken> {
     let highest = truth.promises.get(&host.store.member).copied().unwrap_or_default();
     let promised = host.disk.promised;

@@ -6,6 +6,9 @@ use crate::{
 };
 
 /// `reference` is what the state with exactly the committed entries has answered at the moment of the read.
+///
+/// # Errors
+/// The answer is not what the committed entries give.
 pub fn check(key: CallKey, answer: &Answer, reference: &Answer) -> Result<(), Broken> {
     if answer != reference {
         return Err(format!(

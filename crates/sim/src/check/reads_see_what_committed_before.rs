@@ -10,6 +10,8 @@ use crate::{
 };
 use base::LogPoint;
 
+/// # Errors
+/// The answer rests on less than the caller had seen before, or on an entry that has not committed.
 pub fn check(truth: &Truth, call: &Pending, rests_on: LogPoint) -> Result<(), Broken> {
     let name = || format!("call {} of client {} ({:?})", call.key.call, call.key.client, call.request);
     if rests_on.id.sn < call.floor {

@@ -9,6 +9,9 @@ use group::Role;
 
 /// A member that serves in the epoch that the coordinator still has would have its read confirmed now: what it
 /// calls committed must be all that has.
+///
+/// # Errors
+/// The member would answer reads, and does not know or hold the last committed entry.
 pub fn check(truth: &Truth, host: &Host, epoch: Epoch) -> Result<(), Broken> {
     let Some(member) = &host.member else { return Ok(()) };
     if *member.role() == (Role::Serving { epoch }) && member.committed() < truth.last() {

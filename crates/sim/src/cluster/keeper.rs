@@ -43,6 +43,9 @@ impl Keeper {
         (self.version, self.view.change_id)
     }
 
+    /// # Errors
+    /// `BadVersion` if the change is based on another view than the present one, `NotMade` if a member lives another
+    /// life than the change requires.
     pub fn change(&mut self, change: &ViewChange) -> Result<u64, ChangeFailed> {
         if self.basis() != (change.expected_version, change.expected_id) {
             return Err(ChangeFailed::BadVersion);

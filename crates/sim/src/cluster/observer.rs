@@ -59,6 +59,8 @@ impl Observer {
         self.transcript.push(format!("{:>10.3} ms  {line}", now_ns as f64 / 1e6));
     }
 
+    /// # Errors
+    /// Those of [`Truth::observe`], or of the rules for calls whose entries have committed with this step.
     pub fn observe(&mut self, host: &Host, happened: &Happened) -> Result<(), Broken> {
         self.truth.observe(host, happened)?;
         self.take_in(host)
@@ -81,6 +83,9 @@ impl Observer {
         Ok(())
     }
 
+    /// # Errors
+    /// The plan gives out an inode id that was given out before, or leads to another state than other members had at
+    /// this entry.
     pub fn planned(&mut self, key: CallKey, waiting: &Waiting, digest: u64) -> Result<(), Broken> {
         self.calls.insert(waiting.observed, key);
         if let Answer::Reply(Reply::Created(inode)) = &waiting.answer {
@@ -89,10 +94,15 @@ impl Observer {
         self.applied(waiting.observed, digest)
     }
 
+    /// # Errors
+    /// Another member came to another state at this entry.
     pub fn applied(&mut self, at: LogPoint, digest: u64) -> Result<(), Broken> {
         check::members_equal_at_equal_sn::check(&mut self.digests, at, digest)
     }
 
+    /// # Errors
+    /// The answer rests on entries that have not committed or are older than what the caller had seen, or is of a
+    /// change that has not committed.
     pub fn answered(
         &mut self,
         now_ns: u64,
@@ -128,6 +138,9 @@ impl Observer {
 
     /// An operator lets `host` lead, whatever it lacks. What has committed up to the returned number is left; of what was
     /// given up in earlier elections, `host` brings back whatever it knows to have committed.
+    ///
+    /// # Errors
+    /// `host` holds other entries than those that have committed, among those that it calls committed.
     pub fn admit_loss(&mut self, host: &Host) -> Result<Sn, Broken> {
         let truth = &self.truth;
         let durable = host.disk.durable_end().id.sn.min(truth.last());
@@ -182,6 +195,9 @@ impl Observer {
         self.answered = self.answered.min(left);
     }
 
+    /// # Errors
+    /// The logs contradict each other, a member that may be elected lacks a committed entry, or a committed entry has
+    /// too few copies. The text says which.
     pub fn check(&self, hosts: &[&Host], view: &GroupView, is_older: bool) -> Result<(), Broken> {
         check::logs_match::check(hosts)?;
         // An older view, or a restored store, is what the members must not believe.

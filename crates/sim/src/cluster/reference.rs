@@ -28,6 +28,9 @@ impl Reference {
     }
 
     /// The answer by all that has committed until now.
+    ///
+    /// # Errors
+    /// An entry cannot be applied, or the request is not a read.
     pub fn answer(&mut self, key: CallKey, request: &Request) -> Result<Answer, String> {
         let namespace = self
             .namespace

@@ -92,6 +92,9 @@ pub struct Image {
 }
 
 /// As every member applies an entry.
+///
+/// # Errors
+/// The entry is not the next one, or cannot be decoded.
 pub fn apply_to(namespace: &mut Namespace, entry: &Entry) -> Result<(), String> {
     let expected = namespace.applied().sn.0 + 1;
     if entry.id.sn.0 != expected {
@@ -193,6 +196,9 @@ impl Server {
     }
 
     /// What a process does before it joins: the state as it was when its log's known part ended.
+    ///
+    /// # Errors
+    /// The image cannot be read, or an entry cannot be applied.
     pub fn recover(&mut self, dice: &mut Dice) -> Result<(), String> {
         self.in_doubt.clear();
         let base = self.host.applied;
@@ -239,12 +245,18 @@ impl Server {
     }
 
     /// As every member applies an entry.
+    ///
+    /// # Errors
+    /// Those of [`apply_to`]; the text names the member.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
         apply_to(&mut self.namespace, entry)
             .map_err(|error| format!("member {}: {error}", self.host.store.member))
     }
 
     /// Applies an entry that may have committed, or not.
+    ///
+    /// # Errors
+    /// The entry cannot be decoded; and those of [`apply_to`].
     pub fn apply_ahead(&mut self, entry: &Entry) -> Result<(), String> {
         if entry.kind == EntryKind::Operation {
             let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;

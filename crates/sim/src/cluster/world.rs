@@ -167,6 +167,9 @@ impl World {
     }
 
     /// Lets everything happen until then.
+    ///
+    /// # Errors
+    /// A rule is broken. The text names the rule; nothing that was due later has happened.
     pub fn run_until_ms(&mut self, ms: u64) -> Result<(), Broken> {
         while let Some(entry) = self.agenda.first_entry()
             && entry.key().0 <= ms * 1_000_000

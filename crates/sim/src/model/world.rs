@@ -366,6 +366,8 @@ impl World {
         self.events(bounds).contains(&event)
     }
 
+    /// # Errors
+    /// A rule is broken. The text names it.
     pub fn go(&mut self, event: Event, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {
         tell(told, || format!("> {}", self.describe(event)));
         self.carry_out(event, bounds, told)?;

@@ -173,11 +173,16 @@ pub struct Failure {
     pub transcript: Vec<String>,
 }
 
+/// # Errors
+/// A rule is broken, or the cluster does not come to rest. The failure holds what led to it.
 pub fn run(story: &Story, seed: u64) -> Result<Outcome, Box<Failure>> {
     run_with(story, seed, |_| ())
 }
 
 /// `change` may plant something.
+///
+/// # Errors
+/// Those of [`run`].
 pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Result<Outcome, Box<Failure>> {
     let mut dice = Dice::new(seed ^ 0x00c1_07e2);
     let mut shape = Shape { members: 3 + dice.below(2) as usize, ..Shape::default() };
