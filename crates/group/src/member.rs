@@ -367,6 +367,9 @@ impl Member {
     }
 
     /// The complete check, for debug builds and simulators.
+    ///
+    /// # Errors
+    /// An invariant is broken. The text is the first one found, as a sentence that should be true.
     pub fn is_consistent(&self) -> Result<(), &'static str> {
         let end = self.end().id.sn;
         if self.committed > end || self.applied > end {

@@ -76,6 +76,9 @@ impl Settings {
     pub(crate) const LEASE_MS_MAX: u64 = 60_000;
 
     /// Whether the numbers fit together; the sentence names those that do not.
+    ///
+    /// # Errors
+    /// Two settings contradict each other, or one is out of its bounds. The text names the settings and their values.
     pub fn check(&self) -> Result<(), String> {
         let held_ms = self.lease_ms * Self::LEASE_HELD_PERCENT / 100;
         let orders = [
