@@ -15,8 +15,9 @@ use env::{
 use namespace::reads::get_file_info;
 use parking_lot::Mutex;
 use proto::{
-    audit::{self, Audited, Shows, Verdict},
+    audit::{self, Audited},
     exception,
+    methods::{Shows, Verdict},
 };
 use rpc::{Call, Replier, RpcError};
 use std::{

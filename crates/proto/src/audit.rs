@@ -1,9 +1,11 @@
-//! What the audit log calls the methods of `ClientProtocol`, and which paths each is about.
-//!
-//! The names are those of HDFS's `FSNamesystem`, which people's reports know. Methods that HDFS does not log are
-//! not here.
+//! What the audit log says of a call of `ClientProtocol`: the command, and the paths that it is about.
 
-use crate::{required::DEPTH_MAX, wire::Cursor, wire::WireType};
+use crate::{
+    methods::{self, Paths, Shows, Verdict},
+    required::DEPTH_MAX,
+    wire::Cursor,
+    wire::WireType,
+};
 use std::borrow::Cow;
 
 /// One line to be, but for how the call ends.
@@ -18,121 +20,10 @@ pub struct Audited {
     pub verdict: Verdict,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
-    Nothing,
-    Source,
-    Destination,
-}
-
-/// What the answer of a call that was not refused says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Allowed,
-    /// `delete`: false is written down as not allowed.
-    TheAnswer,
-    /// An answer of false leaves no line.
-    AllowedIfTrue,
-    /// `createSnapshot`: the destination is what the answer says.
-    AllowedAndNamed,
-}
-
-/// How the fields of a request become paths.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Paths {
-    None,
-    /// Field 1.
-    One,
-    /// Each of field 1, a line each.
-    Many,
-    /// Fields 1 and 2.
-    Two,
-    /// Field 2 is the list of sources, field 1 the target.
-    Concat,
-    /// Field 1 and `.snapshot`, and the name in field 2.
-    Snapshot,
-    /// Field 1 and the names in fields 2 and 3, of which none may mean the directory itself.
-    TwoSnapshots,
-}
-
-use Paths::{Concat, Many, None as NoPath, One, Snapshot, Two, TwoSnapshots};
-use Shows::{Destination, Nothing, Source};
-use Verdict::{Allowed, AllowedAndNamed, AllowedIfTrue, TheAnswer};
-
-type Row = (&'static str, &'static str, Paths, Shows, Verdict);
-
-#[rustfmt::skip]
-const TABLE: &[Row] = &[
-    ("getBlockLocations", "open", One, Nothing, Allowed),
-    ("getFileInfo", "getfileinfo", One, Nothing, Allowed),
-    ("getFileLinkInfo", "getfileinfo", One, Nothing, Allowed),
-    ("getLocatedFileInfo", "open", One, Nothing, Allowed),
-    ("isFileClosed", "isFileClosed", One, Nothing, Allowed),
-    ("getListing", "listStatus", One, Nothing, Allowed),
-    ("getBatchedListing", "listStatus", Many, Nothing, Allowed),
-    ("mkdirs", "mkdirs", One, Source, Allowed),
-    ("create", "create", One, Source, Allowed),
-    ("append", "append", One, Nothing, Allowed),
-    ("concat", "concat", Concat, Destination, Allowed),
-    ("truncate", "truncate", One, Source, Allowed),
-    ("rename", "rename", Two, Destination, AllowedIfTrue),
-    ("rename2", "rename", Two, Destination, Allowed),
-    ("delete", "delete", One, Nothing, TheAnswer),
-    ("setPermission", "setPermission", One, Source, Allowed),
-    ("setOwner", "setOwner", One, Source, Allowed),
-    ("setTimes", "setTimes", One, Source, Allowed),
-    ("setReplication", "setReplication", One, Nothing, AllowedIfTrue),
-    ("setStoragePolicy", "setStoragePolicy", One, Source, Allowed),
-    ("unsetStoragePolicy", "unsetStoragePolicy", One, Source, Allowed),
-    ("setErasureCodingPolicy", "setErasureCodingPolicy", One, Source, Allowed),
-    ("unsetErasureCodingPolicy", "unsetErasureCodingPolicy", One, Source, Allowed),
-    ("checkAccess", "checkAccess", One, Nothing, Allowed),
-    ("modifyAclEntries", "modifyAclEntries", One, Source, Allowed),
-    ("removeAclEntries", "removeAclEntries", One, Source, Allowed),
-    ("removeDefaultAcl", "removeDefaultAcl", One, Source, Allowed),
-    ("removeAcl", "removeAcl", One, Source, Allowed),
-    ("setAcl", "setAcl", One, Source, Allowed),
-    ("getAclStatus", "getAclStatus", One, Nothing, Allowed),
-    ("setXAttr", "setXAttr", One, Source, Allowed),
-    ("getXAttrs", "getXAttrs", One, Nothing, Allowed),
-    ("listXAttrs", "listXAttrs", One, Nothing, Allowed),
-    ("removeXAttr", "removeXAttr", One, Source, Allowed),
-    ("getContentSummary", "contentSummary", One, Nothing, Allowed),
-    ("getQuotaUsage", "quotaUsage", One, Nothing, Allowed),
-    ("setQuota", "setQuota", One, Nothing, Allowed),
-    ("allowSnapshot", "allowSnapshot", One, Nothing, Allowed),
-    ("disallowSnapshot", "disallowSnapshot", One, Nothing, Allowed),
-    ("createSnapshot", "createSnapshot", One, Nothing, AllowedAndNamed),
-    ("renameSnapshot", "renameSnapshot", TwoSnapshots, Nothing, Allowed),
-    ("deleteSnapshot", "deleteSnapshot", Snapshot, Nothing, Allowed),
-    ("getSnapshottableDirListing", "listSnapshottableDirectory", NoPath, Nothing, Allowed),
-    ("getSnapshotListing", "ListSnapshot", One, Nothing, Allowed),
-    ("getSnapshotDiffReport", "computeSnapshotDiff", TwoSnapshots, Nothing, Allowed),
-    ("getSnapshotDiffReportListing", "computeSnapshotDiff", TwoSnapshots, Nothing, Allowed),
-    ("listOpenFiles", "listOpenFiles", NoPath, Nothing, Allowed),
-    ("listCorruptFileBlocks", "listCorruptFileBlocks", One, Nothing, Allowed),
-    ("getDatanodeReport", "datanodeReport", NoPath, Nothing, Allowed),
-    ("getDatanodeStorageReport", "getDatanodeStorageReport", NoPath, Nothing, Allowed),
-    ("getSlowDatanodeReport", "slowDataNodesReport", NoPath, Nothing, Allowed),
-    ("setSafeMode", "safemode_get", NoPath, Nothing, Allowed),
-    ("saveNamespace", "saveNamespace", NoPath, Nothing, Allowed),
-    ("rollEdits", "rollEditLog", NoPath, Nothing, Allowed),
-    ("refreshNodes", "refreshNodes", NoPath, Nothing, Allowed),
-    ("setBalancerBandwidth", "setBalancerBandwidth", NoPath, Nothing, Allowed),
-    ("finalizeUpgrade", "finalizeUpgrade", NoPath, Nothing, Allowed),
-    ("metaSave", "metaSave", NoPath, Nothing, Allowed),
-    ("getErasureCodingPolicy", "getErasureCodingPolicy", One, Nothing, Allowed),
-    ("getErasureCodingPolicies", "getErasureCodingPolicies", NoPath, Nothing, Allowed),
-    ("getErasureCodingCodecs", "getErasureCodingCodecs", NoPath, Nothing, Allowed),
-    ("getEZForPath", "getEZForPath", One, Nothing, Allowed),
-    ("listEncryptionZones", "listEncryptionZones", NoPath, Nothing, Allowed),
-];
-
 /// The lines of one call: none for a method that leaves no trace, several for one about several paths.
 pub fn lines(method: &str, request: &[u8]) -> Vec<Audited> {
-    let Some(&(_, command, paths, shows, verdict)) = TABLE.iter().find(|row| row.0 == method) else {
-        return Vec::new();
-    };
+    let Some(row) = methods::method(method) else { return Vec::new() };
+    let Some(methods::Logged { command, shows, verdict }) = row.logged else { return Vec::new() };
     let fields = Fields::of(request);
     let command = match method {
         "rename2" => Cow::Owned(rename_with_options(&fields)),
@@ -151,14 +42,15 @@ pub fn lines(method: &str, request: &[u8]) -> Vec<Audited> {
         (Some(root), Some(name)) => Some(format!("{}/.snapshot/{name}", root.trim_end_matches('/'))),
         (root, _) => root,
     };
-    match paths {
-        NoPath => vec![line(None, None)],
-        One => vec![line(fields.text(1), None)],
-        Many => fields.texts(1).into_iter().map(|path| line(Some(path), None)).collect(),
-        Two => vec![line(fields.text(1), fields.text(2))],
-        Concat => vec![line(Some(format!("[{}]", fields.texts(2).join(", "))), fields.text(1))],
-        Snapshot => vec![line(snapshot(fields.text(2)), None)],
-        TwoSnapshots => vec![line(snapshot(fields.text(2)), snapshot(fields.text(3)))],
+    match row.paths {
+        Paths::None => vec![line(None, None)],
+        Paths::One => vec![line(fields.text(1), None)],
+        Paths::Second => vec![line(fields.text(2), None)],
+        Paths::Many => fields.texts(1).into_iter().map(|path| line(Some(path), None)).collect(),
+        Paths::Two => vec![line(fields.text(1), fields.text(2))],
+        Paths::Concat => vec![line(Some(format!("[{}]", fields.texts(2).join(", "))), fields.text(1))],
+        Paths::Snapshot => vec![line(snapshot(fields.text(2)), None)],
+        Paths::TwoSnapshots => vec![line(snapshot(fields.text(2)), snapshot(fields.text(3)))],
     }
 }
 
@@ -273,7 +165,7 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{hdfs, protocol};
+    use crate::hdfs;
     use prost::Message;
 
     fn one(method: &str, request: &impl Message) -> (String, Option<String>, Option<String>) {
@@ -284,13 +176,6 @@ mod tests {
 
     fn text(text: &str) -> Option<String> {
         Some(text.to_owned())
-    }
-
-    #[test]
-    fn every_method_of_the_table_is_one_of_the_protocol() {
-        for (method, ..) in TABLE {
-            assert!(protocol::method(protocol::CLIENT_NAMENODE, method).is_some(), "{method}");
-        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod answers;
 pub mod audit;
 pub mod data_transfer;
 pub mod exception;
+pub mod methods;
 pub mod protocol;
 pub mod required;
 pub mod rpc_frame;

@@ -42,43 +42,21 @@ pub use service::{require_superuser, require_superuser_for};
 pub use walks::{Walks, run as run_walks};
 
 use crate::{audit, core::Core};
+use proto::methods::{self, Kind};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
-/// What every member answers for itself: clients look for the active with the one, and the other is about a file
-/// beside the member.
-const OWN: [&str; 2] = ["getHAServiceState", "refreshNodes"];
-
-/// What a member answers that leads with too few in sync since it took over: looks that wait for what they saw, and
-/// what is the same on every member. Whatever else there is takes changes, or may.
-const LOOKS: [&str; 17] = [
-    "getFileInfo",
-    "getFileLinkInfo",
-    "getLocatedFileInfo",
-    "isFileClosed",
-    "getListing",
-    "getBatchedListing",
-    "getPreferredBlockSize",
-    "getBlockLocations",
-    "getEnclosingRoot",
-    "getLinkTarget",
-    "checkAccess",
-    "getAclStatus",
-    "getXAttrs",
-    "listXAttrs",
-    "getStoragePolicy",
-    "getSnapshotListing",
-    "getServerDefaults",
-];
-
 /// Answers one call, or hands it to the member that can. Every method of the protocol has its line.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.replica.is_serving() && !OWN.contains(&call.method) {
-        if !core.replica.is_reading() {
-            return hand_over(core, call, reply);
-        }
-        if !LOOKS.contains(&call.method) {
-            return reply.fs_error(&calls::too_few(core));
+    if !core.replica.is_serving() {
+        let kind = methods::method(call.method).map(|method| method.kind);
+        match kind {
+            // Clients look for the active with one of these, and another is about a file beside the member.
+            Some(Kind::Own) => {}
+            _ if !core.replica.is_reading() => return hand_over(core, call, reply),
+            // This member leads with too few in sync since it took over.
+            Some(Kind::Look) => {}
+            _ => return reply.fs_error(&calls::too_few(core)),
         }
     }
     let caller = core.groups.renewed(call.caller, || core.moment());
