@@ -1,4 +1,4 @@
-//! Who asks.
+//! The user behind a call, and the machine that the call came from.
 
 use crate::{CallId, ClientId};
 use std::{fmt, net::IpAddr, sync::Arc};

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use rapidhash::v3::rapidhash_v3;
 use std::fmt;
 
-/// What an entry is for. The number is what stands in the journal and on the wire.
+/// The purpose of an entry. The journal and the wire hold its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EntryKind {

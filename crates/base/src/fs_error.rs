@@ -1,4 +1,4 @@
-//! What can go wrong with a file-system operation, as a Hadoop client can act on it.
+//! The errors of file-system operations, sorted by what a Hadoop client can do about them.
 //!
 //! One table in `proto` maps each variant to Hadoop's exception class, and back for `client`. `Display` is
 //! the message that crosses the wire, so texts follow what Hadoop's clients and people's scripts know.

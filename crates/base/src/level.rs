@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Level(pub u16);
 
 impl Level {
-    /// Of all groups before there were levels.
+    /// The level of every group that was made before levels existed.
     pub const FIRST: Self = Self(1);
     /// The first entry of each epoch names the member that leads it.
     pub const EPOCH_LEADERS: Self = Self(2);
@@ -23,7 +23,8 @@ impl Level {
         LEVELS.iter().find(|(level, ..)| *level == self).map(|(_, release, _)| *release)
     }
 
-    /// What this level switches on, for people.
+    /// The new behaviour that this level switches on, as a phrase for people; `None` where this release does not know
+    /// the level.
     pub fn what(self) -> Option<&'static str> {
         LEVELS.iter().find(|(level, ..)| *level == self).map(|(.., what)| *what)
     }
@@ -56,7 +57,7 @@ const LEVELS: [(Level, &str, &str); 2] = [
     ),
 ];
 
-/// What this release is called.
+/// The version of this release, such as `0.2.0`.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// The name of a release has at most so many bytes wherever one is written or sent.
 pub const RELEASE_BYTES_MAX: usize = 32;
@@ -69,9 +70,9 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Those of this release.
+    /// The levels that this release knows.
     pub const OURS: Self = Self { oldest: Level::FIRST, newest: Level::NEWEST };
-    /// Those of releases that say nothing of levels.
+    /// The levels of a release from before levels existed, which names none.
     pub const UNSAID: Self = Self { oldest: Level::FIRST, newest: Level::FIRST };
 
     pub fn contains(self, level: Level) -> bool {

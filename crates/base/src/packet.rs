@@ -1,10 +1,9 @@
 //! The header of a data packet, as writers, relays and readers of blocks all speak of it.
 
-/// What a packet says about itself. The fields are as received: nothing is known to be sensible until a
-/// `pipeline` machine has looked at them.
+/// The header of a packet. The fields are as received: only a `pipeline` machine checks whether they make sense.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketHeader {
-    /// Where the packet's first byte lies in the block.
+    /// The offset in the block of the packet's first byte.
     pub offset_in_block: i64,
     /// Counts packets from 0; [`PacketHeader::HEARTBEAT_SEQNO`] for a packet that only says "still here".
     pub seqno: i64,

@@ -20,7 +20,7 @@ impl StorageType {
     pub const ALL: [Self; 6] =
         [Self::RamDisk, Self::Ssd, Self::Disk, Self::Archive, Self::Provided, Self::Nvdimm];
 
-    /// Those that a quota can limit. What is on RAM disk is on its way to another medium: it is not counted.
+    /// The types that a quota can limit. A replica on RAM disk is on its way to another medium, so it is not counted.
     pub const WITH_QUOTA: [Self; 5] = [Self::Ssd, Self::Disk, Self::Archive, Self::Provided, Self::Nvdimm];
 
     /// The place among [`Self::WITH_QUOTA`].
@@ -178,7 +178,8 @@ impl StoragePolicy {
 }
 
 impl StoragePolicy {
-    /// As Hadoop's tools print a policy, also one that only another server knows.
+    /// The text by which Hadoop's tools print a policy. It takes the policy's parts, because a server may know
+    /// policies that this release does not.
     pub fn describe(
         id: u8,
         name: &str,

@@ -18,8 +18,8 @@ pub struct MemberLife {
     pub boot: u64,
 }
 
-/// Who leads a group and who is complete. Every change holds: `exiles` is empty unless `in_sync` is smaller
-/// than `in_sync_min`.
+/// The active of a group, its members, and which of them hold every committed entry. Every change of the view keeps
+/// this rule: `exiles` is empty unless `in_sync` is smaller than `in_sync_min`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupView {
     pub epoch: Epoch,
@@ -35,7 +35,7 @@ pub struct GroupView {
     pub members: Vec<MemberId>,
     /// Names the change that made this value, so that its author knows it again.
     pub change_id: u64,
-    /// A lower bound of what has committed; it never falls, but by an unclean election.
+    /// A committed entry; later ones may have committed as well. It never falls, except by an unclean election.
     pub commit_hint: TxId,
     /// The latest epoch that a member claimed by an operator's order although it may lack what had committed; 0 if
     /// there was none. A log whose last entry is of an older epoch does not tell of that claim yet.
