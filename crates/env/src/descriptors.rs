@@ -36,13 +36,13 @@ pub struct Place {
 }
 
 impl Descriptors {
-    /// Of a process that may have `limit` of them: a quarter is kept back, or half of a small number.
+    /// The descriptors of a process that may have `limit` of them. A quarter is kept back; of a small number, half.
     pub fn new(limit: usize) -> Self {
         let kept_back = (limit / 4).clamp(LIMIT_MIN.min(limit / 2), KEPT_BACK_MAX);
         Self { limit, kept_back, taken: AtomicUsize::new(0), refused: AtomicU64::new(0) }
     }
 
-    /// Of this process: takes as many as the system allows.
+    /// The descriptors of this process. Raises the process's limit as far as the system allows.
     pub fn of_process() -> Self {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let number =
@@ -53,17 +53,17 @@ impl Descriptors {
         Self::new(if raised { wanted } else { current })
     }
 
-    /// What this process may have open at once.
+    /// The number of descriptors that this process may have open at once.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// What connections never take.
+    /// The number of descriptors that connections never take.
     pub fn kept_back(&self) -> usize {
         self.kept_back
     }
 
-    /// What they may take.
+    /// The number of descriptors that connections may take.
     pub fn connections_max(&self) -> usize {
         self.limit - self.kept_back
     }
@@ -86,7 +86,8 @@ impl Descriptors {
         place
     }
 
-    /// The same by one that may still find some, and refuses nobody yet.
+    /// As [`Descriptors::take`], but a failure is not counted as a refused connection: the caller may still find
+    /// descriptors elsewhere.
     pub fn take_quietly(self: &Arc<Self>, count: usize) -> Option<Place> {
         let most = self.connections_max();
         self.taken

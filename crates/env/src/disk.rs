@@ -1,4 +1,4 @@
-//! A disk as a value: what a store may ask, and what each answer promises.
+//! A disk as a value: the operations that a store may ask for, and what each of them promises.
 //!
 //! Rare operations block. The one that is not rare, a write that must be durable before anything else is
 //! said, is submitted and completes later: production runs it on its own threads, a simulation completes it

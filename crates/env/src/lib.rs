@@ -26,7 +26,7 @@ pub struct Env {
     pub clock: Arc<dyn Clock>,
     pub disk: Arc<dyn Disk>,
     pub random: Arc<dyn Random>,
-    /// What connections may take of the process's file descriptors.
+    /// The process's file descriptors, and how many of them connections may take.
     pub descriptors: Arc<Descriptors>,
 }
 

@@ -25,7 +25,7 @@ const WRITE_THREAD_COUNT: usize = 2;
 
 pub struct LocalDisk {
     queue: Arc<WriteQueue>,
-    /// Of the threads that write.
+    /// Signs of life of the threads that write.
     pulses: Vec<Arc<Pulse>>,
 }
 

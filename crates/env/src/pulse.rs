@@ -1,11 +1,11 @@
 //! Signs of life of threads that others rely on.
 //!
-//! A thread that is watched counts its steps. One that has nothing to do wakes every [`IDLE`] and counts that as a step,
-//! so that whoever looks need not know whether there is work: a thread that counts nothing for long is dead or hangs.
-//! While it waits for a disk or another machine it *rests*: how long that may take is for others to judge. The disk of
-//! this crate says so by itself.
+//! A thread that is watched counts its steps. A thread without work wakes every [`IDLE`] and counts that as a step.
+//! So the watcher need not know whether there is work: a thread that counts nothing for long is dead or hangs. While
+//! it waits for a disk or another machine it *rests*: how long that may take is for others to judge. The disk of this
+//! crate says so by itself.
 //!
-//! What is here only counts; whether somebody looks, and what is done about a thread that stands, is decided elsewhere.
+//! This module only counts. The watcher, and what happens to a thread that stands still, are elsewhere.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::{

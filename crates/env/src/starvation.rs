@@ -8,7 +8,7 @@ const TASKS: &str = "/proc/self/task";
 /// Looks at all threads of this process. Where the system tells nothing, none has waited.
 #[derive(Debug, Default)]
 pub struct Starvation {
-    /// What each thread has waited so far, as seen by the last look; none before the first.
+    /// The time that each thread had waited for a core by the last look; `None` before the first look.
     seen: Option<BTreeMap<String, u64>>,
 }
 

@@ -95,7 +95,7 @@ impl File for MediumFile {
     }
 }
 
-/// By way of an aligned buffer.
+/// Reads through an aligned buffer, as direct input requires.
 fn read_direct(file: &fs::File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut memory = vec![0; PIECE_BYTES + ALIGNMENT];
     let skip = memory.as_ptr().align_offset(ALIGNMENT);
