@@ -30,7 +30,7 @@ pub fn all(mut open: impl FnMut() -> Arc<dyn Coordinator>, mut pair: impl FnMut(
     everything_survives_a_restart(&mut open);
 }
 
-/// What another tells, or a panic after ten seconds.
+/// The events that a watch has received. Waiting for one panics after ten seconds.
 pub struct Told(mpsc::Receiver<(GroupId, Event)>);
 
 impl Told {

@@ -1,4 +1,4 @@
-//! What every coordinator can do, and what its answers promise.
+//! The operations of every coordinator, and what their answers promise.
 
 use base::{Epoch, GroupId, GroupView, MemberId, MemberLife};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub struct Versioned {
 }
 
 impl Versioned {
-    /// What a change of this view is based on.
+    /// The basis to name in a change of this view.
     pub fn basis(&self) -> Basis {
         Basis { version: self.version, change_id: self.view.change_id }
     }
 }
 
-/// What a member says of itself. Only that member writes it, at each start.
+/// A member's record: its present life and its addresses. Only that member writes it, at each start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemberRecord {
     pub life: MemberLife,
@@ -63,7 +63,7 @@ impl MemberRecord {
     }
 }
 
-/// It could not be read. What was read before stays the best that is known; try again.
+/// The coordinator could not be read. The caller keeps what it read before, and tries again.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the coordinator cannot be read: {reason}")]
 pub struct ReadError {
@@ -89,7 +89,7 @@ pub enum ChangeError {
 /// Called once, on any thread; must not block.
 pub type Done<T> = Box<dyn FnOnce(T) + Send>;
 
-/// What a watch tells. All of it is a hint to look again: several changes may be told as one, late, or twice.
+/// An event that a watch tells. Each is a hint to read again: several changes may be told as one, late, or twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The view may have changed.
@@ -100,7 +100,7 @@ pub enum Event {
     LockGone,
     /// The coordinator is out of reach. Nothing is known to be wrong.
     Disconnected,
-    /// The coordinator is within reach (again). What was missed meanwhile is told as `View` and `Members`.
+    /// The coordinator is within reach (again). Changes that were missed meanwhile are told as `View` and `Members`.
     Connected,
     /// The session has ended and a new one has begun: the lock was lost meanwhile, and has been made again.
     Expired,
@@ -135,7 +135,7 @@ pub trait Coordinator: Send + Sync {
         done: Done<Result<Version, ChangeError>>,
     );
 
-    /// What the members say of themselves, by rising member; as new as [`Coordinator::read`] is.
+    /// The members' records, sorted by member. They are as new as the view of [`Coordinator::read`].
     fn read_members(&self, group: GroupId, done: Done<Result<Vec<MemberRecord>, ReadError>>);
 
     /// Makes or replaces a member's record. `Refused` when the one that is there tells of a later life: then

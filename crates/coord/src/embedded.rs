@@ -39,9 +39,9 @@ struct Store {
 
 struct State {
     kept: Kept,
-    /// What was being written when a write failed.
+    /// The state that was being written when a write failed. The file holds it, or the one before it.
     in_doubt: Option<Kept>,
-    /// Who holds a group's lock: a session.
+    /// The session that holds each group's lock.
     locks: BTreeMap<GroupId, u64>,
     /// Sessions that want a group's lock.
     wanted: BTreeMap<GroupId, Vec<u64>>,

@@ -48,7 +48,8 @@ pub struct MemberText {
     http_address: String,
 }
 
-/// Of any value; a view of a hundred members takes 4 KiB. Checked before anything is parsed.
+/// The most bytes of any value. A view of a hundred members takes 4 KiB. The length is checked before anything is
+/// parsed.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// The text that names a cluster.
@@ -60,7 +61,8 @@ pub fn cluster(bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-/// What every view holds; one that does not is refused where it is read and where it is written.
+/// Checks the rules that every view keeps. A view that breaks one is refused where it is read and where it is
+/// written; the text says which rule.
 pub fn check(view: &GroupView) -> Result<(), String> {
     let rises = |members: &[MemberStore]| members.windows(2).all(|pair| pair[0].member < pair[1].member);
     if view.unclean_epoch > view.epoch {

@@ -21,7 +21,7 @@ impl Deliver {
     }
 
     pub fn call(&self, call: impl FnOnce() + Send + 'static) {
-        // It fails after a call has panicked: then nobody is left to be told.
+        // Sending fails after a call has panicked: then no caller waits any more.
         let _ = self.calls.send(Box::new(call));
     }
 }

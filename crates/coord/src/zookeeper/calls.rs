@@ -195,7 +195,8 @@ pub async fn change(
 /// it on the same connection: that would end the connection, and with it the change.
 fn is_basis(path: &str, held: Result<(Vec<u8>, Stat), Error>, expected: Basis) -> Result<(), ChangeError> {
     let (bytes, stat) = held.map_err(|error| failed(path, error))?;
-    // What cannot be understood is another view; the read that follows tells what is wrong with it.
+    // Bytes that do not decode are another view than the expected one. The read that follows says what is wrong with
+    // them.
     let view = nodes::decode_view(&bytes).map_err(|_| ChangeError::BadVersion)?;
     let held = Versioned { version: version(&stat), view };
     if held.basis() == expected { Ok(()) } else { Err(ChangeError::BadVersion) }

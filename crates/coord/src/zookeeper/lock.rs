@@ -10,7 +10,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// `wanted` is the node's text while the lock is wanted.
 pub async fn keep(session: &Session, path: &str, mut wanted: watch::Receiver<Option<Vec<u8>>>) {
-    // What this session has written; another session's writing is not ours.
+    // The node that this session has written. A node of another session is not ours.
     let mut written: Option<(u64, Vec<u8>)> = None;
     loop {
         let text = wanted.borrow_and_update().clone();

@@ -7,9 +7,9 @@ use crate::{
 use base::{Epoch, GroupId, GroupView, Level, MemberId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Of all values but a view that names a level.
+/// The format of all values, except a view that names a level.
 const FORMAT: u32 = 1;
-/// Of a view that names the level of its group. Releases that know of no levels refuse it.
+/// The format of a view that names the level of its group. Releases that know of no levels refuse it.
 const FORMAT_WITH_LEVEL: u32 = 2;
 
 /// The paths of all nodes. `root` has no slash at its end.

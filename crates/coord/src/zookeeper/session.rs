@@ -21,7 +21,7 @@ pub struct Link {
     pub turn: u64,
 }
 
-/// What all tasks share.
+/// The state that all tasks of a session share.
 pub struct Session {
     pub nodes: Nodes,
     acls: Acls<'static>,
@@ -66,7 +66,7 @@ impl Session {
     /// Makes the root and what is above it.
     pub async fn make_root(&self, client: &Client) -> Result<(), (String, Error)> {
         let root = &self.nodes.root;
-        // What is above belongs to everybody; nobody may remove it.
+        // The nodes above belong to everybody, and nobody may remove them.
         let shared = [Acl::new(Permission::READ | Permission::CREATE, AuthId::anyone())];
         for (end, _) in root.match_indices('/').skip(1) {
             make(client, &root[..end], &CreateMode::Persistent.with_acls(Acls::new(&shared))).await?;

@@ -7,7 +7,7 @@ use zookeeper_client::{EventType, Stat};
 /// Before a look that failed is tried again.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What a look at a node found: the changes that made it and last wrote it.
+/// The ZooKeeper changes (zxid) that made a node and last wrote it; `None` if there is no node.
 type Found = Option<(i64, i64)>;
 
 /// Tells of each change, by whether the node is gone then. One-shot watches, made again after each event and
