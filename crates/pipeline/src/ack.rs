@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a server says about a packet; Hadoop's numbers.
+/// A server's verdict on a packet, with Hadoop's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Success,
@@ -70,7 +70,7 @@ impl Reply {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Of the packet, or [`Ack::NO_PACKET`].
+    /// The number of the packet, or [`Ack::NO_PACKET`].
     pub seqno: i64,
     /// The nearest server first.
     pub replies: Vec<Reply>,

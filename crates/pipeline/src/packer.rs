@@ -74,7 +74,8 @@ impl Packer {
     fn begin(&mut self) {
         let bytes_per_checksum = self.checksum.bytes_per_checksum() as usize;
         let within = (self.position % bytes_per_checksum as u64) as usize;
-        // One that begins within a chunk ends with it, so that checksums keep to the chunks of the block.
+        // A packet that begins within a chunk ends with that chunk, so that checksums keep to the chunks of the
+        // block.
         self.capacity =
             if within > 0 { bytes_per_checksum - within } else { self.chunks_max * bytes_per_checksum };
         let data_start = self.data_start();

@@ -18,7 +18,7 @@ pub struct Receiver {
     verifies: bool,
 }
 
-/// What an acceptable packet asks for.
+/// The work that an acceptable packet asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// "Still here": relayed and acknowledged like any packet, and nothing else.
@@ -36,8 +36,9 @@ pub enum Duty {
 }
 
 impl Receiver {
-    /// `end` is the replica's length so far, `limit` the length that it may grow to. Whoever is last in the
-    /// pipeline, or copies from another server, `verifies`; those in the middle rely on them.
+    /// `end` is the replica's length so far, `limit` the length that it may grow to. `verifies` says whether this
+    /// server checks the checksums: the last server of a pipeline does, and one that copies from another server.
+    /// Servers in the middle rely on the last one.
     pub fn new(checksum: Checksum, end: u64, limit: u64, verifies: bool) -> Self {
         Self { checksum, end, limit, next_seqno: None, ended: false, verifies }
     }

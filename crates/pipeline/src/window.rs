@@ -108,7 +108,7 @@ impl<P> Window<P> {
         Ok(Some(packet))
     }
 
-    /// What a new pipeline must be sent, in order.
+    /// The packets that are not yet acknowledged, in order. A new pipeline must be sent all of them.
     pub fn under_way(&self) -> impl Iterator<Item = &(PacketHeader, P)> {
         self.under_way.iter()
     }
