@@ -55,7 +55,7 @@ pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.Unregistere
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
 pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
 
-/// What data servers say of replicas; no client makes a decision of them.
+/// Data servers answer with these about replicas. No client bases a decision on them.
 pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException";
 pub const REPLICA_ALREADY_EXISTS: &str =
     "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException";
@@ -65,12 +65,12 @@ pub const JAVA_ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
 pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
 pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
 
-/// What a metadata server answers to those who watch or steer it.
+/// A metadata server answers with these to those who watch or steer it.
 pub const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";
 pub const HEALTH_CHECK_FAILED: &str = "org.apache.hadoop.ha.HealthCheckFailedException";
 
-/// What each class becomes on the way in. A class may stand for several; the first of a variant is the one
-/// that [`class_of`] sends.
+/// The error that each class becomes when it is received. A variant may have several classes; its first one is the
+/// one that [`class_of`] sends.
 const TABLE: &[(&str, Make)] = &[
     (FILE_NOT_FOUND, FsError::NotFound),
     (PARENT_NOT_DIRECTORY, FsError::ParentNotDirectory),
@@ -167,7 +167,7 @@ pub fn class_of(error: &FsError) -> &'static str {
     }
 }
 
-/// What a server's exception means here. A class that nobody knows is an I/O error that names it.
+/// The error that stands for a server's exception. A class that is not known becomes an I/O error that names it.
 ///
 /// Hadoop's servers append the stack trace to the message; only what is before it is kept.
 pub fn from_remote(class: &str, message: &str) -> FsError {

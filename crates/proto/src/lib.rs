@@ -48,7 +48,7 @@ pub mod hdfs {
 
 /// Clover's own protocols, which stock clients never speak.
 pub mod clover {
-    /// What an operator asks of a replica group and orders it to do.
+    /// The questions and orders of an operator to a replica group.
     pub mod admin {
         include!(concat!(env!("OUT_DIR"), "/clover.admin.rs"));
     }

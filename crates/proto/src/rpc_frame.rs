@@ -1,4 +1,4 @@
-//! What surrounds a call on a Hadoop RPC connection, version 9.
+//! The bytes that surround a call on a Hadoop RPC connection, version 9.
 //!
 //! ```text
 //! preamble, once from the client:   'h' 'r' 'p' 'c'  version=9  service class  auth protocol
@@ -65,7 +65,7 @@ impl AuthProtocol {
     }
 }
 
-/// What the first bytes of a connection are.
+/// The first bytes of a connection, recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preamble {
     /// More bytes are needed to tell.

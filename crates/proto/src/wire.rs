@@ -5,7 +5,7 @@ use crate::required::DecodeError;
 /// Longest varint: ten groups of seven bits hold 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// What a key says about the bytes after it.
+/// The form of a value, as the key before it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireType {
     Varint,

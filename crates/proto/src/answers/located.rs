@@ -1,4 +1,4 @@
-//! Where the blocks of a file are.
+//! The answer that says where the blocks of a file are.
 
 use super::{Put, Writer};
 use crate::hdfs::{StorageTypeProto, datanode_info_proto::AdminState};
@@ -21,7 +21,7 @@ pub struct LocatedBlocks<I, B> {
 
 impl<B: Put, I: ExactSizeIterator<Item = B>> Put for LocatedBlocks<I, B> {
     fn about(&self) -> usize {
-        // Of usual blocks with three replicas each.
+        // An estimate for usual blocks, with three replicas each.
         5 * Writer::FIELD_MAX + (self.blocks.len() + usize::from(self.last.is_some())) * (BLOCK + 3 * PLACE)
     }
 
@@ -51,7 +51,7 @@ pub struct LocatedBlock<'a, I> {
     pub id: u64,
     pub generation_stamp: u64,
     pub length: u64,
-    /// Where in the file the block begins.
+    /// The offset in the file of the block's first byte.
     pub offset: u64,
     pub corrupt: bool,
     /// The best first.

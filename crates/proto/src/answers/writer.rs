@@ -21,7 +21,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// What a field costs beside the bytes of its value.
+    /// The most bytes that a field takes beside those of its value.
     pub const FIELD_MAX: usize = KEY_MAX + VARINT_MAX;
 
     pub fn with_capacity(capacity: usize) -> Self {

@@ -5,8 +5,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::{Message, Name};
 use std::ops::Range;
 
-/// Where a length-prefixed message lies within `bytes`; nothing while its prefix is incomplete. The range may
-/// end behind what was received so far.
+/// The range of a length-prefixed message within `bytes`; `None` while its prefix is incomplete. The range may end
+/// behind the bytes received so far.
 ///
 /// # Errors
 /// The length is not a varint of five bytes at most, or is above [`MESSAGE_BYTES_MAX`].

@@ -72,8 +72,8 @@ pub struct Op {
 /// Bytes before the length of the message: version and opcode.
 pub const PREFIX_BYTES: usize = 3;
 
-/// What stands at the beginning of `bytes`; nothing while more is needed to know. The range of the message may
-/// end behind what was received so far.
+/// The opcode at the beginning of `bytes`, and the range of its message; `None` while more bytes are needed to know.
+/// The range may end behind the bytes received so far.
 ///
 /// # Errors
 /// The version is not the one spoken here, the opcode is unknown, or the length of the message is invalid or too

@@ -27,7 +27,7 @@ pub const PREFIX_BYTES_MAX: usize = LENGTHS_BYTES + HEADER_BYTES_MAX;
 /// The largest packet (lengths apart) that Hadoop's servers and clients accept.
 pub const PACKET_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What the first six bytes of a packet promise, checked.
+/// The lengths in the first six bytes of a packet, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
     pub header_bytes: usize,
@@ -68,13 +68,13 @@ impl Lengths {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     pub header: PacketHeader,
-    /// As received, to be sent on.
+    /// The whole packet as received, to be sent on.
     pub whole: Bytes,
     pub sums: Bytes,
     pub data: Bytes,
 }
 
-/// What [`take`] found.
+/// The answer of [`take`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     Packet(Packet),

@@ -11,7 +11,8 @@ use bytes::{BufMut, BytesMut};
 
 const REPLY_HEADER: &str = "hadoop.common.RpcResponseHeaderProto";
 
-/// What Hadoop's server answers to an HTTP request on the RPC port, so that a human at a browser can tell.
+/// The answer of Hadoop's server to an HTTP request on the RPC port. It tells a person at a browser that the port is
+/// the wrong one.
 pub const HTTP_ON_RPC_PORT: &str = "HTTP/1.1 404 Not Found\r\nContent-type: text/plain\r\n\r\n\
      It looks like you are making an HTTP request to a Hadoop IPC port. \
      This is not the correct port for the web interface on this daemon.\r\n";
@@ -65,7 +66,7 @@ impl ErrorCode {
     }
 }
 
-/// What of a call its reply repeats.
+/// The parts of a call's header that its reply repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyTo {
     pub call_id: i32,

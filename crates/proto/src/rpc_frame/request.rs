@@ -28,7 +28,7 @@ pub struct RequestHeader<'a> {
     pub retry_count: i32,
     /// The newest state of the namespace that the client has seen, if it cares.
     pub state_id: Option<i64>,
-    /// What the client's program calls itself, for the audit log.
+    /// The name that the client's program gives itself, for the audit log.
     pub caller_context: Option<&'a str>,
 }
 
@@ -144,7 +144,7 @@ pub fn parse_call_header<'a>(frame: &mut Cursor<'a>) -> Result<CallHeader<'a>, D
     })
 }
 
-/// What Hadoop's server insists on in every header, in its words.
+/// Checks what Hadoop's server demands of every header. The text of an error is Hadoop's.
 ///
 /// # Errors
 /// The header has no operation, an operation other than a call, or no kind of call.
