@@ -2,8 +2,8 @@
 //! when it breaks.
 //!
 //! A client does not retry by itself: it says whether the call can have had its effect
-//! ([`CallError`](crate::CallError)), and takes a [`CallIdentity`] so that whoever retries can do so under the
-//! same name, here or at another server.
+//! ([`CallError`](crate::CallError)), and takes a [`CallIdentity`], so that the caller can retry under the name of
+//! the first attempt, here or at another server.
 
 mod connection;
 #[cfg(test)]
@@ -173,7 +173,7 @@ impl Client {
         self.send(self.new_call(), method, request.len(), put, self.inner.options.call_timeout).await
     }
 
-    /// As [`Client::call_encoded`], under a name and with a time limit of the caller's.
+    /// As [`Client::call_encoded`], with the caller's own identity and time limit for the call.
     ///
     /// # Errors
     /// Those of [`Client::call_encoded`]; [`CallError::Timeout`] after `timeout`.

@@ -1,4 +1,4 @@
-//! What a server refuses with, and what a client is left with.
+//! The refusals of a server, and the errors that a client gets.
 
 use base::FsError;
 use proto::{

@@ -86,7 +86,7 @@ pub struct ServerConfig {
     pub caller_resolver: Option<CallerResolver>,
     /// Where HTTP is served instead, as `host:port`, to tell those who ask for it here.
     pub http_hint: Option<String>,
-    /// What the connections of the whole process take. Plenty by default.
+    /// The file descriptors that all connections of the process share. By default there are plenty.
     pub descriptors: Arc<Descriptors>,
 }
 
@@ -112,7 +112,7 @@ pub struct Server {
     accepting: JoinHandle<()>,
 }
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(crate) struct Shared {
     service: Arc<dyn Service>,
     limits: Limits,
@@ -158,7 +158,7 @@ impl Server {
         self.shared.connections.lock().as_ref().map_or(0, HashMap::len)
     }
 
-    /// What is under way here, to be asked at any time.
+    /// A handle that tells at any time how much this server has under way.
     pub fn load(&self) -> Load {
         Load { shared: Arc::downgrade(&self.shared) }
     }

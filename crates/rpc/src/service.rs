@@ -1,4 +1,4 @@
-//! What a server serves: a call comes in, a reply goes out.
+//! The interface of a service: a call comes in, a reply goes out.
 
 use crate::{
     RpcError,
@@ -11,8 +11,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 /// The methods behind a port.
 ///
-/// [`Service::call`] runs on the task that reads the connection, and all other calls of the connection wait
-/// for it to return: it must not block. What takes longer moves its [`Replier`] elsewhere.
+/// [`Service::call`] runs on the task that reads the connection, and all other calls of the connection wait for it to
+/// return: it must not block. A method that takes longer moves its [`Replier`] elsewhere.
 pub trait Service: Send + Sync + 'static {
     /// The protocols served, by Hadoop's name, and the version of each.
     fn protocols(&self) -> &[(&'static str, u64)];
@@ -39,7 +39,7 @@ pub struct Call {
     pub peer: SocketAddr,
     /// The newest state of the namespace that the client has seen, if it cares.
     pub state_id: Option<i64>,
-    /// What the client's program calls itself, for the audit log.
+    /// The name that the client's program gives itself, for the audit log.
     pub caller_context: Option<Arc<str>>,
 }
 
@@ -67,14 +67,14 @@ pub struct Replier {
 
 type Watch = Box<dyn FnOnce(Result<&Bytes, &RpcError>) + Send + Sync>;
 
-/// Where an answer goes.
+/// The way that an answer takes.
 enum Way {
     /// With the memory that the call's bytes take until it is answered.
     Connection(ReplyTo, Arc<Outbox>, Arc<Paid>),
     Captured(Box<dyn FnOnce(Answer) + Send + Sync>),
 }
 
-/// What a service has answered to a call that came on no connection of its own.
+/// A service's answer to a call that came inside another call instead of on a connection of its own.
 #[derive(Debug)]
 pub struct Answer {
     /// The bytes of the response message.
@@ -211,11 +211,11 @@ impl Drop for Replier {
     }
 }
 
-/// What a client is told of a call that nobody answers.
+/// The message to a client whose call was dropped without an answer.
 const GIVEN_UP: &str = "The server gave up the call.";
 
 impl RpcError {
-    /// Whether this is no answer: whoever had the call has let it go.
+    /// Whether this stands for a call that the service dropped without an answer.
     pub fn is_given_up(&self) -> bool {
         self.class == proto::exception::IO && self.message == GIVEN_UP
     }

@@ -1,6 +1,6 @@
 //! A connection of the streaming protocol, the one that carries blocks: both directions, message by message.
 //!
-//! Data servers and clients meet here from opposite ends. What is said is `proto::data_transfer`'s; a SASL
+//! Data servers and clients meet here from opposite ends. The messages are those of `proto::data_transfer`. A SASL
 //! handshake and its wrapping would go into [`split`].
 
 use bytes::{Bytes, BytesMut};

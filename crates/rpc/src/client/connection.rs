@@ -27,7 +27,7 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-/// What one read asks for.
+/// The bytes that one read asks for.
 const READ_BYTES: usize = 16 << 10;
 
 /// A buffer that grew beyond this is given back once it is empty.
@@ -204,7 +204,7 @@ struct Task {
     backlog: BytesMut,
 }
 
-/// What the task finds when it looks at its queue.
+/// The state of the connection's queue, as its task finds it.
 struct Glance {
     released: bool,
     waiting: usize,

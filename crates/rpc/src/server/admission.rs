@@ -1,8 +1,9 @@
-//! Who may connect while file descriptors last.
+//! The choice of connections that may stay when file descriptors run short.
 //!
-//! When there is none left for connections, those that have been idle for long are closed, strangers first, as Hadoop's
-//! servers do beyond their idle threshold; a client connects again when it has something to say. Whoever comes meanwhile
-//! is closed at once: it tries again, here or elsewhere, instead of waiting for a server that does not hear it.
+//! When there is none left for connections, those that have been idle for long are closed, strangers first, as
+//! Hadoop's servers do beyond their idle threshold; a client connects again when it has something to say. A
+//! connection that arrives meanwhile is closed at once. Its client then tries again, here or elsewhere, instead of
+//! waiting for a server that does not hear it.
 
 use super::{Shared, serve};
 use crate::server::Outbox;
@@ -18,13 +19,14 @@ use tokio::net::TcpListener;
 /// theirs after as long.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The same before a connection has said who calls: that takes no time where it is meant.
+/// How long a connection may be idle before it has said who calls, when descriptors run short. A client that means it
+/// says so at once.
 const IDLE_STRANGER: Duration = Duration::from_secs(2);
 
 /// How long a newcomer is kept waiting for those that are being closed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Of all connections this part is closed at once, and one at least.
+/// One in so many connections is closed in one go, and at least one.
 const CLOSED_AT_ONCE: usize = 64;
 
 /// Between two looks at all connections, and two lines of the log.

@@ -39,7 +39,8 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 /// How many bytes buy a long frame one second more.
 const FRAME_BYTES_A_SECOND: usize = 64 << 10;
 
-/// The same while others wait for the memory that the frame has: a client's line may be slow, its disk not.
+/// The bytes per second that a frame must make while other requests wait for the memory that it holds. This allows
+/// for a client with a slow line, and not for one with a slow disk.
 const FRAME_BYTES_A_SECOND_CONTENDED: usize = 1 << 20;
 
 /// The longest frame before a connection has said who calls: tokens and names.
@@ -74,7 +75,8 @@ enum Phase {
     SetUp(Negotiation),
     Open {
         caller: Arc<Caller>,
-        /// What the last call was for: most calls of a connection are for the same.
+        /// The protocol and version of the last call. Most calls of a connection are for the same protocol, so this
+        /// spares a search.
         last_protocol: Option<(&'static str, u64)>,
         last_context: Option<Arc<str>>,
     },
@@ -204,7 +206,7 @@ impl Connection {
         let limits = &self.shared.limits;
         let reading = match (self.wanted, self.begun) {
             _ if self.deaf => None,
-            // What waits for its own connection's calls may wait as long as they.
+            // A chunk that waits for its own connection's calls may wait as long as those do.
             (Some(wanted), _) => self.inbox.is_waiting_for_others().then(|| wanted + limits.frame_deadline),
             (None, Some(begun)) => {
                 let rate = match self.shared.room.is_contended() {

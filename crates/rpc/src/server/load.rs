@@ -1,9 +1,10 @@
-//! What a server has under way, for metrics.
+//! The work that a server has under way, for metrics.
 
 use super::Shared;
 use std::{collections::HashMap, sync::Weak};
 
-/// A look at a server. It keeps nothing of it alive: whoever serves may hold one. Nothing is under way in a server that is gone.
+/// A look at a server. It holds the server weakly, so that a service may keep one for its own server. For a server
+/// that is gone, all counts are zero.
 #[derive(Clone)]
 pub struct Load {
     pub(super) shared: Weak<Shared>,

@@ -36,7 +36,7 @@ struct State {
     quiet: Option<(Instant, bool)>,
 }
 
-/// What the connection's task finds when it looks.
+/// The state of the outbox, as the connection's task finds it.
 pub(crate) struct Glance {
     pub in_flight: usize,
     pub ended: bool,

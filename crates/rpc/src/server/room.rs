@@ -7,8 +7,8 @@
 //! - Each connection has one short chunk for nothing, so that it can always be heard.
 //! - Every further short chunk is paid from a quarter of the room. It is needed by a connection with calls that
 //!   are not yet answered, so it may wait: those answers come without it.
-//! - A long request has a chunk to itself, paid from the rest of the room before its body is read, and whole: whoever
-//!   waits holds nothing that another waits for. Whoever came first is served first.
+//! - A long request has a chunk to itself, paid from the rest of the room before its body is read, and whole. So a
+//!   connection that waits holds nothing that another waits for. They are served in the order in which they came.
 //!
 //! Together they hold no more than the room and a short chunk for each connection.
 
@@ -23,13 +23,13 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What one read asks for, and the least that a reading connection holds.
+/// The bytes that one read asks for, and the least that a reading connection holds.
 pub const READ_BYTES: usize = 16 << 10;
 
 /// A request up to this length shares a chunk with others.
 pub const SHORT_BYTES_MAX: usize = 64 << 10;
 
-/// What goes before a frame.
+/// The bytes of the length before a frame.
 const LENGTH_BYTES: usize = 4;
 
 /// Less is not worth a read.
@@ -38,7 +38,7 @@ const SPARE_BYTES_MIN: usize = 2 << 10;
 /// Semaphores count in this unit: their numbers are of 32 bits where many are taken at once.
 const UNIT: usize = 1 << 10;
 
-/// What all connections of a server together may hold.
+/// The memory that all connections of a server together may hold.
 pub struct Room {
     short: Purse,
     long: Purse,
@@ -134,7 +134,7 @@ fn is_short(chunk_bytes: usize) -> bool {
     chunk_bytes <= SHORT_BYTES_MAX + LENGTH_BYTES
 }
 
-/// What a chunk has been paid with. Calls hold it until they are answered.
+/// The part of the room that a chunk has taken. Calls hold it until they are answered.
 pub struct Paid {
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -178,7 +178,7 @@ impl Inbox {
         &mut self.bytes
     }
 
-    /// Of the chunk that frames come from.
+    /// The payment for the chunk that frames are now taken from.
     pub fn paid(&self) -> Arc<Paid> {
         Arc::clone(self.paid.as_ref().expect("what was read lies in a chunk"))
     }
