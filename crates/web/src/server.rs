@@ -53,7 +53,7 @@ impl Web {
         Self::bind_with(addr, registry, health, Router::new()).await
     }
 
-    /// The same with pages of the role's own.
+    /// As [`Web::bind`], with further pages that the server's role brings along.
     ///
     /// # Errors
     /// The address cannot be bound, as for [`Web::bind`].
@@ -130,7 +130,7 @@ async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
     (status, [(header::CONTENT_TYPE, "application/json")], body + "\n")
 }
 
-/// What a load balancer asks: whether calls that come here are answered.
+/// Answers a load balancer's question whether calls that come here are answered.
 async fn show_ready(State(shared): State<Shared>) -> impl IntoResponse {
     let Health { ok, state, details, not_ready } = (shared.health)();
     let reason = not_ready.or_else(|| (!ok).then(|| details.get("reason").cloned().unwrap_or_default()));
