@@ -36,8 +36,8 @@ pub struct Config {
     /// Rack of a host name or address (`net.topology.table.file.name`); others are on
     /// [`crate::server::DEFAULT_RACK`].
     pub racks: BTreeMap<String, String>,
-    /// Who takes over from another server copies nothing for so long: servers that are silent for the moment of
-    /// the switch, and replicas that were just being reported, are not taken for lost.
+    /// A server that takes over from another one orders no copies for so many milliseconds. Data servers that are
+    /// silent for the moment of the switch, and replicas that were just being reported, are so not taken for lost.
     pub takeover_grace_ms: u64,
     /// Servers that may be known at once, dead ones included: a bound against a flood of registrations.
     pub max_servers: usize,

@@ -9,7 +9,7 @@ pub struct Construction {
     /// Indices of the storages chosen for the pipeline, in its order. Empty after a restart: then the
     /// replicas reported stand for it.
     pub targets: Vec<u32>,
-    /// By index of storage.
+    /// The replicas being written, each with the index of its storage.
     pub replicas: Vec<(u32, UcReplica)>,
     /// Indices of servers that were told to recover the block, so that another one is told next.
     pub asked: Vec<u32>,
@@ -124,7 +124,7 @@ impl Constructions {
         }
     }
 
-    /// Whoever commands next orders them anew.
+    /// Forgets which recoveries were ordered. The next server that commands orders them anew.
     pub fn forget_recoveries(&mut self) {
         for construction in self.blocks.values_mut() {
             construction.recovering_until = None;

@@ -18,9 +18,9 @@ const UUIDS_MAX: usize = 8;
 /// An address, and the data servers that take it from each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
-    /// As `ip:port`.
+    /// The address, as `ip:port`.
     pub address: String,
-    /// In the order in which they were first seen there.
+    /// The data servers of that address, in the order in which they were first seen there.
     pub uuids: Vec<Arc<str>>,
 }
 
@@ -79,7 +79,7 @@ impl Contested {
         self.0.get(&(ip.clone(), port)).is_some_and(|seen| seen.told > 0)
     }
 
-    /// Those that go on, in the order of their addresses.
+    /// The contests that still go on, sorted by address.
     pub fn list(&self, now: Moment) -> Vec<Contest> {
         let is_told = |(_, seen): &(&(Arc<str>, u16), &Seen)| seen.told > 0 && !seen.is_settled(now);
         let told = self.0.iter().filter(is_told);

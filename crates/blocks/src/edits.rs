@@ -1,4 +1,5 @@
-//! What the namespace tells: which blocks there are, how they are written, how many replicas each shall have.
+//! The calls by which the namespace tells which blocks there are, how they are written, and how many replicas each
+//! shall have.
 
 use crate::{
     construction::Construction,
@@ -79,9 +80,9 @@ impl BlockMap {
         }
     }
 
-    /// Of the replicas reported as finalized, those that fit the committed block become its places; the
-    /// others with its stamp are damaged. After an append that kept the stamp the places from before are none any
-    /// more, until they are reported anew: those behind a newer stamp are not either.
+    /// Replicas that were reported as finalized and fit the committed block become its places; others with its stamp
+    /// count as damaged. After an append that kept the stamp, the earlier places do not count until they are reported
+    /// anew, as they would not behind a newer stamp.
     fn take_finalized(&mut self, slot: u32, block: Block) {
         let mut places = self.good_places(slot);
         let construction = self.constructions.entry(block.id);
@@ -143,7 +144,8 @@ impl BlockMap {
     pub fn reopen(&mut self, block: Block, targets: &[Location]) {
         let Some(slot) = self.arena.find(block.id) else { return };
         self.note_allocated(block.id, block.generation_stamp);
-        // What was to be deleted and is not yet is needed again; what cannot be held back is as good as gone.
+        // Replicas whose deletion was not ordered yet are needed again. A deletion that was ordered cannot be held
+        // back, so that replica counts as gone.
         self.rescue_excess(slot);
         for place in self.redundancy.excess.of(block.id).to_vec() {
             self.remove_place(slot, place);
@@ -265,7 +267,7 @@ impl BlockMap {
         self.arena.record_mut(slot).set_block(block);
     }
 
-    /// Those of the locations that are live storages here.
+    /// The storages of these locations that are live here.
     pub(crate) fn places_of(&self, locations: &[Location]) -> Vec<u32> {
         locations.iter().filter_map(|at| self.place_of(at.server.uuid(), &at.storage)).collect()
     }

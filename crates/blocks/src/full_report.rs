@@ -29,7 +29,7 @@ pub struct Report {
     last: (BlockId, u32),
 }
 
-/// What a row turns out to be.
+/// The kinds of row of a full report.
 enum Row {
     Done,
     /// It fits its block, in this slot, and was not known.
@@ -48,8 +48,9 @@ impl Report {
 }
 
 impl BlockMap {
-    /// A report that the storage had begun before is given up, and what waits about its replicas is older than
-    /// this one. `lease` is the permission that the report was sent with; 0 if none.
+    /// Begins a full report of a storage. An earlier report that the storage had begun is given up, and so are rows
+    /// about its replicas that still wait, which are older. `lease` is the permission that the report was sent with;
+    /// 0 if none.
     ///
     /// # Errors
     /// The server is not registered or is lost, or another server holds its uuid; or the storage is new and the

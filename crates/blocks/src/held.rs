@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Unknown replicas, by storage. There is a bound; beyond it they are counted, and found again by the next full report.
 pub struct Held {
     rows: BTreeMap<(u32, BlockId), Row>,
-    /// Of the rows; lengths are what servers say.
+    /// The sum of the rows' lengths, as the data servers told them.
     bytes: u128,
-    /// By storage: what there was no room for.
+    /// The rows of each storage for which there was no room.
     beyond: BTreeMap<u32, Amount>,
     limit: usize,
 }
@@ -111,7 +111,7 @@ pub struct Removed {
     order: VecDeque<BlockId>,
 }
 
-/// By eye: what is deleted at once, and some 20 MiB.
+/// By eye: more than is usually deleted at once, and some 20 MiB.
 const REMOVED_MAX: usize = 1 << 20;
 
 impl Removed {

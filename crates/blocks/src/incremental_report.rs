@@ -57,8 +57,9 @@ impl BlockMap {
         }
     }
 
-    /// By a full report and all that was said since, the storage has a good replica of this complete block, which is
-    /// not to go. Who does not command cannot tell: another has ordered the deletions that are reported.
+    /// Whether the storage has a good replica of this complete block, which is not to be deleted, as its full report
+    /// and all later reports say. A server that does not command cannot tell, because another one has ordered the
+    /// deletions that are reported; the answer is false then.
     fn is_surely_good(&self, place: u32, id: BlockId) -> bool {
         let Some(slot) = self.arena.find(id).filter(|_| self.may_command()) else { return false };
         self.arena.record(slot).state() == BlockState::Complete

@@ -5,9 +5,9 @@
 //! written, which replicas have to be copied or deleted, and whether enough has been reported to leave safe
 //! mode. All of it is soft state: rebuilt from reports after a start, never journaled.
 //!
-//! It is a pure machine. Time comes in as [`base::Moment`], chance as a seed; it does no I/O, holds no lock
-//! and knows neither paths nor the wire. What it must never know: the namespace (a block's file is a number
-//! to it), sockets, protobuf.
+//! It is a pure machine. Time comes in as [`base::Moment`], chance as a seed; it does no I/O, holds no lock and knows
+//! neither paths nor the wire. It must never know the namespace (a block's file is a number to it), sockets or
+//! protobuf.
 //!
 //! The methods of [`BlockMap`] are of four kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
@@ -17,11 +17,11 @@
 //! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
 //!
-//! Mutators leave what others wait for in [`Events`], fetched with `take_events`.
+//! Mutators leave news for waiting callers in [`Events`], fetched with `take_events`.
 //!
-//! Memory: a block is a 32-byte record in 64 KiB pages and four bytes in the index; there is no list of
-//! blocks per storage. Whoever needs one (a dead server, a report that lacks something) is served by a
-//! sweep over the pages, a slice at a time.
+//! Memory: a block is a 32-byte record in 64 KiB pages and four bytes in the index; there is no list of blocks per
+//! storage. When a storage's blocks are needed (its server died, or its report lacks something), a sweep over the
+//! pages finds them, a slice at a time.
 
 pub mod config;
 pub mod server;

@@ -117,7 +117,7 @@ impl BlockMap {
         }
     }
 
-    /// What happened since the last call.
+    /// The events since the last call of this.
     pub fn take_events(&mut self) -> Events {
         std::mem::take(&mut self.events)
     }
@@ -155,7 +155,7 @@ impl BlockMap {
         self.safe_mode.stage()
     }
 
-    /// What HDFS calls the safe-mode tip: how far the reports have come, and what to do.
+    /// The text that HDFS calls the safe-mode tip: how far the reports have come, and what to do.
     pub fn safe_mode_message(&self, now: Moment) -> String {
         self.safe_mode.message(self.reported(), now)
     }

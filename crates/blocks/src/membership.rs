@@ -77,9 +77,10 @@ impl BlockMap {
         Ok(self.servers.get(index).face.clone())
     }
 
-    /// A server is in one place. While the one that is known is heard from its address, nobody is it at another; a
-    /// process that starts anew on the same host is believed at once, whatever its port; and so is one at the address
-    /// at which the server has passed, if the other has not.
+    /// Refuses a second server with a uuid that is known, because a server is in one place. While the known one is
+    /// heard from its address, no other address may have its uuid. Two are believed at once: a process that starts
+    /// anew on the same host, whatever its port; and a process at the address at which the server has passed its
+    /// trial.
     fn refuse_a_second(
         &self,
         index: u32,
@@ -129,8 +130,9 @@ impl BlockMap {
         Ok(commands)
     }
 
-    /// The same where no orders may be given: the server does not lead, or is not sure to lead still. What is
-    /// ordered stays for the next heartbeat. Only the call to register, which everybody may make, is answered.
+    /// As [`BlockMap::heartbeat`], but gives no orders, because the metadata server does not lead, or is not sure
+    /// that it still leads. Orders stay for the next heartbeat. Only the order to register may be answered, which any
+    /// server may give.
     ///
     /// # Errors
     /// Those of [`BlockMap::heartbeat`].
@@ -191,7 +193,7 @@ impl BlockMap {
         serial
     }
 
-    /// Who speaks, as it registered.
+    /// The registration of the server that speaks.
     ///
     /// # Errors
     /// The server is not registered or is lost, or another server holds its uuid.
@@ -302,8 +304,8 @@ impl BlockMap {
         commands
     }
 
-    /// All servers alive are told with their next heartbeats how fast they may move blocks for balancing, in bytes
-    /// per second. Those that come later are not, as in HDFS.
+    /// Tells all living servers, with their next heartbeats, how fast they may move blocks for balancing, in bytes
+    /// per second. Servers that come later are not told, as in HDFS.
     pub fn set_balancing_rate(&mut self, bytes_per_second: u64) {
         for server in self.servers.iter_mut().filter(|server| server.face.alive) {
             server.balancing_rate = Some(bytes_per_second);
@@ -420,7 +422,8 @@ impl BlockMap {
         self.contested.list(now)
     }
 
-    /// The storage is lost. What names it outside the records is cleaned now, the records by a sweep.
+    /// Removes a storage that is lost. All that names it outside the records is cleaned now; the records are cleaned
+    /// by a sweep.
     fn retire(&mut self, place: u32) {
         let until = self.request_sweep();
         let server = self.storages.get(place).server;

@@ -5,13 +5,13 @@
 //! - it was in the pipeline with which a client has finished a block, and reported that replica as the client did;
 //! - a server that is not a newcomer has received a copy of a block from it, and has reported that copy.
 //!
-//! Where a newcomer may hold something, a *sample* is taken: the newcomer is ordered to send one block that it claims to a
-//! server that is not a newcomer and lacks the block. The copy is deleted once it has shown what it had to show. While a sample may
-//! still come, nothing is decided about blocks that the newcomer claims. A replica is deleted as superfluous or
+//! Where a newcomer may hold something, a *sample* is taken: the newcomer is ordered to send one block that it claims
+//! to a server that is not a newcomer and lacks the block. The copy is deleted once it has arrived. While a sample
+//! may still come, nothing is decided about blocks that the newcomer claims. A replica is deleted as superfluous or
 //! damaged only where as many good ones as are wanted are on servers that are no newcomers, and newcomers' go first.
 //!
-//! A newcomer of which several samples did not come is *doubted*: what it claims counts for nothing, and is copied
-//! from others. What was seen holds for a uuid at its address, for as long as this process lives: see
+//! A newcomer of which several samples did not come is *doubted*: its claims count for nothing, and those blocks are
+//! copied from others. The result of a trial holds for a uuid at its address, for as long as this process lives: see
 //! `docs/decisions/2026-11-22-newcomers.md`.
 
 use crate::{map::BlockMap, placement::Wish, random::Random, servers::Order, words::BlockState};
@@ -40,7 +40,7 @@ pub enum Trial {
     Passed,
 }
 
-/// What a server that is still a newcomer claims.
+/// The blocks that a newcomer claims to have.
 #[derive(Default)]
 pub struct Claims {
     candidates: Vec<BlockId>,
@@ -74,9 +74,9 @@ struct Sample {
 
 #[derive(Default)]
 pub struct Newcomers {
-    /// Of each block at most one copy is such.
+    /// The samples under way. At most one is taken of each block.
     samples: BTreeMap<BlockId, Sample>,
-    /// Addresses of those that are no newcomers, by uuid: they stay so when they come back.
+    /// The addresses of servers that are no newcomers, by uuid. A server that comes back there is no newcomer either.
     passed: BTreeMap<Arc<str>, Arc<str>>,
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 struct Awaited {
     /// Indices of servers. The replica may end on another storage of the server than was chosen.
     servers: Vec<u32>,
-    /// Those of them that are the pipeline with which a client has finished the block.
+    /// The servers of these that were in the pipeline with which a client has finished the block.
     writers: Vec<u32>,
     deadline: Moment,
 }

@@ -37,7 +37,7 @@ pub struct Placement<'a> {
     pub storage_policy: u8,
 }
 
-/// The same with indices.
+/// A wish for targets, with servers and storages named by index.
 pub struct Wish {
     /// Servers that are about to delete a replica of this block are left out.
     pub block: Option<BlockId>,

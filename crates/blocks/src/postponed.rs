@@ -1,9 +1,9 @@
 //! Reports about blocks and stamps that the namespace has not told of yet.
 //!
 //! A standby hears of a replica before it reads of the block, or of the block's newer stamp, in the journal. Such
-//! rows wait here and are taken as soon as the namespace has come so far. Of one replica the newest row waits:
-//! whatever its server says of it later, in any report, takes the place of what waits. There is a bound; beyond it
-//! rows are dropped, and the storage is asked to report in full once there is room again.
+//! rows wait here and are taken as soon as the namespace has come so far. Only the newest row about a replica waits:
+//! a later row of its server, in any report, replaces it. There is a bound; beyond it rows are dropped, and the
+//! storage is asked to report in full once there is room again.
 
 use crate::words::ReportedReplica;
 use base::{BlockId, GenerationStamp};
@@ -13,9 +13,9 @@ use std::{
 };
 
 pub struct Postponed {
-    /// By block, and by the index of the storage that holds the replica.
+    /// The rows, by block and by the index of the storage that holds the replica.
     rows: BTreeMap<(BlockId, u32), ReportedReplica>,
-    /// The same rows by the stamp that the namespace has to have given out before they mean anything.
+    /// An index of the rows by generation stamp. A row can be taken once the namespace has given out its stamp.
     by_stamp: BTreeSet<(GenerationStamp, BlockId, u32)>,
     by_place: BTreeSet<(u32, BlockId)>,
     /// Where the next look for overdue rows begins.

@@ -73,12 +73,12 @@ impl Queue {
         self.levels[Priority::Lost as usize].iter().copied()
     }
 
-    /// Those of them behind `after`.
+    /// The lost blocks with ids above `after`.
     pub fn lost_behind(&self, after: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         self.levels[Priority::Lost as usize].range((Bound::Excluded(after), Bound::Unbounded)).copied()
     }
 
-    /// Those that are not lost, the most endangered first.
+    /// The blocks in the queue that are not lost, the most endangered first.
     pub fn endangered(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.levels[..Priority::Lost as usize].iter().flatten().copied()
     }

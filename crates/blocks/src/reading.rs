@@ -23,8 +23,8 @@ enum Distance {
 }
 
 impl BlockMap {
-    /// Where the block is, nearest first; equally near replicas are shuffled by `chance`. Of a block being
-    /// written, where its pipeline is. Damaged replicas are listed only if there is no other.
+    /// The locations of a block, nearest first; equally near replicas are shuffled by `chance`. For a block being
+    /// written, the locations are its pipeline. Damaged replicas are listed only if there is no other.
     pub fn locations(&self, id: BlockId, reader: Reader, chance: u64, now: Moment) -> Option<Located> {
         let slot = self.arena.find(id)?;
         let record = self.arena.record(slot);
@@ -109,7 +109,7 @@ impl BlockMap {
         places.into_iter().map(|place| (distance(place), place)).collect()
     }
 
-    /// What the data servers have said about the block.
+    /// What the data servers have reported about the block; `None` if there is no such block.
     pub fn facts(&self, id: BlockId) -> Option<Facts> {
         let slot = self.arena.find(id)?;
         let record = self.arena.record(slot);

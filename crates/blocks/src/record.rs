@@ -99,7 +99,7 @@ impl Record {
         u64::from_le_bytes(bytes)
     }
 
-    /// Takes over stamp and length. What has no room is cut to the largest that has: the namespace refuses
+    /// Takes over stamp and length. A value that has no room is cut to the largest that fits; the namespace refuses
     /// such values before they get here.
     pub fn set_block(&mut self, block: Block) {
         self.stamp = to_5(block.generation_stamp.0.min(MAX_40));

@@ -1,5 +1,5 @@
-//! As many replicas as wanted: each block is looked at when something about it changed, queued when it has
-//! too few, trimmed when it has too many; copies are ordered from the queue at every tick.
+//! Keeps as many replicas of each block as are wanted. A block is examined when something about it changed, queued
+//! when it has too few replicas, and trimmed when it has too many; copies are ordered from the queue at every tick.
 
 use crate::{
     map::{BlockMap, LastAllocated},
@@ -19,9 +19,9 @@ const POSTPONED_PER_TICK: usize = 10_000;
 /// The replicas of a block, on live storages only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Those of doubted servers are not among them.
+    /// Good replicas on living servers. Replicas of doubted servers are not counted.
     pub live: usize,
-    /// Those of the live ones whose servers are no newcomers.
+    /// The number of live replicas whose servers are no newcomers.
     pub proved: usize,
     pub corrupt: usize,
     pub excess: usize,

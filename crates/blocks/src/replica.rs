@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub struct CorruptReplica {
     pub place: u32,
     pub reason: CorruptReason,
-    /// What the replica itself says, for its deletion.
+    /// The replica's own stamp, which an order to delete it has to name.
     pub stamp: GenerationStamp,
 }
 
@@ -59,7 +59,7 @@ impl Corrupt {
     }
 }
 
-/// What was made of a row of a report.
+/// The outcome for a row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is now, or was, one of the block's replicas.
@@ -101,7 +101,7 @@ fn judge(record: &Record, replica: &ReportedReplica) -> Judgement {
 }
 
 impl BlockMap {
-    /// A row of a report. What waits about the same replica is older, and forgotten.
+    /// Takes a row of a report. A row about the same replica that still waits is older, and is forgotten.
     pub(crate) fn take_replica(&mut self, place: u32, replica: &ReportedReplica, now: Moment) -> Verdict {
         if !self.postponed.is_empty() {
             self.postponed.forget_replica(replica.block.id, place);

@@ -17,7 +17,7 @@ pub enum Stage {
     Off,
 }
 
-/// What the stage depends on.
+/// The counts that the stage of safe mode depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reported {
     pub total: u64,

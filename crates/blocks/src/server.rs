@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The rack of a host that no table names.
 pub const DEFAULT_RACK: &str = "/default-rack";
 
-/// What a data server says when it registers. Addresses are those that clients will be given.
+/// A data server's registration. Its addresses are those that clients will be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
     pub uuid: Arc<str>,

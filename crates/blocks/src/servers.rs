@@ -22,7 +22,7 @@ pub struct Order {
 
 pub struct Server {
     pub face: Arc<DataServer>,
-    /// Of its latest registration.
+    /// The key that its latest registration was given.
     pub session: SessionKey,
     /// Whether it is a newcomer, and what it claims as long as it is one.
     pub trial: Trial,
@@ -38,14 +38,14 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
-    /// What it said last contradicts what it had said: it shall say everything anew.
+    /// Its last report contradicts an earlier one, so it is asked to report everything anew.
     pub contradicts: bool,
-    /// When it was last told to for that reason.
+    /// When it was last asked to report anew for that reason.
     pub last_asked: Option<Moment>,
     /// It has been answered since this server began to command: then it knows whom to obey, and a report that
     /// it begins afterwards shows nothing that an older active may still have deleted.
     pub has_heard: bool,
-    /// What it has lost, or would lose, for being unknown.
+    /// The replicas that were deleted, or would be, because their blocks are unknown.
     pub share: Share,
 }
 
@@ -58,9 +58,9 @@ pub struct Servers {
     free: Vec<u32>,
     by_uuid: BTreeMap<Arc<str>, u32>,
     by_address: BTreeMap<(Arc<str>, u16), u32>,
-    /// By host name and by address; several servers may share a host.
+    /// The servers by host name and by address. Several servers may share a host.
     by_host: BTreeMap<Arc<str>, Vec<u32>>,
-    /// Those alive, in no meaningful order.
+    /// The living servers, in no meaningful order.
     live: Vec<u32>,
     live_by_rack: BTreeMap<Arc<str>, Rack>,
 }
@@ -90,7 +90,7 @@ impl Servers {
         self.by_address.get(&(ip.clone(), port)).copied()
     }
 
-    /// Those on a host, by name or address.
+    /// The servers on a host, which is named by its name or its address.
     pub fn on_host(&self, host: &str) -> &[u32] {
         self.by_host.get(host).map_or(&[], Vec::as_slice)
     }

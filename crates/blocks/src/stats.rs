@@ -32,7 +32,7 @@ pub struct Stats {
     pub under_construction: u64,
     /// Blocks that should have more replicas, the lost ones included.
     pub under_replicated: u64,
-    /// Those of them that have one replica left, of several wanted.
+    /// The number of these blocks that have one replica left, of several wanted.
     pub most_endangered: u64,
     /// Blocks with a damaged replica.
     pub corrupt: u64,
@@ -75,7 +75,7 @@ impl BlockMap {
         self.servers.iter().map(|(_, server)| &server.face).filter(|face| is_wanted(face)).cloned().collect()
     }
 
-    /// Of one server.
+    /// The figures of the storages of one data server.
     pub fn storages(&self, uuid: &str) -> Vec<StorageStats> {
         let Some(index) = self.servers.find(uuid) else { return Vec::new() };
         let storages = self.servers.get(index).storages.iter().map(|place| self.storages.get(*place));
@@ -146,7 +146,7 @@ impl BlockMap {
         self.redundancy.queue.lost_behind(after).map(|id| (id, self.inode_of(id)))
     }
 
-    /// Rows that whoever decodes reports could not even hand over.
+    /// Counts rows that the decoder of reports had to drop.
     pub fn note_dropped_rows(&mut self, rows: u64) {
         self.counts.dropped_rows += rows;
     }

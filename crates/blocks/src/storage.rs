@@ -27,16 +27,17 @@ pub enum Life {
 pub struct Storage {
     /// Index of the server that it belongs to.
     pub server: u32,
-    /// That of its server.
+    /// The trial of its server, which the storage shares.
     pub trial: Trial,
     pub report: StorageReport,
     pub life: Life,
     /// Records that name this storage.
     pub blocks: u32,
-    /// What it holds is not surely known: no full report since it appeared, or since this server began to
-    /// command. While one of a block's replicas is on such a storage, none is deleted as superfluous.
+    /// Its replicas are not surely known, because it has sent no full report since it appeared, or since this
+    /// metadata server began to command. While one of a block's replicas is on such a storage, none is deleted as
+    /// superfluous.
     pub stale: bool,
-    /// Rows about it were dropped for want of room: what it holds is asked for again.
+    /// Rows about it were dropped for want of room, so it is asked to report in full again.
     pub is_incomplete: bool,
     /// Replicas there whose ids the namespace's counter has skipped.
     pub skipped: Amount,

@@ -1,9 +1,9 @@
 //! The broom: goes round and round over all records, a slice at a time, when there is something to clean.
 //!
-//! Records name storages; storages do not list their blocks. So when a storage is lost, or a full report
-//! lacked replicas that were known, or every block's redundancy must be looked at anew, one more lap over
-//! the records is asked for. Whoever asked during a lap is served when the broom is back at that very
-//! place; several requests share a lap.
+//! Records name storages; storages do not list their blocks. So when a storage is lost, or a full report lacked
+//! replicas that were known, or every block's redundancy must be looked at anew, one more lap over the records is
+//! asked for. A request that is made during a lap is served when the broom is back at the place where it was made;
+//! several requests share a lap.
 
 use crate::{map::BlockMap, storage::Life};
 use base::Moment;

@@ -1,14 +1,14 @@
-//! Who commands: one server of a group at a time. The others listen, and are ready.
+//! One metadata server of a group commands at a time. The others listen, and are ready to take over.
 //!
 //! A listening map takes everything that the commanding one takes: registrations, heartbeats, reports, and what
 //! the namespace tells. It gives no orders, but for the call to register, which asks for everything anew.
 //!
-//! Who takes over cannot know what the server before it has ordered last. Deletions that were given out and not
-//! yet reported would make it choose another replica to delete, and with two such choices a block is gone. So
-//! every storage counts as *stale* until it has reported in full to the new one, and the report must have begun
-//! after its server was answered by the new one: from then on it obeys nobody older. While one of a block's
-//! replicas is on a stale storage, none of the block's is deleted as superfluous or damaged. Copies need no
-//! such care; they wait for a while, so that a server that is late is not taken for lost.
+//! A server that takes over cannot know the last orders of the one before it. Deletions that were given out and not
+//! yet reported would make it choose another replica to delete, and with two such choices a block is gone. So every
+//! storage counts as *stale* until it has reported in full to the new one, and the report must have begun after its
+//! server was answered by the new one: from then on it obeys nobody older. While one of a block's replicas is on a
+//! stale storage, none of the block's is deleted as superfluous or damaged. Copies need no such care; they wait for a
+//! while, so that a server that is late is not taken for lost.
 
 use crate::{full_report::Report, map::BlockMap};
 use base::{BlockId, Moment};
@@ -88,7 +88,8 @@ impl BlockMap {
         self.on_safe_mode_ended();
     }
 
-    /// Another server is, or will be, the active one. What was ordered and not fetched is forgotten.
+    /// Stops commanding, because another server is, or will be, the active one. Orders that were not fetched are
+    /// forgotten.
     pub fn become_listening(&mut self, now: Moment) {
         self.latest = now;
         if self.commanding {

@@ -33,7 +33,7 @@ pub(crate) struct Unknown {
     pub removed: Removed,
 }
 
-/// What was deleted as unknown is summed up for so long.
+/// For so many milliseconds the replicas that were deleted as unknown are summed up.
 const DAY_MS: u64 = 24 * 3_600_000;
 
 /// How much of what a server holds has gone, or would go, for being unknown.
@@ -67,8 +67,9 @@ impl Unknown {
 }
 
 impl BlockMap {
-    /// What the namespace says of unknown replicas: the ids that its counter has skipped, rising, and whether deletions are
-    /// held back. To be told before any id that lies above a skipped one.
+    /// Takes what the namespace tells about unknown replicas: the block ids that its counter has skipped, rising, and
+    /// whether deletions are held back. This must be called before a block is added whose id lies above a skipped
+    /// one.
     pub fn set_unknown_replicas(&mut self, skipped: &[RangeInclusive<BlockId>], is_held: bool, now: Moment) {
         self.latest = now;
         if self.unknown.skipped != skipped {
@@ -80,8 +81,8 @@ impl BlockMap {
         }
     }
 
-    /// An operator has seen what is held back because it is too much at once, and says that it may go. What the log holds
-    /// back the log has to allow.
+    /// Allows the deletions that were held back because they were too many at once: an operator has seen them.
+    /// Deletions that the log holds back can be allowed by the log only.
     pub fn allow_deletions(&mut self, now: Moment) {
         self.latest = now;
         if !self.unknown.is_held {
@@ -160,7 +161,8 @@ impl BlockMap {
     fn release_held(&mut self, now: Moment) {
         for place in self.unknown.held.places() {
             let server = self.storages.get(place).server;
-            // What there was no room for comes with the next full report, and was counted in what the operator saw.
+            // Rows for which there was no room come with the next full report. They were counted in the number that
+            // the operator saw.
             self.servers.get_mut(server).share =
                 Share { allowed_until: Some(now.plus_ms(DAY_MS)), ..Share::default() };
             for (id, stamp) in self.unknown.held.take_place(place) {
@@ -176,15 +178,15 @@ impl BlockMap {
         self.on_safe_mode_ended();
     }
 
-    /// Another metadata server commands from now on, or this one begins to. What is held back is judged anew by the reports
-    /// that the commanding server receives.
+    /// Forgets the replicas that are held back, because another metadata server commands from now on, or this one
+    /// begins to. The reports that the commanding server receives decide about them anew.
     pub(crate) fn forget_held(&mut self) {
         self.unknown.held.clear();
         self.servers.iter_mut().for_each(|server| server.share = Share::default());
         self.storages.iter_mut().for_each(|(_, storage)| storage.skipped = Amount::default());
     }
 
-    /// What the log has lost may have given this stamp out.
+    /// Whether a replica is kept because of its stamp: entries that the log has lost may have given it out.
     pub(crate) fn is_kept_for_its_stamp(&self, known: GenerationStamp, stamp: GenerationStamp) -> bool {
         self.unknown.is_held && stamp > known
     }

@@ -1,4 +1,4 @@
-//! What waits for copying or for deletion, for an operator who asks to see all of it.
+//! The blocks that wait for copying and the replicas that wait for deletion, listed for an operator.
 
 use crate::{
     map::BlockMap,
@@ -58,7 +58,7 @@ impl BlockMap {
         }
     }
 
-    /// What each data server is still to be told to delete; only those with anything.
+    /// The blocks that each data server is still to be told to delete. Servers with none are left out.
     pub fn deletions(&self) -> Vec<(Arc<DataServer>, Vec<Block>)> {
         let servers = self.servers.iter().filter(|(_, server)| !server.deletions.is_empty());
         let blocks = servers.map(|(_, server)| {

@@ -1,4 +1,4 @@
-//! What goes into a [`crate::BlockMap`] and what comes out.
+//! The types that go into a [`crate::BlockMap`] and come out of it.
 
 use crate::{
     contested::Contest,
@@ -45,8 +45,8 @@ impl ReplicaState {
     }
 }
 
-/// A row of a block report, already freed of what cannot be represented: negative ids, lengths and stamps
-/// are dropped by whoever decodes it.
+/// A row of a block report, already freed of what cannot be represented: the decoder drops rows with a negative id,
+/// length or stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportedReplica {
     pub block: Block,
@@ -72,7 +72,8 @@ pub struct ServerId<'a> {
     pub uuid: &'a str,
     pub ip: &'a str,
     pub transfer_port: u16,
-    /// What it was given when it registered. The rest is known to everybody; this is known to it alone.
+    /// The key that the server was given when it registered. Unlike the other fields, only the server itself knows
+    /// it.
     pub session: &'a [u8],
 }
 
@@ -94,7 +95,7 @@ pub struct Heartbeat {
     pub failed_volumes: u32,
 }
 
-/// What a data server must do.
+/// An order to a data server.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Register again: it is not known here.
@@ -114,8 +115,8 @@ pub struct Recovery {
     /// With the stamp that its replicas have so far.
     pub block: Block,
     pub stamp: GenerationStamp,
-    /// What shall come of it, whatever its servers have; `None`: they agree on a length. If it has another id, `block`
-    /// stays as it is and is copied.
+    /// The block that shall result, whatever length its servers have; `None` lets the servers agree on a length. If
+    /// it has another id, `block` stays as it is and is copied.
     pub truncation: Option<Block>,
     pub places: Vec<Location>,
 }
@@ -160,7 +161,7 @@ pub struct UcReplica {
     pub state: ReplicaState,
 }
 
-/// What the data servers have said about a block; arguments for planning `complete` and `addBlock`.
+/// The facts that data servers have reported about a block. The plans of `complete` and `addBlock` need them.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub block: Block,
@@ -191,7 +192,7 @@ impl Facts {
     }
 }
 
-/// What others may be waiting for. Fetched with [`crate::BlockMap::take_events`].
+/// News that parked calls or the operator may wait for. Fetched with [`crate::BlockMap::take_events`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     /// Blocks not yet complete for which another finalized replica was reported and which now have the
@@ -214,11 +215,12 @@ pub struct Events {
 /// More of what a server holds is unknown than may be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldBack {
-    /// As `ip:port`.
+    /// The server's address, as `ip:port`.
     pub server: String,
-    /// What would be deleted, with what was deleted so within the last day.
+    /// The number of unknown replicas that would be deleted, together with those that were deleted within the last
+    /// day.
     pub unknown: u64,
-    /// All that it holds, or held then.
+    /// The number of all replicas that the server holds, or held then.
     pub replicas: u64,
 }
 
@@ -238,14 +240,14 @@ pub enum CorruptReason {
     CorruptionReported,
 }
 
-/// A full report under way. Of no use after `finish_report`, or once the server died or began another one.
+/// Names a full report under way. It is void after `finish_report`, or once the server died or began another report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportId {
     pub(crate) storage: u32,
     pub(crate) serial: u64,
 }
 
-/// What became of a full report.
+/// The result of a full report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportDone {
     pub rows: u64,
