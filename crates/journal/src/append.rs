@@ -13,8 +13,8 @@ use std::{io, sync::Arc};
 /// Behind the name of an image that must not be used.
 const IN_DOUBT: &str = ".in-doubt";
 
-/// Called once, in the order of the appends, on any thread, holding no lock of the journal. In production it
-/// is the thread that writes to the disk: whoever has more to do than to wake others does it elsewhere.
+/// Called once, in the order of the appends, on any thread, holding no lock of the journal. In production it is the
+/// thread that writes to the disk: a callback that has more to do than to wake others hands that work on.
 pub type AppendDone = Box<dyn FnOnce(Result<Durable, Arc<Fault>>) + Send>;
 
 /// An open log. Cheap to clone; the store's lock is given back when the last clone is gone and nothing is
@@ -235,8 +235,8 @@ impl Journal {
         self.shared.checkpoint_committed(checkpoint)
     }
 
-    /// An image that has not become usable shows a state that is in doubt: no start is to go by it. It stays beside the others, under a name
-    /// that only people read.
+    /// Puts an image out of use whose checkpoint has not committed, because the state in it is in doubt. The file
+    /// stays beside the others under a name that no start looks for, so that a person can examine it.
     ///
     /// # Errors
     /// The file cannot be renamed, or its directory not be synced. An image that is usable, or is not there, is no
@@ -255,8 +255,9 @@ impl Journal {
         disk.sync_directory(&images)
     }
 
-    /// Segments with entries from here on stay although no checkpoint needs them, until this is said again with a later
-    /// entry; with `Sn(u64::MAX)`, as at first, none stays longer. What is not needed any more goes. May block.
+    /// Keeps the segments with entries from `from` on, although no checkpoint needs them, until this is called with a
+    /// later entry. With `Sn(u64::MAX)`, which holds at first, no segment is kept for this reason. Segments that are
+    /// needed no more are removed. May block.
     ///
     /// # Errors
     /// A file that is not needed any more cannot be removed.

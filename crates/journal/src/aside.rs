@@ -1,5 +1,5 @@
-//! What was put aside of a store that is not believed any more. It may be the last copy of something, so nothing here goes by
-//! itself: a person looks at it, and drops it.
+//! Stores that were put aside because they are not trusted any more. One may hold the last copy of something, so
+//! nothing is removed by itself: a person looks at it, and drops it.
 //!
 //! `set-aside-<generation>/` holds the segments and images, and `why`: two lines, `at_ms=` and `reason=`. Those of early
 //! releases have no `why`.
@@ -161,7 +161,7 @@ pub struct Replaced {
     pub bytes: u64,
 }
 
-/// All that repairs have replaced, the oldest first.
+/// The files that repairs have replaced, the oldest repair first.
 ///
 /// # Errors
 /// A directory cannot be listed, or a file in it cannot be looked at.
@@ -190,7 +190,7 @@ fn generations(disk: &dyn Disk, store: &Path) -> io::Result<Vec<u64>> {
     Ok(generations)
 }
 
-/// All that was put aside, the oldest first. Nothing is locked or changed.
+/// All stores that were put aside, the oldest first. Nothing is locked or changed.
 ///
 /// # Errors
 /// A directory cannot be listed, or a file in it cannot be looked at.
@@ -205,14 +205,14 @@ pub fn list(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Aside>> {
     Ok(all)
 }
 
-/// Why each of them was put aside, where that is noted, the oldest first.
+/// The reasons why the stores were put aside, the oldest first. Early releases noted none.
 ///
 /// # Errors
 /// A directory cannot be listed, or a note cannot be read.
 pub fn reasons(disk: &dyn Disk, store: &Path) -> io::Result<Vec<String>> {
     let mut reasons = Vec::new();
     for generation in generations(disk, store)? {
-        // One that was put back is none any more.
+        // A store that was put back counts no longer: only its note is left.
         let path = directory(store, generation).join(WHY);
         if disk.exists(&path)? && holds_something(disk, store, generation)? {
             reasons.extend(read_why(disk, &path)?.1);
@@ -291,7 +291,7 @@ pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::By
     Ok(bytes.into())
 }
 
-/// Removes one for good. The error says whether there is such a one.
+/// Removes the store that was put aside under this number, for good.
 ///
 /// # Errors
 /// A process has the store's lock, `store` holds no store that can be read, nothing was put aside under this number,

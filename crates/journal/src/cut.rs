@@ -7,11 +7,11 @@ use parking_lot::MutexGuard;
 use std::{io, path::PathBuf};
 
 impl Journal {
-    /// Cuts everything after this entry off the log, durably. Blocks; rare. A crash at any moment leaves the log
-    /// as it was, or cut, or cut in part, never less than up to `after`. What has committed, or is in an image, is
-    /// refused.
+    /// Cuts everything after this entry off the log, durably. Blocks; rare. A crash at any moment leaves the log as
+    /// it was, or cut, or cut in part, never less than up to `after`. A cut of entries that have committed, or are in
+    /// an image, is refused.
     ///
-    /// Entries under way are written first; callbacks of appends must not wait for whoever calls this.
+    /// Entries under way are written first; callbacks of appends must not wait for the caller of this.
     ///
     /// # Errors
     /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log.
@@ -77,7 +77,7 @@ impl Shared {
             }
             Err(error) => {
                 MutexGuard::unlock_fair(file);
-                // What is behind the cut may be gone already.
+                // The entries behind the cut may be gone already.
                 self.inner.lock().durable = after.id.sn;
                 let untrusted = !env::disk::is_want(&error);
                 Err(StateError::Failed(self.fail("cutting the log", culprit, &error, untrusted)))

@@ -181,7 +181,7 @@ pub enum ImageError {
     Failed(#[source] std::sync::Arc<Fault>),
     #[error("cannot write {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
-    /// What was written does not read back: check the disk.
+    /// The file does not read back as it was written: check the disk.
     #[error("image {} does not read back as written: {what}", .file.display())]
     Verify { file: PathBuf, what: String },
 }

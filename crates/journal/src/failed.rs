@@ -1,12 +1,13 @@
-//! A store whose disk has failed, taken back: what the medium really holds, written anew.
+//! A store whose disk has failed, taken back: the entries that the medium really holds are written anew.
 //!
 //! After a failed sync the system may show bytes that it never wrote and will not try to write again. So the log is read
 //! past the system's cache. The segments that were finished must be whole. The one that was written to is copied into a
 //! new file, up to its last intact record, and that file is synced. Only then the note goes that keeps the store from
 //! opening: a crash in between leaves the note, and everything is done again.
 //!
-//! What was acknowledged had been synced before the failure, and is there unless the disk has lost more than it said. The
-//! note's writer has left how far the log was durable; a log that ends earlier is taken by an operator's word only.
+//! Entries that were acknowledged had been synced before the failure, and are there unless the disk has lost more
+//! than it said. The note's writer has left how far the log was durable; a log that ends earlier is taken by an
+//! operator's word only.
 
 use crate::{
     MemberState, OpenError, RecoverError, Settings, block,
@@ -27,7 +28,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Who wants the store back, and what of it.
+/// Who wants the store back, which decides how much of the log must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The member itself, to follow another one that leads: everything that was durable must be there, and this member
@@ -37,7 +38,7 @@ pub enum Word {
     Operator,
 }
 
-/// What came back.
+/// The result of taking a store back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenBack {
     /// Why the store had been closed.
@@ -111,7 +112,7 @@ impl FailedStore {
         state.known_commit.max(Sn(state.next.0.saturating_sub(1))).max(image)
     }
 
-    /// Where the log ends on the medium. Only the last segments are looked at, and nothing is changed.
+    /// The last entry of the log that the medium holds. Only the last segments are read, and nothing is changed.
     ///
     /// # Errors
     /// A segment cannot be read from the medium, is damaged, or is of a later release.
@@ -180,7 +181,7 @@ impl FailedStore {
         Ok(segments)
     }
 
-    /// Reads these segments, which follow each other. Where the last one ends.
+    /// Reads these segments, which follow each other, and returns the end of the last one.
     fn walk(
         &self,
         segments: &[Segment],
@@ -239,7 +240,7 @@ impl FailedStore {
         Ok(bytes.into())
     }
 
-    /// The same entries in a new file, with a footer.
+    /// Writes the entries of a segment into a new file, with a footer.
     fn write_anew(&self, segment: &Segment, read: &Read) -> io::Result<()> {
         let disk = &*self.env.disk;
         if read.count == 0 {

@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     watermark: Mutex<Watermark>,
     /// Somebody uses the staging directory.
     pub(crate) is_staging: AtomicBool,
-    /// Held by whoever puts a file under the spare segment's name, or takes it away.
+    /// Held while a file is put under the spare segment's name, or taken away from it.
     pub(crate) spare: Mutex<()>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Inner {
     /// A thread is running callbacks.
     pub delivering: bool,
     pub fault: Option<Arc<Fault>>,
-    /// What can be done to remember the fault has been done; nobody is told earlier.
+    /// All that can be done to remember the fault has been done. No caller hears of the fault before.
     pub fault_is_noted: bool,
     pub closed: bool,
     /// Bytes of entries taken, those of recovery included.
@@ -126,8 +126,8 @@ impl Inner {
         }
         let mut end = self.end;
         for entry in entries {
-            // An entry of an older epoch than the promised one is lawful: a new active hands on what it inherited. Who
-            // may append is for the member to judge.
+            // An entry of an older epoch than the promised one is lawful: a new active hands on the entries that it
+            // inherited. Whether a sender may append is for the member to judge.
             let follows = entry.id.sn.0 == end.id.sn.0 + 1
                 && entry.id.epoch >= end.id.epoch
                 && entry.previous_chain == end.chain;
@@ -394,7 +394,7 @@ impl Shared {
         if untrusted {
             let mut file = pulse::lock(&self.file);
             file.state.fault_note = Some(fault.to_string());
-            // Whoever takes the store back can tell by this whether all that was acknowledged is there.
+            // When the store is taken back, this number tells whether all acknowledged entries are there.
             file.state.next = file.state.next.max(Sn(fault.durable.0 + 1));
             if let Err((path, error)) = file.store(&*self.env.disk) {
                 tracing::error!(file = %path.display(), %error, "the failure could not be noted");
@@ -434,7 +434,7 @@ impl Shared {
             .map_err(|source| StateError::Io { file: self.directory.join(watermark::FILE_NAME), source })
     }
 
-    /// Makes a promise durable, in its own file: whoever changes the state meanwhile is not waited for.
+    /// Makes a promise durable, in its own file, so that it need not wait for a change of the state.
     pub(crate) fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
         let mut file = pulse::lock(&self.promise);
         let promised = {

@@ -26,7 +26,7 @@ const CHUNK_HEADER_BYTES: usize = 8;
 /// Large enough for the disk to stream, small enough to check before any of it is believed.
 pub const CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// What an image says about itself.
+/// The header of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageHeader {
     pub group: GroupId,
@@ -65,7 +65,8 @@ impl ImageHeader {
     }
 }
 
-/// Of a header that is intact: a sentence with the version found and the one known.
+/// A sentence with the version found and the version known, if the header is intact and of a version that this
+/// release does not know.
 fn unknown_version(bytes: &[u8; EDGE_BYTES]) -> Option<String> {
     let version = u32_at(bytes, 12);
     (check_edge(bytes, HEADER_MAGIC).is_ok() && version != VERSION)
@@ -337,8 +338,8 @@ impl io::Read for ImageReader {
     }
 }
 
-/// How much of the beginning of this file is the beginning of an image of that place: its header and all whole
-/// chunks whose checksums are right. What is behind them may be anything.
+/// How much of the beginning of this file is the beginning of an image of that place: its header and all whole chunks
+/// whose checksums are right. The bytes behind them may be anything.
 pub(crate) fn intact_bytes(file: &Arc<dyn File>, wanted: &ImageHeader) -> io::Result<u64> {
     let mut reader = match ImageReader::open(file.clone()) {
         Err(error) if is_damage(&error) => return Ok(0),

@@ -42,7 +42,7 @@ impl Place {
         Self { epoch, start, is_open, marks: Vec::new(), life: Self::FIRST_LIFE }
     }
 
-    /// Of a segment whose file was not replaced: the open one, for example.
+    /// The life of a segment whose file was never replaced. The open segment has it, for example.
     pub const FIRST_LIFE: u64 = 0;
 
     /// To be read from its header on.
@@ -55,7 +55,7 @@ impl Place {
         self.life
     }
 
-    /// The same under the name that it has once it is sealed.
+    /// The place of the segment under the name that it gets when it is sealed.
     pub fn sealed(mut self) -> Self {
         self.is_open = false;
         self
@@ -153,7 +153,7 @@ impl Index {
         }
     }
 
-    /// What was open is sealed, and ends with `last`.
+    /// Notes that the open segment that begins with `start` is sealed now, and ends with `last`.
     pub fn sealed_at(&mut self, start: Sn, last: Sn) {
         if let Some(place) = self.places.iter_mut().find(|place| place.start == start) {
             place.is_open = false;

@@ -157,7 +157,7 @@ impl Shared {
         let keep: Vec<String> =
             pulse::lock(&self.file).state.checkpoints.iter().map(Checkpoint::file_name).collect();
         for name in disk.list(&images).map_err(io(images.clone()))? {
-            // One that is newer than the last checkpoint is on its way to become one.
+            // An image that is newer than the last checkpoint may become a checkpoint yet.
             if name.ends_with(".image")
                 && keep.iter().all(|kept| *kept != name)
                 && keep.iter().any(|kept| name < *kept)

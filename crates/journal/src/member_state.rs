@@ -1,4 +1,4 @@
-//! What a member must remember about itself, in two copies.
+//! The state that a member must remember about itself, in two copies.
 //!
 //! ```text
 //!  0  magic "CLOVMEMB"   8  crc32c of bytes 12..   12  version (3, or 4)
@@ -62,13 +62,13 @@ pub struct MemberState {
     /// A torn tail was found, and no active has vouched for the log's end since: an entry that this member had
     /// acknowledged may be missing.
     pub is_suspect: bool,
-    /// What the next start does with this store before it reads it.
+    /// The step that the next start carries out on this store before it reads it.
     pub next_start: NextStart,
-    /// The level that the group is known to be at: what the log and the images are written at. A lower bound.
+    /// The level that the group is known to be at, a lower bound. The log and the images are written at this level.
     pub level: Level,
 }
 
-/// What becomes of a store at its next start.
+/// The step that a store's next start begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextStart {
     /// It is read back.
@@ -124,14 +124,14 @@ impl MemberState {
         bytes
     }
 
-    /// Of bytes that are intact and that this program cannot read: the version found.
+    /// The version in bytes that are intact and that this program cannot read; `None` for all others.
     pub fn unknown_version(bytes: &[u8]) -> Option<u32> {
         let is_intact =
             bytes.len() >= 16 && bytes[..8] == MAGIC && u32_at(bytes, 8) == crc32c::crc32c(&bytes[12..]);
         is_intact.then(|| u32_at(bytes, 12)).filter(|version| !(1..=VERSION).contains(version))
     }
 
-    /// Of bytes that are intact: the level that they name, if this program does not know it.
+    /// The level that intact bytes name, if this program does not know it; `None` otherwise.
     pub fn unknown_level(bytes: &[u8]) -> Option<UnknownLevel> {
         let (state, _, release) = Self::read(bytes).ok()?;
         (!state.level.is_known()).then_some(UnknownLevel { level: state.level, release })

@@ -18,7 +18,7 @@ const PACKING: &str = "packing.tmp";
 /// A segment that has fewer bytes an entry is not read: what its batches leave free is not worth it.
 const SPARSE_BYTES: u64 = 512;
 
-/// What packing a segment has freed.
+/// A segment that was packed, with its size before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed {
     pub sealed: Sealed,
@@ -88,7 +88,7 @@ impl Shared {
             Ok((bytes_after, true)) => Ok(Some(Packed { sealed, bytes_before, bytes_after })),
             Ok((_, false)) => Ok(None),
             Err(error) => {
-                // What stays of it goes at the next start.
+                // A file that stays is removed at the next start.
                 let _ = self.env.disk.remove_file(&packing);
                 Err(error)
             }

@@ -55,12 +55,13 @@ fn decode(bytes: &[u8], store_uuid: [u8; 16]) -> Result<Epoch, &'static str> {
 
 /// Why the promise cannot be had.
 pub(crate) enum ReadError {
-    /// What is wrong with either slot.
+    /// Neither slot can be read; the texts say what is wrong with each.
     Damaged([String; 2]),
     Io(io::Error),
 }
 
-/// What was promised last, as far as this file knows: 0 where there is none, as in a store that was just made.
+/// The epoch that was promised last, as far as this file tells. It is 0 if there is no file, as in a store that was
+/// just made.
 pub(crate) fn read(disk: &dyn Disk, directory: &Path, store_uuid: [u8; 16]) -> Result<Epoch, ReadError> {
     let path = directory.join(FILE_NAME);
     let file = match disk.open(&path, OpenMode::Read) {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use env::{File, OpenMode};
 use std::{io, sync::Arc};
 
-/// What is read from the disk at once; more only for an entry that is larger.
+/// The bytes that are read from the disk at once. More are read only for an entry that is larger.
 const PIECE_BYTES: usize = 256 << 10;
 
 impl Journal {
@@ -91,7 +91,8 @@ impl Shared {
         ReadLogError::Gone { after, first: first.or(floor).unwrap_or_default() }
     }
 
-    /// Where the bytes of this entry end in its segment, for whoever cuts the log behind it.
+    /// The offset in the segment at which the bytes of this entry end. A cut of the log behind the entry begins
+    /// there.
     pub(crate) fn offset_after(&self, place: &Place, last: Sn) -> io::Result<(u64, LogPoint)> {
         let mut segment = SegmentReader::open(self, place, last)?;
         while segment.last.id.sn < last {
@@ -156,7 +157,7 @@ impl Reading<'_> {
 pub(crate) struct SegmentReader<'a> {
     log: &'a Shared,
     start: Sn,
-    /// What the marks it learns are true for.
+    /// The life of the file that this reader reads. The marks that it learns hold for this life only.
     life: u64,
     file: Arc<dyn File>,
     name: String,
@@ -253,7 +254,7 @@ impl<'a> SegmentReader<'a> {
         Ok(Some(entry))
     }
 
-    /// A batch begins here: whoever reads next may begin here too.
+    /// Notes that a batch begins here, so that a later read can begin here too.
     fn mark(&self) {
         if !self.in_batch {
             let mark = Mark { previous: self.last, offset: self.position };

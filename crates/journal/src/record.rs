@@ -26,7 +26,7 @@ pub const HEADER_BYTES: usize = 64;
 pub const BLOCK_BYTES: u64 = 4096;
 /// Larger than any batch of edits; smaller than what a frame between members may carry.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
-/// What a disk writes whole or not at all.
+/// The bytes that a disk writes whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 const MAGIC: [u8; 4] = *b"CLRE";

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Something that recovery met and could deal with. Worth a line in the log of whoever opened the store.
+/// A fault that recovery met and could deal with. The caller should write a line in its log for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub file: PathBuf,
@@ -28,7 +28,7 @@ pub struct Finding {
     pub what: String,
 }
 
-/// What stands after recovery.
+/// The result of a recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// The last entry of the log, the tail included.
@@ -44,7 +44,7 @@ pub struct Recovered {
     pub findings: Vec<Finding>,
 }
 
-/// What `apply` may fail with.
+/// The error of an `apply` that is given to [`Recovery::replay`].
 pub type ApplyError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(crate) const REBUILD: &str =
@@ -63,7 +63,7 @@ pub struct Recovery {
     superseded: Vec<Segment>,
     /// Whether an image was looked for.
     image_was_read: bool,
-    /// Where the state machine stands after the image.
+    /// The last entry that the image contains.
     from: LogPoint,
     findings: Vec<Finding>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Segment {
     pub is_open: bool,
 }
 
-/// What an open store is made of.
+/// The parts of an open store.
 pub(crate) struct Parts {
     pub env: Env,
     pub directory: PathBuf,
@@ -445,7 +445,7 @@ impl Recovery {
         self.file.store(&*self.env.disk).map_err(|(file, source)| RecoverError::Io { file, source })
     }
 
-    /// What was durable once must be there.
+    /// Refuses a log that ends before an entry that was durable once.
     fn check_end(&self, end: LogPoint, last: Option<&Segment>) -> Result<(), RecoverError> {
         let state = &self.file.state;
         let known = state.known_commit.0.max(state.next.0.saturating_sub(1)).max(self.from.id.sn.0);

@@ -1,4 +1,4 @@
-//! What the last life of a store has left to its next start: to begin empty, or with an image of another member.
+//! The work that the last life of a store has left to its next start: to begin empty, or with another member's image.
 //!
 //! Every step may be repeated. The member's state names what is to be done until all of it is durable; a store
 //! found half-way is finished, and one whose staged image is gone is an empty one of a new generation.

@@ -1,13 +1,14 @@
 //! A damaged store, while its holes are filled from other members' copies.
 //!
-//! What is intact stays: the store is looked through whole ([`crate::salvage`]), every intact entry can be read for others
-//! ([`Repair::read`]), and what is missing between intact neighbours are its [`Hole`]s. An entry fills a hole if its chain is
-//! the one that the entry behind it names, so each one is proved by itself, from the hole's end to its beginning, whoever it
-//! comes from. Only a hole at the log's end has nothing behind it: it is continued with another member's log
-//! ([`Repair::continue_with`]), and the store is marked as suspect.
+//! Intact entries stay. The whole store is searched for them ([`crate::salvage`]), and other members can read each of
+//! them ([`Repair::read`]). A [`Hole`] is a stretch of entries that is missing between intact neighbours. An entry
+//! fills a hole if its chain is the one that the entry behind it names, so each one is proved by itself, from the
+//! hole's end to its beginning, and it does not matter which member sent it. Only a hole at the log's end has nothing
+//! behind it: it is continued with another member's log ([`Repair::continue_with`]), and the store is marked as
+//! suspect.
 //!
-//! Nothing on the disk is changed before [`Repair::mend`], which writes the segments concerned anew, and keeps what they were.
-//! What to ask whom, and when a hole is given up, is for `clover-group` to say.
+//! Nothing on the disk is changed before [`Repair::mend`], which writes the segments concerned anew, and keeps what
+//! they were. `clover-group` decides which member to ask for which entries, and when a hole is given up.
 
 mod mend;
 
@@ -53,7 +54,8 @@ impl fmt::Display for Hole {
     }
 }
 
-/// Entries of holes that may wait for those behind them to prove them, in bytes. Whoever sends more is not believed.
+/// The most bytes of entries that may wait, in holes, for the entries behind them to prove them. Entries beyond that
+/// are dropped.
 const OFFERED_BYTES_MAX: usize = 1 << 30;
 
 /// A store whose log or images are damaged. It holds the store's lock.
@@ -68,7 +70,7 @@ pub struct Repair {
     first_needed: usize,
     /// The image that a start can begin with; the default where there is none.
     base: LogPoint,
-    /// Those that can be read, oldest first.
+    /// The images that can be read, oldest first.
     images: Vec<Checkpoint>,
     /// No image can be read, and the log does not begin at its first entry.
     needs_image: bool,
@@ -78,7 +80,7 @@ pub struct Repair {
     filled: BTreeMap<u64, Entry>,
     offered: BTreeMap<u64, Vec<Entry>>,
     offered_bytes: usize,
-    /// What another member has behind the last known entry.
+    /// Entries of another member that follow the last known entry.
     continued: Vec<Entry>,
     is_rotten_at_end: bool,
     /// Entries behind the log's end were given up, or may have been.
@@ -87,7 +89,7 @@ pub struct Repair {
     written: Sn,
     /// The log ends with what is known, whatever stood behind that.
     end_is_settled: bool,
-    /// What is given up may have committed.
+    /// Entries are given up that may have committed.
     gives_up_commits: bool,
     /// Files that were written anew, and where they are now as they were.
     copies: BTreeMap<PathBuf, PathBuf>,
@@ -166,7 +168,7 @@ impl Repair {
         &self.file.state
     }
 
-    /// What is missing, in the order of the log.
+    /// The stretches of entries that are missing, in the order of the log.
     pub fn holes(&self) -> Vec<Hole> {
         let mut holes = Vec::new();
         let mut at = self.floor();
@@ -222,7 +224,8 @@ impl Repair {
         self.written.max(self.end().id.sn).max(Sn(self.known_durable()))
     }
 
-    /// What is known to have committed, with its chain where its entry, or the one behind it, is intact.
+    /// The last entry that is known to have committed. Its chain comes with it if that entry, or the one behind it,
+    /// is intact.
     pub fn commit_point(&self) -> (Sn, Option<LogPoint>) {
         let sn = self.file.state.known_commit.max(self.base.id.sn);
         (sn, self.point_of(sn))
@@ -244,7 +247,8 @@ impl Repair {
         self.entries_of(known, Sn(sn.0 - 1), sn, usize::MAX).ok()?.last().map(Entry::point)
     }
 
-    /// Takes entries of another member for the holes. Those that fit are kept, in memory; how many have come to fit.
+    /// Takes entries of another member for the holes, and keeps in memory those that fit. Returns how many fit now
+    /// that did not before.
     pub fn fill(&mut self, entries: &[Entry]) -> usize {
         let holes = self.holes();
         for entry in entries {
@@ -286,9 +290,10 @@ impl Repair {
         fitted
     }
 
-    /// The log ends before this hole, and goes on with these entries of a member whose log is complete, if there are any. What
-    /// this log held behind the hole had not committed. Where entries that have are given up, `may_lose` must say so; then the
-    /// store is of a new generation, for nobody may count on what it held.
+    /// The log ends before this hole, and goes on with these entries of a member whose log is complete, if there are
+    /// any. The entries that this log held behind the hole had not committed. If entries are given up that have
+    /// committed, `may_lose` must allow it; the store gets a new generation then, because nobody may count on what it
+    /// held.
     ///
     /// False: the entries do not follow, or what is known to have committed would be lost; nothing is changed.
     pub fn continue_with(&mut self, hole: &Hole, entries: &[Entry], may_lose: bool) -> bool {
@@ -373,7 +378,7 @@ impl Repair {
         self.point_of(checkpoint.at.id.sn) == Some(checkpoint.at)
     }
 
-    /// To take an image of the checkpoint, beside the store as it is.
+    /// Prepares to fetch the image of this checkpoint into a temporary file beside the store.
     pub fn begin_image(&self, checkpoint: &Checkpoint) -> Taking {
         let path = self.directory.join(IMAGES).join(checkpoint.file_name());
         let temporary = self.directory.join(IMAGES).join(format!("{}.tmp", checkpoint.file_name()));
@@ -418,8 +423,8 @@ impl Repair {
         check_image(self.open_image(checkpoint)?, checkpoint)
     }
 
-    /// Of all that was found, what is believed: the longest runs first, and nothing that overlaps them. The rest is offered
-    /// for the holes, like another member's copy.
+    /// Chooses the runs of entries to believe: the longest first, and none that overlaps a chosen one. The other runs
+    /// are offered for the holes, like another member's copy.
     fn sort_out(&mut self) -> Result<(), RecoverError> {
         let mut found = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -487,11 +492,11 @@ impl Repair {
         }
     }
 
-    /// What the log must hold comes after this.
+    /// The entry after which the log must be whole. Earlier entries are in the image.
     fn floor(&self) -> Sn {
         let first = self.files.get(self.first_needed).map(|file| Sn(file.segment.start.0.saturating_sub(1)));
         if self.needs_image {
-            // What is before the log is in the image that is to come.
+            // The entries before the log are in the image that is still to be fetched.
             return first.unwrap_or_default();
         }
         first.map_or(self.base.id.sn, |first| first.min(self.base.id.sn))
@@ -530,7 +535,8 @@ pub struct Taking {
 }
 
 impl Taking {
-    /// Takes its pieces, from the offset that `next` is asked for on, until all is here, and holds it against its digest. Blocks.
+    /// Fetches the image and compares its digest. `next` is called with an offset and returns the piece that begins
+    /// there, until all bytes are here. Blocks.
     ///
     /// # Errors
     /// `next` failed or gave a piece of a wrong length, the file cannot be written, or it is not the image of the
@@ -590,7 +596,7 @@ fn read_whole(env: &Env, path: &Path) -> Result<Bytes, RecoverError> {
     let io = |source| RecoverError::Io { file: path.to_owned(), source };
     let file = env.disk.open(path, OpenMode::Read).map_err(io)?;
     let limit = Settings::SEGMENT_BYTES_MAX + 2 * crate::record::PAYLOAD_BYTES_MAX as u64;
-    // What is behind that is no part of a segment.
+    // Bytes behind that are no part of a segment.
     let mut bytes = vec![0; file.length().map_err(io)?.min(limit) as usize];
     env::disk::read_exact_at(&*file, &mut bytes, 0).map_err(io)?;
     Ok(bytes.into())

@@ -19,7 +19,7 @@ use std::{
 
 const RESTORING: &str = "restoring";
 
-/// What was put back.
+/// A store that was put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
     /// The last entry that can be read.
@@ -132,8 +132,8 @@ fn move_log(disk: &dyn Disk, store: &Path, number: u64) -> Result<(), OpenError>
     disk.sync_directory(&store.join(LOG)).and_then(|()| disk.sync_directory(&from)).map_err(io)
 }
 
-/// Those that a start may begin from: the log has the entry that made them usable. Others stay where they are: they may have been put
-/// there to be looked at.
+/// Moves the images that a start may begin from: the log has the entry that made them usable. Other images stay where
+/// they are, because a person may have put them there to examine them.
 fn move_images(disk: &dyn Disk, store: &Path, number: u64) -> Result<Vec<Checkpoint>, OpenError> {
     let (from, images) = (aside::directory(store, number), store.join(IMAGES));
     let io = |source| OpenError::Io { file: from.clone(), source };
@@ -158,13 +158,13 @@ fn move_images(disk: &dyn Disk, store: &Path, number: u64) -> Result<Vec<Checkpo
     Ok(usable.split_off(extra))
 }
 
-/// What the log says of images.
+/// The checkpoints that the log names.
 fn checkpoints(disk: &dyn Disk, store: &Path) -> io::Result<Vec<Checkpoint>> {
     let mut found = Vec::new();
     for path in segments(disk, store)? {
         let bytes = aside::read_segment(disk, &path)?;
         let Some(header) = block::SegmentHeader::decode(&bytes) else { continue };
-        // Where it ends, and why, is for the next start to find out.
+        // The next start examines where the segment ends, and why.
         let _ = scan::<()>(&bytes, header.group, None, |_, entry| {
             if entry.kind == EntryKind::Checkpoint {
                 found.extend(Checkpoint::decode(&entry.payload));

@@ -3,7 +3,7 @@
 use crate::Journal;
 use std::io;
 
-/// What is left on the disk of a store.
+/// The room that is left on the disk of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub free_bytes: u64,

@@ -1,9 +1,9 @@
-//! What is left of a damaged segment: every record that is intact, wherever it stands.
+//! Finds every intact record of a damaged segment, wherever it stands.
 //!
-//! [`crate::scan`] stops at the first place that is not as it was written. This goes on behind it: a record whose header is
-//! intact tells how long it is, and behind one whose header is not the next one is looked for at each multiple of 8 bytes.
-//! Bytes of a payload that look like a record may be found that way. They make a run of their own that leads from nothing
-//! known to nothing known, and what a hole is filled with is held against the chains on both its sides.
+//! [`crate::scan`] stops at the first place that is not as it was written. This module goes on behind it. A record
+//! whose header is intact tells its length; behind any other, the next record is looked for at each multiple of 8
+//! bytes. Bytes of a payload that look like a record may be found that way. They do no harm: they make a run of their
+//! own that joins no known entry, and entries that fill a hole must fit the chains on both its sides.
 
 use crate::{
     block::{Footer, SegmentHeader, VERSION},
@@ -20,7 +20,7 @@ pub struct Run {
     /// The chain of the entry before the first one.
     pub before: Chain,
     pub first: Sn,
-    /// Of the first entry; meaningless in a run without entries.
+    /// The epoch of the first entry; meaningless in a run without entries.
     pub first_epoch: Epoch,
     pub last: LogPoint,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 /// How the bytes behind the last intact record look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// As a log does that ends there.
+    /// The run ends as a log does that ends there.
     End(End),
     /// Something stood there that cannot be read any more.
     Rotten,

@@ -35,7 +35,7 @@ pub enum End {
     Torn { offset: u64 },
 }
 
-/// What a scan learned.
+/// The result of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
     pub end: End,
@@ -274,8 +274,8 @@ impl Scan<'_> {
 
     fn footer(&mut self, rest: &[u8]) -> Result<Step, Damage> {
         let Some(footer) = Footer::decode(rest) else {
-            // It carries nothing that the records before it do not say; a segment named as sealed is refused
-            // by whoever knows its name.
+            // The footer says nothing that the records before it do not say. If the file's name says that it is
+            // sealed, the caller, which knows the name, refuses it.
             return self.tail(false);
         };
         let found = (footer.group, footer.end, footer.count, footer.offset);

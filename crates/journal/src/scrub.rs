@@ -1,5 +1,5 @@
-//! Looking again at what lies on the disk and is written no more: sealed segments and images. What has rotted is replaced
-//! by what another member has, which must be the same to the last bit of its chain.
+//! Looking again at what lies on the disk and is written no more: sealed segments and images. A rotten file is
+//! replaced by another member's copy, which must have the same entries to the last bit of their chain.
 //!
 //! A look goes through one file, in pieces, beside the running service: `pace` is called after each and may wait, or
 //! end the look.
@@ -28,7 +28,7 @@ pub struct Sealed {
     pub start: Sn,
 }
 
-/// What came of a look at a file.
+/// The result of a look at a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
     Sound,

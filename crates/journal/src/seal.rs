@@ -37,7 +37,7 @@ pub(crate) fn seal(
     })
 }
 
-/// The same with what `write` puts into the new file: the segment's bytes before `offset`.
+/// As [`seal`], but `write` puts the segment's bytes before `offset` into the new file.
 pub(crate) fn seal_from(
     disk: &dyn Disk,
     log: &Path,
@@ -59,7 +59,7 @@ pub(crate) fn seal_from(
     let sealing = log.join(SEALING);
     let to = disk.open(&sealing, OpenMode::CreateOrTruncate)?;
     write(&*to)?;
-    // What is between the last entry and the footer was never written: it reads as zeros.
+    // The bytes between the last entry and the footer were never written: they read as zeros.
     to.write_at(&footer.encode(), footer_at)?;
     to.sync_data()?;
     disk.rename(&sealing, &log.join(block::file_name(place.epoch, place.start, false)))?;

@@ -32,7 +32,7 @@ pub(crate) struct OpenSegment {
     last: LogPoint,
 }
 
-/// What the segment to come begins with.
+/// The first values of the segment to come.
 pub(crate) struct Next {
     pub epoch: Epoch,
     /// The entry before its first one.
@@ -193,11 +193,11 @@ pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
     if disk.exists(&spare)? { disk.remove_file(&preparing) } else { disk.rename(&preparing, &spare) }
 }
 
-/// What a segment holds that is written whole.
+/// The content of a segment that is written whole.
 pub(crate) struct SegmentContent<'a> {
     pub group: GroupId,
     pub store_uuid: [u8; 16],
-    /// Of the first entry.
+    /// The epoch of the first entry.
     pub epoch: Epoch,
     pub previous: LogPoint,
     /// At least one; they follow `previous` and each other.

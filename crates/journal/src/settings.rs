@@ -1,12 +1,14 @@
-//! What a store belongs to, and its limits.
+//! The identity of a store, and its limits.
 
 use base::{GroupId, MemberId};
 
-/// What is written in bulk beside the log (images, the next segment) is synced in pieces of so many bytes: the sync of
-/// a batch waits for what else is on its way to the disk, and an edit shall not wait for a whole image.
+/// Files that are written in bulk beside the log (images, the next segment) are synced in pieces of so many bytes.
+/// The sync of a batch waits for all else that is on its way to the disk, and an edit must not wait for a whole
+/// image.
 pub(crate) const BULK_BYTES: usize = 1 << 20;
 
-/// Whose store this is. Written once by `format`, checked at every open by whoever knows better.
+/// The cluster, group and member that a store belongs to. `format` writes it once; the caller of `open` compares it
+/// with its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// At most 255 bytes, for example `CID-<uuid>`.

@@ -5,8 +5,8 @@
 //! staging/image     as much of the image's file as is here
 //! ```
 //!
-//! A download that was cut off goes on behind the last chunk of the image whose checksum is right; nothing is
-//! noted about progress. What the image is worth is decided when it is whole, by its sha256.
+//! A download that was cut off goes on behind the last chunk of the image whose checksum is right; nothing is noted
+//! about progress. Whether the image can be used is decided when it is whole, by its sha256.
 
 use crate::{
     Checkpoint, Journal, NextStart, StagingError,
@@ -83,8 +83,8 @@ impl Staged {
         result.map_err(|source| StagingError::Io { file: self.path(), source })
     }
 
-    /// All bytes are here: syncs them, reads them back and checks the digest. One that is wrong throws
-    /// everything away. Blocks.
+    /// To be called when all bytes are here. Syncs them, reads them back and checks the digest. An image with another
+    /// digest is thrown away. Blocks.
     ///
     /// # Errors
     /// Bytes are missing, the bytes are not those of the image that was wanted, or they cannot be synced.
@@ -225,8 +225,8 @@ fn resume(
     Ok((disk.open(&image, OpenMode::CreateOrTruncate)?, 0))
 }
 
-/// The checkpoint of the image that is being staged, or was. `None`: there is none that is whole. What cannot be read, for
-/// whatever reason, is an error: for want of it a store would be emptied.
+/// The checkpoint of the image that is being staged, or was. `None` if there is no whole one. A file that cannot be
+/// read is an error, whatever the reason: without the checkpoint, the store would be emptied.
 pub(crate) fn read_wanted(disk: &dyn Disk, directory: &Path) -> io::Result<Option<Checkpoint>> {
     let file = match disk.open(&directory.join(WANTED), OpenMode::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -267,10 +267,10 @@ pub(crate) fn is_ready(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -
     Ok(false)
 }
 
-/// What was staged is of no use any more.
+/// Removes the staged image, which is of no use any more.
 pub(crate) fn clear(disk: &dyn Disk, store: &Path) {
     for name in [WANTED, IMAGE] {
-        // What stays is overwritten by the next one.
+        // A file that stays is overwritten by the next image.
         let _ = disk.remove_file(&store.join(STAGING).join(name));
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn promise_error(directory: &Path, error: promise::ReadError) -> Open
     }
 }
 
-/// What an operator's word has made of a store whose disk had failed.
+/// The result of an operator's order to accept a store whose disk had failed.
 #[derive(Debug)]
 pub enum Accepted {
     /// There was no such note.
@@ -196,8 +196,8 @@ pub enum Accepted {
     Damaged { note: String, error: RecoverError },
 }
 
-/// Takes a store whose disk had failed as the medium holds it, by the word of an operator who has checked the disk. What
-/// was acknowledged before the failure is there unless the disk has lost more than it said.
+/// Takes a store whose disk had failed as the medium holds it, by the word of an operator who has checked the disk.
+/// Entries that were acknowledged before the failure are there, unless the disk has lost more than it said.
 ///
 /// # Errors
 /// The store cannot be opened (see [`FailedStore::open`]), a segment is of a later release, or a file cannot be read
@@ -211,7 +211,7 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError
             let _lock = lock(env, directory)?;
             let (mut file, _) = load_state(env, directory)?;
             file.state.fault_note = None;
-            // What the note's writer believed durable is believed no more.
+            // The entries that the note's writer took for durable need not be there any more.
             file.state.next = Sn(1);
             file.store(&*env.disk).map_err(|(file, source)| OpenError::Io { file, source })?;
             Ok(Accepted::Damaged { note, error })
@@ -238,9 +238,10 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
     Ok(file.state.generation)
 }
 
-/// The store is a copy of an earlier time, and a later life of it is known, in `generation` at most: it gets a generation
-/// that nobody has seen. What that life had acknowledged may be missing here, so nobody counts on this store any more. It
-/// keeps all that it holds, which may be the last copy of something. Returns the new generation.
+/// Gives a store a generation that nobody has seen, because it is a copy of an earlier time: a later life of it is
+/// known, with `generation` at most. Entries that the later life had acknowledged may be missing here, so no member
+/// counts on this store any more. It keeps all that it holds, which may be the last copy of something. Returns the
+/// new generation.
 ///
 /// # Errors
 /// The member's state cannot be read, is of a later release, or cannot be written.

@@ -1,6 +1,6 @@
 //! A look at a store from outside: nothing is locked, and nothing is written or mended.
 //!
-//! What it finds of a store in use is what the files held at that moment.
+//! Of a store in use, it sees what the files hold at that moment.
 
 use crate::{
     MemberState, block,
@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a store says of itself, and where its log and images are.
+/// A store's state, and the paths of its segments and images.
 #[derive(Debug)]
 pub struct Survey {
     pub state: MemberState,
@@ -26,7 +26,7 @@ pub struct Survey {
     pub segments: Vec<PathBuf>,
     /// Images, the oldest first.
     pub images: Vec<PathBuf>,
-    /// What is amiss and loses nothing by itself.
+    /// Faults that lose nothing by themselves.
     pub findings: Vec<String>,
 }
 

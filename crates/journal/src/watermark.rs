@@ -1,4 +1,4 @@
-//! What is known to have committed, written down often and never synced.
+//! The last entry that is known to have committed, written often and never synced.
 //!
 //! It is a lower bound: whatever value a crash leaves is a true one, for its entry was durable before the value
 //! was written. So nothing waits for it, and a start has less of a tail to wonder about.
@@ -60,7 +60,7 @@ impl Slot {
     }
 }
 
-/// What the file says about this very store, in this generation of it; 0 where it says nothing.
+/// The last committed entry that the file names for this store in this generation; 0 if it names none.
 pub(crate) fn read(disk: &dyn Disk, directory: &Path, state: &MemberState) -> Sn {
     let Ok(file) = disk.open(&directory.join(FILE_NAME), OpenMode::Read) else { return Sn(0) };
     let slots = [0, BLOCK_BYTES].map(|offset| {

@@ -1,4 +1,4 @@
-//! What can be wrong with a backup, and what to do about it.
+//! The faults of a backup, and what to do about each.
 
 use base::{LogPoint, Sn};
 use std::{io, path::PathBuf};

@@ -46,7 +46,7 @@ pub struct Whose {
     pub namespace_id: u32,
     pub block_pool: String,
     pub created_ms: u64,
-    /// Of the root, as a first start makes it: what a log without an image begins from.
+    /// The owner of the root directory, as the first start made it. A log without an image begins from that root.
     pub root_owner: String,
     pub root_group: String,
     pub group: GroupId,
@@ -195,7 +195,7 @@ impl Manifest {
     }
 }
 
-/// Of a text that is intact: the version that is not known.
+/// The version that an intact text names, if this release does not know it.
 fn unknown_version(body: &str) -> Option<&str> {
     let title = body.lines().next().unwrap_or_default();
     match title.strip_prefix(TITLE) {

@@ -94,8 +94,8 @@ impl StagedArchiveImage {
         Ok(())
     }
 
-    /// All bytes are here: syncs them, reads them back, compares the digest, and gives the file its name. One that is wrong is
-    /// removed.
+    /// To be called when all bytes are here. Syncs them, reads them back, compares the digest, and gives the file its
+    /// name. A file with another digest is removed.
     ///
     /// # Errors
     /// The bytes are not those of the image that was wanted, which removes them; or they cannot be synced, or the

@@ -51,9 +51,8 @@ struct Segment {
 }
 
 impl Archiver {
-    /// Begins a backup in a directory that is empty or does not exist, or goes on with one of the same cluster. What an
-    /// interrupted run has left is cut to its last whole entry.
-    /// `time_of` tells the time of an edit.
+    /// Begins a backup in a directory that is empty or does not exist, or goes on with one of the same cluster. The
+    /// last file of an interrupted run is cut to its last whole entry. `time_of` tells the time of an edit.
     ///
     /// # Errors
     /// The directory is in use by another process, holds other files, a damaged backup, one of another cluster or one
@@ -152,8 +151,8 @@ impl Archiver {
         StagedArchiveImage::begin(&self.disk, &self.directory, checkpoint, self.manifest.whose.group)
     }
 
-    /// From here on entries follow this image, or where there is none the beginning of the log. What lies between the last span and
-    /// this one is not in the backup.
+    /// Begins a span: the next entries follow this image, or the beginning of the log if there is no image. Entries
+    /// between the last span and this one are not in the backup.
     ///
     /// # Errors
     /// The backup has as many spans as it may, the image is not of a later entry than the last one here, or the
@@ -272,7 +271,7 @@ impl Archiver {
         Ok(())
     }
 
-    /// Ends the segment that is open with its footer. What is in it is synced.
+    /// Ends the open segment with its footer, and syncs it.
     ///
     /// # Errors
     /// The footer cannot be written, or the file cannot be synced or renamed.
@@ -304,8 +303,8 @@ impl Archiver {
         .map_err(io())
     }
 
-    /// What an interrupted run has left behind the manifest's end had committed: it stays, as far as it is whole. The last file is
-    /// read, so that nothing is added to one that is damaged.
+    /// Takes over the entries that an interrupted run has written behind the manifest's end, as far as they are
+    /// whole: they had committed. The last file is read whole, so that nothing is added to a damaged one.
     fn adopt(&mut self, time_of: &dyn Fn(&Entry) -> Option<u64>) -> Result<(), ArchiveError> {
         let log = self.directory.join(LOG);
         let mut files = segments(&*self.disk, &self.directory).map_err(ArchiveError::io(log))?;

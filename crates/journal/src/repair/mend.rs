@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What was done.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
     /// The last entry of the log.
@@ -85,7 +85,7 @@ impl Repair {
         self.file.store(disk).map_err(|(file, source)| RecoverError::Io { file, source })
     }
 
-    /// What to write, in the order of the log, and the files that are to go without another in their place.
+    /// The stretches to write, in the order of the log, and the files to move aside without a replacement.
     fn plan(&self, end: LogPoint) -> (Vec<Stretch>, Vec<PathBuf>) {
         let (mut stretches, mut leave) = (Vec::new(), Vec::new());
         let begin = self.begin();
