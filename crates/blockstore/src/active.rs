@@ -15,7 +15,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// The counters are atomic so that reports and look-ups never wait for a write; whoever changes files holds
+/// The counters are atomic so that reports and look-ups never wait for a write; a change of the files holds the lock
 /// `files`. Lock order: `files` before the store's replica map, never the other way round.
 pub(crate) struct Active {
     pub id: BlockId,
@@ -36,7 +36,7 @@ pub(crate) struct Files {
     pub open: Option<OpenFiles>,
     /// The sum of the partial last chunk.
     pub last_sum: Option<[u8; 4]>,
-    /// Of the volume's promised bytes.
+    /// The part of the volume's promised bytes that is kept for this replica.
     pub promised: u64,
     /// The names in the replica's directory are durable: needed once before the first hsync is answered.
     pub is_named_durably: bool,

@@ -21,7 +21,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// What HDFS clients use unless told otherwise.
+    /// The checksums of HDFS clients that are not configured otherwise.
     pub const DEFAULT: Checksum = Checksum { kind: ChecksumKind::Crc32c, bytes_per_checksum: 512 };
 
     /// # Errors

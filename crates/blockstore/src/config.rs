@@ -1,4 +1,4 @@
-//! What a store is told when it opens.
+//! The configuration of a store.
 
 use crate::choice::VolumeChoice;
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
@@ -100,7 +100,7 @@ impl fmt::Display for StorageType {
     }
 }
 
-/// What the metadata service says of itself in the handshake.
+/// The identity of a block pool, as the metadata service tells it in the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolInfo {
     pub pool: Arc<str>,

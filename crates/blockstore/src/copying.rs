@@ -19,7 +19,8 @@ const PIECE: usize = 1 << 20;
 
 impl BlockStore {
     /// Like [`BlockStore::finish_recovery`], but leaves the replica as it is and makes one of `target` that has its
-    /// first `length` bytes, each checked against its checksum. What an earlier recovery made of `target` gives way.
+    /// first `length` bytes, each checked against its checksum. A replica of `target` that an earlier recovery has
+    /// made is removed.
     ///
     /// # Errors
     /// The recovery has not begun at this stamp, the replica is not as it was then or shorter than `length`, is not

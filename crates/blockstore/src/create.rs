@@ -16,7 +16,7 @@ use env::OpenMode;
 use parking_lot::MutexGuard;
 use std::sync::{Arc, atomic::Ordering};
 
-/// What a new replica is to be.
+/// The properties of a replica to be made.
 #[derive(Clone, Debug)]
 pub struct NewReplica {
     /// Its length is not looked at.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, one enum for opening and one for serving.
+//! The errors of a store: one enum for opening it, one for serving replicas.
 
 use crate::replica::ReplicaState;
 use base::{Block, BlockId, GenerationStamp};

@@ -1,4 +1,4 @@
-//! Where files lie in a data directory. The names are Hadoop's, to the letter:
+//! The places of files in a data directory. The names are Hadoop's, to the letter:
 //!
 //! ```text
 //! DIR/in_use.lock
@@ -118,7 +118,7 @@ pub fn meta_name(id: BlockId, stamp: GenerationStamp) -> String {
     format!("{BLOCK_PREFIX}{}_{stamp}{META_SUFFIX}", id.0 as i64)
 }
 
-/// What a file name in a replica directory says.
+/// The meaning of a file name in a replica directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileName {
     Block(BlockId),

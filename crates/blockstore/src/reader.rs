@@ -18,9 +18,9 @@ use std::{io, sync::Arc};
 /// finalized, moved or deleted meanwhile, since the files are open.
 pub struct ReplicaReader {
     pub block_file: Arc<dyn File>,
-    /// The whole meta file; sums begin at [`crate::meta_file::HEADER_SIZE`]. `None` when the meta file is
-    /// missing (a replica without sums can still be read by whoever does not ask for them); `checksum` is
-    /// of kind `Null` then.
+    /// The whole meta file; sums begin at [`crate::meta_file::HEADER_SIZE`]. `None` when the meta file is missing (a
+    /// replica without sums can still be read by a client that does not ask for them); `checksum` is of kind `Null`
+    /// then.
     pub meta_file: Option<Arc<dyn File>>,
     pub checksum: Checksum,
     /// Id, generation stamp and how many bytes may be served. While the replica is being written this is

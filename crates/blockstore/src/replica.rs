@@ -36,6 +36,7 @@ pub struct ReplicaFacts {
     /// Its `length` is the bytes on disk.
     pub block: Block,
     pub state: ReplicaState,
-    /// What readers may see: acknowledged by the whole pipeline while being written.
+    /// The length that readers may see. While the replica is being written, these are the bytes that the whole
+    /// pipeline has acknowledged.
     pub visible_length: u64,
 }

@@ -1,9 +1,9 @@
-//! What is in a pool's directories when a store starts.
+//! Finds the replicas in a pool's directories when a store starts.
 //!
-//! Finalized replicas are taken at their word, as long as their meta file is there and long enough. Those in
-//! `rbw` were being written when the server ended: each is cut back to what its sums vouch for and waits for
-//! recovery. `tmp` is emptied. One accident is put right: a crash between the two renames of a finalize or of
-//! an append, or one that loses either of them, leaves one file in `rbw` and the other with the finalized ones.
+//! A finalized replica is believed if its meta file is there and long enough. Those in `rbw` were being written when
+//! the server ended: each is cut back to what its sums vouch for and waits for recovery. `tmp` is emptied. One
+//! accident is put right: a crash between the two renames of a finalize or of an append, or one that loses either of
+//! them, leaves one file in `rbw` and the other with the finalized ones.
 
 use crate::{
     layout::{FileName, Place, PoolPaths, SUBDIRECTORY_COUNT, parse_name},
@@ -54,7 +54,7 @@ pub(crate) fn scan_pool(disk: &dyn Disk, volume: VolumeIndex, paths: &PoolPaths)
     Ok(scanned)
 }
 
-/// Copies that were under way: whoever ordered them orders them again.
+/// Removes the copies that were under way. The metadata server orders them again.
 fn empty(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
     for name in disk.list(directory)? {
         if parse_name(&name).is_some() {

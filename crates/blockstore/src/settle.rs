@@ -17,12 +17,12 @@ use base::{Block, ExtendedBlock, GenerationStamp};
 use env::OpenMode;
 use std::sync::Arc;
 
-/// What one server has to offer to a recovery.
+/// The replica that one data server offers to a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// As it is on disk.
+    /// The replica as it is on disk.
     pub block: Block,
-    /// As it was before the recovery began.
+    /// The replica's state before the recovery began.
     pub state: ReplicaState,
 }
 

@@ -69,12 +69,12 @@ pub struct StorageReport {
     pub reserved_bytes: u64,
 }
 
-/// What a full block report says of one volume.
+/// The part of a full block report that is about one volume.
 #[derive(Clone, Debug)]
 pub struct StorageReplicas {
     pub storage_id: Arc<str>,
     pub storage_type: StorageType,
-    /// By block id.
+    /// The replicas, sorted by block id.
     pub replicas: Vec<ReplicaFacts>,
 }
 
@@ -183,7 +183,7 @@ impl BlockStore {
         reports
     }
 
-    /// Figures of the living volumes. One that cannot be asked fails.
+    /// The figures of the living volumes. A volume whose disk does not tell its room is ended as failed.
     pub fn storage_reports(&self) -> Vec<StorageReport> {
         let mut reports = Vec::new();
         for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
@@ -235,7 +235,7 @@ impl BlockStore {
         tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");
         let mut lost = Vec::new();
         self.map.write().records.retain(|id, record| {
-            // Recoveries under way find out when they look their replica up again.
+            // Recoveries under way notice the loss when they look their replica up again.
             if record.volume() != index {
                 return true;
             }
@@ -252,7 +252,7 @@ impl BlockStore {
     }
 }
 
-/// What the other files of this crate stand on.
+/// Parts that the other files of this crate use.
 impl BlockStore {
     pub(crate) fn disk(&self) -> &dyn Disk {
         &*self.env.disk
@@ -279,7 +279,7 @@ impl BlockStore {
         self.map.read().records.get(&id).cloned().ok_or(StoreError::NotFound(id))
     }
 
-    /// The same, for whoever is going to change it.
+    /// The record of a replica that the caller is going to change; an error while the replica is being recovered.
     pub(crate) fn record_to_change(&self, id: BlockId) -> StoreResult<Record> {
         let map = self.map.read();
         let record = map.records.get(&id).cloned().ok_or(StoreError::NotFound(id))?;

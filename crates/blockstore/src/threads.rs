@@ -9,8 +9,8 @@ use std::{
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The queues are not bounded here: whoever submits bounds what it has under way (one packet or a few of a
-/// connection, and connections are counted).
+/// The queues are not bounded here. The submitter bounds its own work under way: one packet or a few of each
+/// connection, and connections are counted.
 pub struct VolumeThreads {
     volumes: Vec<Lanes>,
     /// Belongs to no volume: see [`VolumeThreads::submit_office`].
@@ -40,11 +40,11 @@ impl VolumeThreads {
     /// submission; completion is the job's own business (it may send on a channel).
     pub fn submit(&self, volume: VolumeIndex, lane: u64, job: impl FnOnce() + Send + 'static) {
         let lanes = &self.volumes[volume.0 as usize].foreground;
-        // A thread ends only with the store, which whoever submits holds.
+        // A thread ends only with the store, which the submitter holds.
         let _ = lanes[(lane % lanes.len() as u64) as usize].send(Box::new(job));
     }
 
-    /// The same on any volume's thread: for work that will choose its volume.
+    /// As [`VolumeThreads::submit`], on a thread of any volume, for work that has yet to choose its volume.
     pub fn submit_any(&self, lane: u64, job: impl FnOnce() + Send + 'static) {
         // The quotient picks the volume, so that the remainder still spreads over its threads.
         let volume = lane / 7 % self.volumes.len() as u64;

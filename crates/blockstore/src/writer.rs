@@ -64,7 +64,8 @@ impl ReplicaWriter {
         self.active.checksum
     }
 
-    /// What the whole pipeline has acknowledged, readers may see; from any thread.
+    /// A handle that notes, from any thread, how many bytes the whole pipeline has acknowledged. Readers may see
+    /// those bytes.
     pub fn acknowledger(&self) -> Acknowledger {
         Acknowledger { active: self.active.clone(), writer: self.writer }
     }
@@ -116,7 +117,7 @@ impl ReplicaWriter {
         Ok(())
     }
 
-    /// What of a packet is to be written, with its sums; `None` when all of it is there already.
+    /// The part of a packet that is to be written, with its sums; `None` when all of it is there already.
     fn cut<'a>(
         &self,
         files: &Files,
