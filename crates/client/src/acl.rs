@@ -19,7 +19,8 @@ pub enum AclKind {
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEntry {
-    /// What new children of the directory get, rather than who may do what with it.
+    /// The entry is part of the default list, which new children of the directory inherit. It gives no access to the
+    /// directory itself.
     pub is_default: bool,
     pub kind: AclKind,
     /// None: the owner or the owning group.
@@ -28,13 +29,14 @@ pub struct AclEntry {
     pub permission: u8,
 }
 
-/// What the server says of a file's list.
+/// The access control list of a file or directory, as the server tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclStatus {
     pub owner: String,
     pub group: String,
     pub mode: u16,
-    /// What is beside the permission bits: without the owner's and the others' entries, and without the mask.
+    /// The entries beside the permission bits. The entries of the owner and of others, and the mask, are not among
+    /// them: the bits tell those.
     pub entries: Vec<AclEntry>,
 }
 
@@ -77,7 +79,7 @@ impl AclEntry {
     fn parse(text: &str, with_permission: bool) -> Result<Self> {
         let invalid = |what: &str| Error::Fs(FsError::InvalidArgument(format!("{what}{text}")));
         let nonsense = || invalid("Invalid <aclSpec> : ");
-        // As Java splits: what is empty at the end does not count.
+        // Java's `split` drops empty parts at the end.
         let mut parts: Vec<&str> = text.split(':').collect();
         while parts.last().is_some_and(|part| part.is_empty()) {
             parts.pop();

@@ -1,4 +1,4 @@
-//! What an operator asks of a file system and orders it to do: `dfsadmin` of Hadoop's command line.
+//! The questions and orders of an operator: `dfsadmin` of Hadoop's command line.
 
 use crate::{FileSystem, Result};
 use proto::hdfs;
@@ -80,7 +80,7 @@ impl DataServer {
 }
 
 impl FileSystem {
-    /// Those alive, then those lost.
+    /// All data servers: the living ones, then the lost ones.
     ///
     /// # Errors
     /// This user is no superuser; or the call fails: see [`FileSystem::call`].
@@ -149,7 +149,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Has the journal begin a segment with its next entry: that entry's number.
+    /// Has the journal begin a new segment with its next entry. Returns that entry's number.
     ///
     /// # Errors
     /// This user is no superuser, or safe mode is on; or the call fails: see [`FileSystem::call`].

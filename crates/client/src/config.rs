@@ -1,4 +1,4 @@
-//! Where a client takes its settings from: Hadoop's XML files, overrides, and the environment.
+//! The sources of a client's settings: Hadoop's XML files, overrides, and the environment.
 //!
 //! [`Config`] is the bag of Hadoop's properties, later sources over earlier ones; [`Settings`] is what the
 //! rest of the library works with, parsed and checked once.

@@ -1,4 +1,4 @@
-//! What can go wrong for a client, sorted by what the caller can do about it.
+//! The errors of the client library, sorted by what the caller can do about them.
 
 use crate::block::{ReadError, WriteError};
 use crate::config::ConfigError;
@@ -25,11 +25,11 @@ pub enum Error {
     /// Fix the configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Data could not be read: try again later, or look after the data servers. What Hadoop's clients call a
+    /// Data could not be read: try again later, or look after the data servers. Hadoop's clients call it a
     /// `BlockMissingException`.
     #[error("{}", unreadable(path, *offset, source))]
     Read { path: String, offset: u64, source: ReadError },
-    /// Data could not be written: what is acknowledged stays, the rest is to be written again.
+    /// Data could not be written: the acknowledged bytes stay, the rest is to be written again.
     #[error("writing {path}: {source}")]
     Write { path: String, source: WriteError },
     #[error(transparent)]

@@ -23,14 +23,14 @@ pub struct FileSystem {
 struct Shared {
     location: Location,
     settings: Settings,
-    /// By this name the servers know whose lease a file is under.
+    /// The name of this client, by which the servers know the holder of a lease.
     client_name: Arc<str>,
     namenodes: Arc<Namenodes>,
     leases: Arc<Leases>,
     defaults: OnceCell<ServerDefaults>,
 }
 
-/// How a new file is made. What is `None` comes from the configuration, else from the server.
+/// How a new file is made. A value that is `None` comes from the configuration, else from the server.
 #[derive(Clone, Debug, Default)]
 pub struct CreateOptions {
     /// Replace a file that is there.
@@ -390,7 +390,7 @@ impl FileSystem {
         Ok(response.into())
     }
 
-    /// What the server would choose for a new file; asked for once.
+    /// The values that the server would choose for a new file. The server is asked once.
     ///
     /// # Errors
     /// The call fails: see [`FileSystem::call`].

@@ -1,4 +1,4 @@
-//! What a file that is being written says to the metadata service about its blocks.
+//! A file that is being written: the calls to the metadata service about its blocks.
 
 use crate::{Error, FileSystem, Result, block::PipelineKeeper};
 use base::FsError;
@@ -11,7 +11,8 @@ pub(crate) struct HeldFile {
     pub fs: FileSystem,
     pub path: String,
     pub file_id: u64,
-    /// Servers that failed in this file's pipelines. As in Hadoop's client they take no part in it again.
+    /// Servers that failed in this file's pipelines. As in Hadoop's client, they take no part in this file's
+    /// pipelines again.
     lost: Mutex<Vec<DatanodeInfoProto>>,
 }
 

@@ -1,11 +1,12 @@
 //! Calls to whichever metadata server of a file system is active.
 //!
-//! A call goes to the server that answered last. One that is not active sends the call on to the next; one that
-//! cannot be reached likewise; one that asks for patience is asked again. Where a connection broke after a
-//! call went out, nobody knows whether it was carried out, and the very same call (client id and call id) goes
-//! out again: the servers remember what they answered.
+//! A call goes to the server that answered last. If that server is not active or cannot be reached, the call goes to
+//! the next; if it asks for patience, it is asked again. Where a connection broke after a call went out, nobody knows
+//! whether it was carried out, and the very same call (client id and call id) goes out again: the servers remember
+//! what they answered.
 //!
-//! Where one server is named only and does not serve, it is asked for the other members of its group, and calls go to them as well.
+//! If only one server is named and it does not serve, it is asked for the other members of its group, and calls go to
+//! them as well.
 
 use crate::{
     Error, Location, Result,
@@ -34,8 +35,9 @@ const NEXT_WORD: Duration = Duration::from_secs(10);
 /// Rounds of asking every server, where no number of attempts is set: Hadoop's number of failovers, whose pauses double as the
 /// pauses between rounds do here.
 const ROUNDS_MAX: u32 = 15;
-/// How long a server is asked again that does not serve, and does not say who else could. What a member of a group says of its group
-/// is believed instead; a standby of HDFS is never going to serve by being asked.
+/// How long a server is asked again that does not serve, and does not say who else could. The limit does not hold for
+/// a member that names the other members of its group: calls go to those. A standby of HDFS names none, and does not
+/// begin to serve by being asked.
 const LONE_PATIENCE: Duration = Duration::from_secs(15);
 /// How long a member may take to name the others, and how soon it is asked again.
 const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -62,7 +64,7 @@ pub struct Namenodes {
     pause_max: Duration,
 }
 
-/// What to do after an attempt that brought no answer.
+/// The next step after an attempt that brought no answer.
 enum Next {
     /// Ask another server.
     Elsewhere(Error),
@@ -70,7 +72,7 @@ enum Next {
     Again(Error),
 }
 
-/// What is known of the group of the only server that was named.
+/// The state of asking the only server that was named for the other members of its group.
 #[derive(Default)]
 struct Lone {
     asked: Option<Instant>,
@@ -181,7 +183,7 @@ impl Namenodes {
             if Instant::now() < word_due {
                 tracing::info!("{method}: {error}; trying again");
             } else {
-                // Whoever waits at a terminal wants to know for what.
+                // A person who waits at a terminal wants to know the reason.
                 tracing::warn!("{method}: {error}; still trying");
                 word_due = Instant::now() + NEXT_WORD;
             }

@@ -4,7 +4,7 @@ use crate::{Error, FileSystem, Result};
 use base::{FsError, StorageType};
 use proto::hdfs;
 
-/// What becomes of a limit.
+/// A change of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Keep,
@@ -24,7 +24,8 @@ impl Limit {
         number as u64
     }
 
-    /// What Hadoop's client refuses before it asks: -1 and the greatest number mean something else.
+    /// Whether the limit is one that Hadoop's client would send. It refuses lower numbers itself; -1 and the greatest
+    /// number have a meaning of their own on the wire.
     fn is_number(self, lowest: i64) -> bool {
         !matches!(self, Self::Set(number) if number < lowest && number != -1)
     }

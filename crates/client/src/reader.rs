@@ -60,7 +60,7 @@ impl FileReader {
             && !located.is_last_block_complete
             && let Some(last) = &located.last_block
         {
-            // What is being written ends where a data server says that it ends.
+            // The last block of a file that is being written ends where a data server says that it ends.
             let mut last = last.clone();
             let visible = crate::visible_length::of_block(&reader.fs, &last, &reader.options).await;
             last.b.num_bytes = Some(visible.unwrap_or(last.b.num_bytes()));
@@ -82,7 +82,7 @@ impl FileReader {
         self.length
     }
 
-    /// Where [`read`](Self::read) goes on.
+    /// The offset in the file at which [`read`](Self::read) goes on.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -122,7 +122,7 @@ impl FileReader {
                 return Ok(None);
             }
             match self.fill().await {
-                // That a replica could be opened is no success yet: its bytes may be corrupt.
+                // An open replica is no success yet: its bytes may be corrupt.
                 Ok(()) => {}
                 Err(error @ Error::Read { .. }) if refetches < refetches_max => {
                     tracing::warn!("{error}; asking where else it is");
@@ -238,7 +238,7 @@ impl FileReader {
 
     fn remember(&mut self, blocks: Vec<LocatedBlockProto>) {
         for mut block in blocks {
-            // Of a block being written a data server may have told more than the metadata service knows.
+            // A data server may have told a greater length of a block being written than the metadata service knows.
             let known = self.blocks.get(&block.offset).filter(|known| known.b.block_id == block.b.block_id);
             let told = known.map_or(0, |known| known.b.num_bytes());
             block.b.num_bytes = Some(block.b.num_bytes().max(told));

@@ -17,7 +17,7 @@ pub struct SnapshottableDirectory {
 /// One snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Of its root: `/dir/.snapshot/name`.
+    /// The status of its root, `/dir/.snapshot/name`.
     pub status: FileStatus,
     pub id: u32,
     /// It was deleted, and goes when the ones before it have gone.
@@ -33,7 +33,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// As Hadoop's reports abbreviate it.
+    /// The abbreviation in Hadoop's reports.
     pub fn label(self) -> &'static str {
         match self {
             Change::Created => snapshot_diff::CREATED,
@@ -65,7 +65,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Takes that back; refused while there are any.
+    /// Ends the permission to make snapshots of a directory. Refused while the directory has any.
     ///
     /// # Errors
     /// There is no such directory, it has snapshots, or this user is no superuser; or the call fails: see
@@ -160,7 +160,8 @@ impl FileSystem {
         Ok(list.into_iter().map(snapshot).collect())
     }
 
-    /// What changed in a directory from one of its snapshots to another; an empty name means now.
+    /// The differences in a directory from one of its snapshots to another; an empty name stands for the present
+    /// state.
     ///
     /// # Errors
     /// There is no snapshot of one of the names, or this user may not read the directory; `Error::Nonsense` if a

@@ -1,4 +1,4 @@
-//! What the file system says about files, directories and itself.
+//! The answers of the file system about files, directories and itself.
 
 use crate::{
     block::Checksums,
@@ -92,7 +92,7 @@ impl FileStatus {
     }
 }
 
-/// What lies below a path.
+/// The counts of all that lies below a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentSummary {
     pub length: u64,
@@ -107,7 +107,7 @@ pub struct ContentSummary {
     /// The parts of the figures above that only snapshots hold.
     pub snapshot: SnapshotSummary,
     pub erasure_coding: String,
-    /// What counts by storage type, of all bytes below; empty where nothing does.
+    /// The bytes below by storage type, with the quotas; empty if no type is counted.
     pub types: Vec<TypeUsage>,
 }
 
@@ -164,7 +164,7 @@ impl From<hdfs::GetFsStatsResponseProto> for FsStats {
     }
 }
 
-/// What a server would choose for a new file.
+/// The values that a server would choose for a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerDefaults {
     pub block_size: u64,

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// A file open for writing.
 ///
-/// What is written is on its way, not yet stored: [`flush`](Self::flush) says that others can read it,
-/// [`hsync`](Self::hsync) that it is on disks, [`close`](Self::close) that the file is whole. A writer that is
+/// Bytes that are written are on their way, not yet stored: [`flush`](Self::flush) says that others can read them,
+/// [`hsync`](Self::hsync) that they are on disks, [`close`](Self::close) that the file is whole. A writer that is
 /// dropped leaves the file open; the servers close it with what has arrived, once the lease has run out.
 pub struct FileWriter {
     file: Arc<HeldFile>,
@@ -128,7 +128,7 @@ impl FileWriter {
         self.publish().await
     }
 
-    /// As [`flush`](Self::flush), and everything is on the data servers' disks.
+    /// As [`flush`](Self::flush), and returns only when everything is on the data servers' disks.
     ///
     /// # Errors
     /// Those of [`FileWriter::flush`].

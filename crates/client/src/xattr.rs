@@ -20,7 +20,7 @@ pub struct Xattr {
     pub value: Bytes,
 }
 
-/// What an attribute may be when it is set; neither is no use.
+/// Flags of a set: the attribute may be new (`CREATE`), or may be there (`REPLACE`). At least one is needed.
 const CREATE: u32 = 1;
 const REPLACE: u32 = 2;
 

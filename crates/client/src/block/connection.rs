@@ -15,10 +15,10 @@ use rpc::streaming::{self, Inbound, Outgoing, StreamError};
 use std::{io, net::SocketAddr, time::Duration};
 use thiserror::Error;
 
-/// What each further server of a pipeline may add to an answer, as in Hadoop's client.
+/// The time that each further server of a pipeline may add before an answer comes, as in Hadoop's client.
 pub(super) const TIMEOUT_EXTENSION: Duration = Duration::from_secs(5);
 
-/// What went wrong on one connection.
+/// An error of one connection.
 #[derive(Debug, Error)]
 pub(super) enum LinkError {
     #[error("{0}")]

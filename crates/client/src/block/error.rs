@@ -1,4 +1,4 @@
-//! What goes wrong with a block, and what the caller should do about it.
+//! The errors of reading and writing a block, and what the caller should do about each.
 
 use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto};
 use thiserror::Error;

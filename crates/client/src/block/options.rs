@@ -13,7 +13,7 @@ pub enum Checksums {
 
 #[derive(Clone, Debug)]
 pub struct BlockOptions {
-    /// Who writes or reads; the holder of the file's lease when writing.
+    /// The name of the client that writes or reads. When writing, it is the holder of the file's lease.
     pub client_name: Arc<str>,
     pub checksums: Checksums,
     /// Data bytes under one checksum (`dfs.bytes-per-checksum`).

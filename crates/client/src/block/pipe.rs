@@ -224,7 +224,7 @@ impl Pipe {
         Ok(link)
     }
 
-    /// As many as there are further servers: Hadoop's servers index them without looking.
+    /// One type for each further server: Hadoop's servers index the list without checking its length.
     fn target_storage_types(&self) -> Vec<i32> {
         (1..self.nodes.len())
             .map(|node| self.storage_types.get(node).copied().unwrap_or(StorageTypeProto::Disk as i32))

@@ -12,12 +12,12 @@ use proto::{
 };
 use std::ops;
 
-/// A range of a block on its way in, from one replica at a time. What it returns has been checked against the
-/// replica's checksums; a replica that fails is left for the next one.
+/// A range of a block on its way in, from one replica at a time. All bytes that it returns have been checked against
+/// the replica's checksums. When a replica fails, it goes on with the next one.
 pub struct BlockReader {
     located: LocatedBlockProto,
     options: BlockOptions,
-    /// What has not been returned yet.
+    /// The range of the block that has not been returned yet.
     wanted: ops::Range<u64>,
     source: Option<Source>,
     /// Servers not tried yet, the nearest last.

@@ -17,8 +17,8 @@ const ATTEMPTS_MAX: usize = 3;
 pub enum ReplacementPolicy {
     /// The servers left go on alone.
     Never,
-    /// Of a file that is to have three copies or more, when half of them or fewer are left, or when others may count
-    /// on what is written.
+    /// A lost server is replaced if the file is to have three copies or more, and half of them or fewer are left, or
+    /// readers may count on the bytes already.
     #[default]
     Default,
     Always,
@@ -34,11 +34,11 @@ impl fmt::Display for ReplacementPolicy {
     }
 }
 
-/// What is done about a server that a pipeline has lost.
+/// Whether and how a server that a pipeline has lost is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replacement {
     pub policy: ReplacementPolicy,
-    /// Where no other server can be had, those left go on; otherwise the write fails.
+    /// If no other server can be had, the remaining ones go on. When this is false, the write fails instead.
     pub is_best_effort: bool,
     /// So many are enough to go on where the metadata service knows no other server; 0: none are.
     pub servers_min: u16,

@@ -39,7 +39,7 @@ pub(super) enum Command {
     Close(oneshot::Sender<()>),
 }
 
-/// What the writer can see of its streamer.
+/// The state that the writer shares with its streamer.
 pub(super) struct Shared {
     /// Under its present generation stamp.
     pub block: Mutex<ExtendedBlockProto>,

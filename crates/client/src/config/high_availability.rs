@@ -1,11 +1,12 @@
-//! How long a client of a group waits for one member before it turns to the next: what the native client does,
-//! and what stock clients are told, so that they notice within about a second and a half that a member is silent.
+//! How long a client of a group waits for one member before it turns to the next. The native client uses these
+//! numbers, and stock clients are configured with them, so that they notice within about a second and a half that a
+//! member is silent.
 //!
 //! Where the numbers come from, read in Hadoop's client:
-//! - A server that died refuses connections or resets them, which the client sees at once. One that is frozen or
-//!   cut off says nothing: then `ipc.client.rpc-timeout.ms` ends the wait. It counts the time without a byte from
-//!   the server while calls are outstanding; pings, which servers do not answer, change nothing about it. A
-//!   connection that is only being made is given up after `ipc.client.connect.timeout`.
+//! - A server that died refuses connections or resets them, which the client sees at once. A server that is frozen or
+//!   cut off says nothing: then `ipc.client.rpc-timeout.ms` ends the wait. It counts the time without a byte from the
+//!   server while calls are outstanding; pings, which servers do not answer, change nothing about it. A connection
+//!   that is only being made is given up after `ipc.client.connect.timeout`.
 //! - The same key bounds two other things in Hadoop's client: a `close` that waits for a data server's report gives up when
 //!   it is over, and leases are renewed twice within it. Where it is 0 and `ipc.client.ping` is false, `ipc.ping.interval` ends
 //!   the wait for a silent server instead, and bounds nothing else. So stock clients are told that.

@@ -4,7 +4,7 @@ use super::{Config, ConfigError, quantity, user};
 use crate::block::{Checksums, Replacement, ReplacementPolicy};
 use std::{ops::RangeInclusive, time::Duration};
 
-/// What the library works with. Where a value is `None`, the server's own default holds.
+/// The settings of the library. For a value that is `None`, the server's own default holds.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub user: String,
@@ -131,7 +131,8 @@ impl Read<'_> {
         }
     }
 
-    /// As in Hadoop: at 0 the interval of pings ends the wait where none are sent, and nothing where they are.
+    /// The wait for a call, as in Hadoop. At 0, the interval of pings ends the wait if no pings are sent; if they are
+    /// sent, nothing ends it.
     fn rpc_timeout(&self) -> Result<Option<Duration>, ConfigError> {
         let key = "ipc.client.rpc-timeout.ms";
         match self.config.get(key).as_deref().map(str::trim) {

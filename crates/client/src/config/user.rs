@@ -1,4 +1,4 @@
-//! Who the client says it is.
+//! The name of the user that the client claims to be.
 
 use super::ConfigError;
 use std::os::unix::fs::MetadataExt;
