@@ -1,4 +1,4 @@
-//! Who may do what: the checks of HDFS's `FSPermissionChecker`.
+//! The permission checks of HDFS's `FSPermissionChecker`.
 
 mod subtree;
 
@@ -39,7 +39,7 @@ fn action_name(action: u8) -> &'static str {
     NAMES[usize::from(action & 7)]
 }
 
-/// As Hadoop's `FsPermission` prints it: `rwxr-x--t`.
+/// The text of a mode as Hadoop's `FsPermission` prints it: `rwxr-x--t`.
 pub fn mode_text(mode: u16) -> String {
     let mut text: String =
         (0..9).map(|at| if mode & (0o400 >> at) != 0 { ['r', 'w', 'x'][at % 3] } else { '-' }).collect();
@@ -57,7 +57,7 @@ impl<'a> Access<'a> {
         Self { caller: ctx.caller, is_superuser, enabled: policy.enabled, snapshot: None }
     }
 
-    /// The same for what a snapshot shows.
+    /// The checks on the modes and owners that this snapshot shows; with `None`, on the present ones.
     pub fn at(&self, snapshot: Option<SnapshotId>) -> Self {
         Self { snapshot, ..*self }
     }

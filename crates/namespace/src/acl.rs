@@ -21,7 +21,7 @@ use std::{fmt, sync::Arc};
 /// Entries of one scope; the same in HDFS, where it cannot be configured either.
 pub(crate) const ENTRIES_MAX: usize = 32;
 
-/// Whom an entry speaks to: whoever comes, or the children that will be made.
+/// Whether an entry governs access to the inode itself, or is inherited by children that will be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Scope {
@@ -58,7 +58,7 @@ impl AclEntry {
         Self::new(scope, kind, None, permission)
     }
 
-    /// What an entry is found by; no list has two of the same key.
+    /// The key of an entry. No list has two entries of one key.
     pub(crate) fn key(&self) -> (Scope, Kind, Option<&str>) {
         (self.scope, self.kind, self.name.as_deref())
     }
@@ -82,7 +82,7 @@ impl fmt::Display for AclEntry {
     }
 }
 
-/// What an inode has beside its permission bits: never empty, in the order of keys.
+/// The entries that an inode has beside its permission bits. The list is never empty, and sorted by key.
 ///
 /// Access entries: the owning group's with any named ones, or none: then there is no mask. Default entries: a
 /// whole list with owner, group and others, or none.

@@ -47,7 +47,7 @@ impl Namespace {
         handle
     }
 
-    /// The same for one that cannot be found by its id yet.
+    /// As [`Self::insert_inode`], for an inode that cannot be found by its id yet.
     pub(crate) fn insert_unindexed(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
         let id = inode.id();
         inode.set_name(self.names.acquire(&mut self.tree.names, name), name.len());
@@ -211,7 +211,7 @@ impl Namespace {
         self.tree.inodes.remove(handle);
     }
 
-    /// Removes a whole subtree whose top is in no directory's list. What past entries name in it stays.
+    /// Removes a whole subtree whose top is in no directory's list. Inodes in it that past entries name stay.
     pub(crate) fn remove_subtree(&mut self, top: u32, changes: &mut Vec<BlockChange>) {
         let mut order = vec![top];
         let mut at = 0;
@@ -229,7 +229,7 @@ impl Namespace {
             }
             at += 1;
         }
-        // Those that hold others come first: clear their lists, then nobody refers to anybody.
+        // The directories come first: once their lists are cleared, no inode refers to another one.
         for handle in &order {
             if self.tree.inode(*handle).is_directory() {
                 let record = self.tree.inodes.get_mut(*handle);
@@ -473,7 +473,7 @@ impl Namespace {
     }
 }
 
-/// What of an inode's attributes is to change.
+/// A change of an inode's attributes. A field that is `None` stays as it is.
 #[derive(Default)]
 pub(crate) struct AttributeChange<'a> {
     pub owner: Option<&'a str>,

@@ -1,9 +1,9 @@
-//! What an edit adds to the usage of the directories that have a quota.
+//! The amounts that an edit adds to the usage of the directories that have a quota.
 //!
 //! The charges are worked out from the edit's body in one place, and stand in the edit: `apply` adds them and
 //! never walks upwards. Here as well is checked, as HDFS checks it, whether the quotas have room for them.
 //!
-//! What changes only the state of an open block (a flush, a new stamp) charges nothing: the block counts as a
+//! An edit that changes only the state of an open block (a flush, a new stamp) charges nothing: the block counts as a
 //! full one until its length is final.
 
 mod ledger;
@@ -37,7 +37,7 @@ pub(crate) type Found = (Vec<Charge>, Vec<(InodeId, Amounts)>, Option<FsError>);
 pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
     let mut ledger = Ledger::new(ns);
     if ns.tree.quotas.is_empty() {
-        // What a snapshot has of it counts should there ever be a quota.
+        // The amount that a snapshot keeps of it is noted all the same, since it counts if a quota is set later.
         if let Body::Rename(edit) = body {
             moving::keep_moved(ns, &mut ledger, edit);
         }
@@ -91,7 +91,8 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Found {
         Body::SetReplication(edit) => set_replication(ns, &mut ledger, edit),
         // HDFS lets anybody set a policy, whatever the quotas by storage type say.
         Body::SetStoragePolicy(edit) => moving::set_policy(ns, &mut ledger, edit),
-        // What is taken apart was uncharged when it was unlinked; a quota that is set brings its usage with it.
+        // An inode that is taken apart was uncharged when it was unlinked; a quota that is set brings its usage with
+        // it.
         Body::Cleanup(_) | Body::SetQuota(_) => {}
         Body::Sweep(edit) => past::sweep(ns, &mut ledger, edit),
         Body::SetSnapshottable(_)
@@ -129,8 +130,8 @@ fn create(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::create::CreateEdi
     add_inodes(ledger, parent, edit.missing.len() + 1);
 }
 
-/// What an unlinked file or subtree no longer counts for. What a snapshot sees counts on, as it is, until it is swept
-/// away.
+/// Takes the amounts of an unlinked file or subtree off the usage. If a snapshot sees it, it counts on as it is until
+/// it is swept away.
 fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
     let parent = ns.tree.inode(target).parent;
     if !ledger.is_charged(parent) {
@@ -153,8 +154,8 @@ fn in_file(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
     replicated(bytes, ns.held_replication(file, true, &[]), ns.tree.policy_of(file))
 }
 
-/// What HDFS asks room for before it lets a file be written on, cut or joined: where no policy is set, on the
-/// media of the default one, although what it counts in the end is on none.
+/// The amounts for which HDFS requires room before it lets a file be written on, cut or joined. If no policy is set,
+/// the room must be on the media of the default policy, although the bytes are then charged to no medium.
 fn wanted(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
     wanted_with(ns, file, bytes, ns.held_replication(file, true, &[]))
 }
@@ -256,7 +257,7 @@ fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, inode: InodeId, kept: u64, 
     ledger.charge(parent, in_file(ns, file, difference));
 }
 
-/// What becomes of the block in which a file is to end.
+/// How the block is cut in which a file is to end.
 #[derive(Clone, Copy)]
 enum CutBlock {
     None,
@@ -264,8 +265,8 @@ enum CutBlock {
     Copied,
 }
 
-/// The sources' blocks take over the replication and the policy of the target. As in HDFS there must be room for
-/// the former only, on the media of the policies that they come from.
+/// The sources' blocks take over the replication and the policy of the target. As in HDFS, room is required only for
+/// the change of replication, on the media of the sources' policies.
 fn concat(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::concat::ConcatEdit) {
     let target = ns.expect(edit.target);
     let replication = ns.held_replication(target, true, &[]);

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a walk over the whole tree finds.
+/// The counts of a walk over the whole tree.
 #[derive(Default)]
 struct Walked {
     named: usize,
@@ -114,13 +114,13 @@ impl Namespace {
         })
     }
 
-    /// What directories with a quota believe to hold is what is there.
+    /// Checks that the usage noted for each directory with a quota is its true one.
     fn check_quotas(&self) -> Result<(), String> {
         let tree = &self.tree;
         for (id, quota) in tree.quotas.iter() {
             let handle = self.handle(*id).filter(|handle| tree.inode(*handle).has_quota());
             let handle = handle.ok_or_else(|| format!("inode {id} has a quota and does not know of it"))?;
-            // What was unlinked is charged to nobody any more.
+            // A directory that was unlinked is charged to no quota any more.
             if tree.is_attached(handle) {
                 let counted = self.subtree_amounts(handle, tree.policy_of(handle), true, true);
                 hold(counted == quota.used, || {

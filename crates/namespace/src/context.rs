@@ -1,9 +1,9 @@
-//! What a plan is told besides its request, and what it answers.
+//! The arguments of a plan besides its request, and its answers.
 
 use crate::{Edit, Limits, Renewals, SnapshotId};
 use base::{Block, CallOrigin, Caller, FsError, FsResult, InodeId, Moment, Timestamp};
 
-/// Who asks, when, and within which limits.
+/// The caller of a plan, the time, and the limits.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub caller: &'a Caller,
@@ -15,11 +15,11 @@ pub struct Context<'a> {
     /// The monotonic time that goes with `renewals`.
     pub moment: Moment,
     pub limits: &'a Limits,
-    /// Who renewed their leases when. `None`: nobody's lease has expired.
+    /// When each holder last renewed its leases. With `None`, no lease counts as expired.
     pub renewals: Option<&'a Renewals>,
 }
 
-/// What a plan decided.
+/// The decision of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Planned {
     /// To be applied, appended and answered with [`crate::Applied::reply`].
@@ -49,7 +49,7 @@ pub enum Reply {
     },
 }
 
-/// What `plan` must know about replicas. Nothing of it reaches `apply`.
+/// The facts about replicas that `plan` must know. None of them reaches `apply`.
 pub trait BlockFacts {
     /// Whether enough finished replicas of exactly this stamp and length were reported
     /// (`dfs.namenode.replication.min`).
@@ -63,7 +63,7 @@ pub trait BlockFacts {
     fn is_located(&self, block: &Block) -> bool;
 }
 
-/// What the retry cache knows of a call.
+/// The retry cache's answer about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryLookup {
     /// Never seen, or forgotten.

@@ -1,4 +1,4 @@
-//! Hashes. Those of a digest are the same on every member and for ever; those of tables carry a seed.
+//! Hashes. The hashes of a digest are equal on every member and for ever; the hashes of tables carry a seed.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3, rapidhash_v3_seeded};
 

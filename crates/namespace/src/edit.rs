@@ -1,7 +1,7 @@
-//! The journal's words: what was decided, with nothing left to decide.
+//! The edits in the journal: a decision each, with nothing left to decide.
 //!
-//! The bytes are described in `docs/format/edits.md`. What an operation's edit holds stands in the
-//! operation's own file.
+//! The bytes are described in `docs/format/edits.md`. The fields of an operation's edit are in the operation's own
+//! file.
 
 mod answer;
 pub(crate) mod codec;
@@ -21,7 +21,7 @@ use heirs::Heirs;
 
 /// The first byte of an edit that preserves and charges nothing.
 const VERSION: u8 = 1;
-/// That of one which does.
+/// The first byte of an edit that preserves or charges something.
 const VERSION_WITH_DUES: u8 = 2;
 
 /// A fully resolved change. It contains no "now", no "next id" and no "current user".
@@ -31,20 +31,20 @@ pub struct Edit {
     pub time: Timestamp,
     /// `None` for what the service does of itself.
     pub origin: Option<Origin>,
-    /// What the edit owes to snapshots and quotas; most owe nothing.
+    /// The edit's dues to snapshots and quotas; `None` for most edits.
     pub dues: Option<Box<Dues>>,
     pub body: Body,
 }
 
-/// What is done with an edit besides its body.
+/// The changes that an edit makes to snapshots and quotas besides its body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dues {
     /// The inodes that the edit changes and that snapshots have to show as they were, each with the latest
     /// snapshot that includes it.
     pub preserve: Vec<(InodeId, SnapshotId)>,
-    /// What the edit adds to the usage of directories with a quota.
+    /// The amounts that the edit adds to the usage of directories with a quota.
     pub charges: Vec<Charge>,
-    /// What leaves its directory, but counts on there because snapshots keep it, and for how much.
+    /// The inodes that leave their directory and go on to count there, because snapshots keep them, with the amounts.
     pub kept: Vec<(InodeId, Amounts)>,
 }
 

@@ -1,26 +1,26 @@
-//! What a new epoch means to the tree: ids that no cut-off tail can have used.
+//! The effect of a new epoch on the tree: from then on it gives out ids that no cut-off tail can have used.
 
 use crate::{BlockChange, Namespace, UnknownReplicas};
 use base::{BlockId, GenerationStamp, InodeId, TxId};
 
-/// What the first entry of an epoch says to the tree.
+/// The part of an epoch's first entry that concerns the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewEpoch {
     /// How far each counter is raised.
     pub inodes: u64,
     pub blocks: u64,
     pub generation_stamps: u64,
-    /// The block ids that are skipped are remembered. Entries of earlier programs did not ask for that, and whoever has
-    /// applied them has forgotten the ids.
+    /// The block ids that are skipped are remembered. Entries of earlier programs did not ask for that, so members
+    /// that applied those have not kept the ids.
     pub keeps_skipped: bool,
     /// The tree may be older than what is on the data servers.
     pub holds_deletions: bool,
 }
 
 impl Namespace {
-    /// The first entry of an epoch: raises the id counters, so that an id given out in a tail that was cut off is never
-    /// used again. The same on every member, from the journal. The answer is what the block map has to be told before it
-    /// hears of any later id.
+    /// The first entry of an epoch: raises the id counters, so that an id given out in a tail that was cut off is
+    /// never used again. Every member does this from the journal, with an equal result. The block map has to be told
+    /// the answer before it hears of any later id.
     pub fn start_epoch(&mut self, at: TxId, new: NewEpoch) -> BlockChange {
         let counters = &mut self.tree.counters;
         counters.applied = at;
@@ -37,7 +37,7 @@ impl Namespace {
         BlockChange::UnknownReplicas(self.tree.unknown.clone())
     }
 
-    /// What may be done with replicas of blocks that no file has.
+    /// The rules for replicas of blocks that no file has.
     pub fn unknown_replicas(&self) -> &UnknownReplicas {
         &self.tree.unknown
     }

@@ -1,4 +1,4 @@
-//! What is said of a file or directory to those who ask.
+//! The status of a file or directory, as callers get it.
 
 use base::{Block, InodeId, Timestamp};
 
@@ -66,7 +66,7 @@ pub struct FileBlocks {
     pub blocks: Vec<FileBlock>,
     /// The last block of the file, whether or not in the range; `None` for a file without blocks.
     pub last: Option<FileBlock>,
-    /// As a snapshot shows it: the last block counts as complete, whatever becomes of the file.
+    /// The blocks are those of a snapshot: the last one counts as complete, whatever state the file is in.
     pub is_past: bool,
     /// The access time is older than the precision allows: plan [`crate::ops::set_times::plan_access`].
     pub wants_access_time: bool,

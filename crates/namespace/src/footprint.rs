@@ -1,13 +1,13 @@
-//! What an edit changes of what can be seen, and what an answer about a path rests on: enough for a service to know
-//! whether an answer may rest on an edit that is not yet durable, or that may yet be given up.
+//! The visible changes of an edit, and the state that an answer about a path rests on. By comparing the two, a
+//! service knows whether an answer may rest on an edit that is not yet durable, or may yet be given up.
 //!
-//! Both are sets of [`Mark`]s. Of an inode on the way down, an answer sees who may pass, and the one entry by which the
-//! way goes on (or ends, where there is none of that name). Of the inode at the end it sees the status, and a listing
-//! the statuses of its children. An edit leaves a mark on each of those that it changes. So an answer rests on an edit
-//! only if the two have a mark in common: what is made below `/x` says nothing about `/a/b`.
+//! Both are sets of [`Mark`]s. On the way down, an answer depends on who may pass each inode, and on the one entry by
+//! which the way goes on (or on its absence). At the end it depends on the inode's status, and a listing also on the
+//! statuses of the children. An edit leaves a mark on each of those that it changes. So an answer rests on an edit
+//! only if the two have a mark in common: an edit below `/x` does not matter to `/a/b`.
 //!
-//! What a snapshot shows does not change, but for the places of blocks that the present file shares with it and the policies of
-//! what has been moved since: one mark stands for all of that.
+//! A snapshot's content does not change, with two exceptions: the places of blocks that the present file shares with
+//! it, and the policies of inodes that were moved since. One mark stands for all of those.
 
 use crate::{Edit, Namespace, edit::Body, path::Path, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
 use base::InodeId;
@@ -19,10 +19,10 @@ use rapidhash::v3::rapidhash_v3;
 pub struct Mark(u64);
 
 impl Mark {
-    /// What snapshots show of what is shared with the present.
+    /// The state that snapshots share with the present.
     const PAST: Mark = Mark(u64::MAX);
 
-    /// Who may pass an inode, what it hands on to all below it, and which snapshots it has.
+    /// The permissions of an inode, the attributes that all below inherit from it, and its snapshots.
     fn passage(inode: InodeId) -> Self {
         Self(inode.0 << 2)
     }
@@ -66,7 +66,7 @@ impl Marks<'_> {
         self.marks.extend(self.ns.parent_of(inode).map(Mark::children));
     }
 
-    /// What holds for all that is below an inode, beside its status.
+    /// An inode's status, and the attributes that hold for all below it.
     fn passage(&mut self, inode: InodeId) {
         self.status(inode);
         self.marks.push(Mark::passage(inode));
@@ -114,7 +114,7 @@ impl Namespace {
     pub fn footprint_of(&self, edit: &Edit, footprint: &mut Vec<Mark>) {
         let mut marks = Marks { ns: self, marks: footprint };
         match &edit.body {
-            // What is made further down is reached by the first name only.
+            // Directories that are made further down are reached by the first name only.
             Body::Mkdirs(edit) => {
                 if let Some(first) = edit.directories.first() {
                     marks.entry(edit.parent, first.name.as_bytes());
@@ -172,7 +172,8 @@ impl Namespace {
                 marks.passage(edit.root);
                 marks.past();
             }
-            // What goes is seen by no snapshot that is left, and what is on data servers by no read.
+            // The inodes and entries that go are seen by no snapshot that is left, and no read sees the data servers'
+            // replicas.
             Body::Sweep(_) | Body::AllowDeletions(_) | Body::RaiseLevel(_) => {}
             Body::SetQuota(edit) => marks.status(edit.directory),
             Body::SetStoragePolicy(edit) => {

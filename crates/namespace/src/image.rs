@@ -19,9 +19,9 @@ const MAGIC: &[u8; 7] = b"clovrNS";
 /// Version 1 had no sections between the retry cache and the end.
 const VERSION: u8 = 2;
 
-/// Of the section about unknown replicas.
+/// The version of the section about unknown replicas.
 const UNKNOWN_VERSION: u8 = 1;
-/// Of the section about the group's level.
+/// The version of the section about the group's level.
 const LEVEL_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
@@ -67,7 +67,7 @@ impl Section {
     }
 }
 
-/// What differences are taken from.
+/// The values of the record before, from which differences are taken.
 #[derive(Default)]
 struct Previous {
     inode: u64,
@@ -109,7 +109,7 @@ impl Snapshot {
         self.tree.digest()
     }
 
-    /// Hands out the image piece by piece. The same tree gives the same bytes on every member.
+    /// Hands out the image piece by piece. Equal trees give equal bytes on every member.
     ///
     /// # Errors
     /// `sink` failed.

@@ -1,4 +1,4 @@
-//! What an operation may ask for at most, and who may ask for everything.
+//! The limits of operations, and the users to whom permissions do not apply.
 
 use crate::ProtectedDirectories;
 use base::Timestamp;
@@ -77,15 +77,16 @@ impl Default for Limits {
     }
 }
 
-/// What extended attributes there may be.
+/// The limits of extended attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct XattrLimits {
     /// `dfs.namenode.xattrs.enabled`.
     pub enabled: bool,
-    /// Of the namespaces `user` and `trusted`; `dfs.namenode.fs-limits.max-xattrs-per-inode`.
+    /// The most attributes of an inode in the namespaces `user` and `trusted`;
+    /// `dfs.namenode.fs-limits.max-xattrs-per-inode`.
     pub per_inode_max: usize,
-    /// Of a name without its prefix and its value together; `dfs.namenode.fs-limits.max-xattr-size`. Never more
-    /// than 32 KiB.
+    /// The most bytes of a name (without its prefix) and its value together; `dfs.namenode.fs-limits.max-xattr-size`.
+    /// Never more than 32 KiB.
     pub bytes_max: usize,
 }
 

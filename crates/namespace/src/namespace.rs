@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-/// See the crate's documentation. What is beside the tree is derived from it.
+/// See the crate's documentation. All fields but the tree are derived from it.
 pub struct Namespace {
     pub(crate) tree: Tree,
     pub(crate) index: InodeIndex,
@@ -36,16 +36,16 @@ pub struct Namespace {
     pub(crate) open_blocks: BTreeMap<BlockId, InodeId>,
     /// The files that are being truncated inside their last block.
     pub(crate) truncations: BTreeSet<InodeId>,
-    /// What the edit that is being applied preserves; see [`crate::preserve`].
+    /// The inodes that the edit being applied preserves; see [`crate::preserve`].
     pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
-    /// What of that counts on in quotas.
+    /// The preserved inodes that go on to count in quotas, with the amounts.
     pub(crate) keeping: Vec<(InodeId, Amounts)>,
-    /// By estimate, without the table's own.
+    /// An estimate of the attributes' bytes, without the table's own.
     pub(crate) xattr_bytes: usize,
     pub(crate) visits: Visits,
 }
 
-/// What `blocks` must be told after an edit was applied.
+/// News for `blocks` after an edit was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockChange {
     /// A new last block, of length 0 and not committed.
@@ -86,11 +86,11 @@ pub enum BlockChange {
 }
 
 impl BlockChange {
-    /// Whether replicas may be deleted because of it: of a block that is gone, that shall have fewer of them, or that nobody
-    /// knows. What is deleted does not come back, so the block map is told of it only when the edit has committed. All
-    /// others are told at once: a block that is written on has its replicas as before.
+    /// Whether replicas may be deleted because of this change: the block is gone, shall have fewer replicas, or is
+    /// unknown. A deleted replica does not come back, so the block map is told of such a change only when the edit
+    /// has committed. All other changes are told at once: a block that is written on has its replicas as before.
     ///
-    /// A rise of the wanted number is one too: told before an earlier fall, it would be undone by it.
+    /// A rise of the wanted number waits as well: told before an earlier fall, it would be undone by that.
     pub fn may_cost_replicas(&self) -> bool {
         match self {
             Self::Removed(_) | Self::ReplicationChanged { .. } | Self::UnknownReplicas(_) => true,
@@ -104,7 +104,7 @@ impl BlockChange {
     }
 }
 
-/// What an edit did, besides changing the tree.
+/// The effects of an edit, besides the change of the tree.
 #[derive(Debug, Default, PartialEq)]
 pub struct Applied {
     pub reply: Reply,
@@ -136,7 +136,7 @@ pub struct Memory {
     pub index: usize,
     /// Interned combinations with their ACLs, and extended attributes.
     pub attributes: usize,
-    /// By estimate: leases live in ordered maps.
+    /// An estimate, because leases live in ordered maps.
     pub leases: usize,
     pub retry_cache: usize,
     pub snapshots: usize,
@@ -286,7 +286,7 @@ impl Namespace {
         self.tree.digest()
     }
 
-    /// The same for the inodes and blocks alone, whatever number the last edit has.
+    /// As [`Namespace::digest`], of the inodes and blocks alone. It does not depend on the number of the last edit.
     pub fn content_digest(&self) -> u64 {
         self.tree.sum
     }

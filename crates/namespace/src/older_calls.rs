@@ -1,4 +1,4 @@
-//! Where in the journal the calls stand that the retry cache has forgotten.
+//! An index of the places in the journal of those calls that the retry cache has forgotten.
 //!
 //! The retry cache holds the latest 2^20 answers whole. Of older calls only the place of their edit is kept here, in
 //! four bytes; the answer is in the journal. A place is a range of [`RANGE`] entries, and a lookup
@@ -8,8 +8,8 @@
 //! one. Nothing is taken out: a slot is free again when its entry is older than [`OlderCalls::from`]. Entries are
 //! numbered modulo 2^24, so a bucket is cleared of old ones in turn while new ones come, long before a number comes again.
 //!
-//! This is no part of the replicated state. Each member fills it from its own journal with what has committed, and an
-//! answer read from there is the same on all.
+//! This is no part of the replicated state. Each member fills it with the committed entries of its own journal, and
+//! an answer read from there is equal on all members.
 
 use crate::{Edit, RetryLookup, digest::SeededHash, edit::Origin, retry};
 use base::{CallId, CallOrigin, ClientId, Moment, Sn, Timestamp};
@@ -18,7 +18,7 @@ use std::{collections::VecDeque, ops::RangeInclusive};
 /// How many entries of the journal one place stands for.
 pub const RANGE: u64 = 1 << RANGE_BITS;
 const RANGE_BITS: u32 = 10;
-/// Of the number of a range in a slot.
+/// The bits of a slot that hold the number of a range.
 const NUMBER_BITS: u32 = 14;
 const NUMBERS: u32 = 1 << NUMBER_BITS;
 const TAG_BITS: u32 = 32 - NUMBER_BITS;
@@ -103,7 +103,7 @@ impl Noted {
         Self { at, time: None, call: None }
     }
 
-    /// Where the entry stands.
+    /// The number of the entry.
     pub fn at(&self) -> Sn {
         self.at
     }
@@ -184,7 +184,7 @@ impl OlderCalls {
         self.sweep(step);
     }
 
-    /// What was noted before `moment` is needed no longer.
+    /// Forgets the calls that were noted before `moment`: they are needed no longer.
     pub fn forget_older(&mut self, moment: Moment) {
         let old = self.marks.iter().take_while(|mark| mark.indexed <= moment).last();
         if let Some(from) = old.map(|mark| mark.from) {
@@ -192,7 +192,7 @@ impl OlderCalls {
         }
     }
 
-    /// What stands before this entry is not found any more.
+    /// From now on, calls whose entries stand before this one are not found.
     pub fn forget_before(&mut self, from: Sn) {
         self.from = self.from.max(from);
         while self.marks.get(1).is_some_and(|second| second.from <= self.from) {
@@ -227,8 +227,8 @@ impl OlderCalls {
         let (home, slot, age) =
             self.slots(among).max_by_key(|(_, _, age)| age_or_free(*age)).expect("a bucket has slots");
         if let Some(age) = age {
-            // Both buckets are full, which is next to impossible below the span. What gives way is forgotten, and with
-            // it everything older: what is said of the window is to be true for all calls.
+            // Both buckets are full, which is next to impossible below the span. The call that gives way is
+            // forgotten, and with it every older one, so that the window is true for all calls.
             let first = ((self.end.0 >> RANGE_BITS) - u64::from(age)) << RANGE_BITS;
             self.forget_before(Sn(first + RANGE));
         }
@@ -276,7 +276,7 @@ impl OlderCalls {
     }
 }
 
-/// What an edit that was read back says to a call: `None` if it answers another one.
+/// The answer to a call from an edit that was read back; `None` if the edit answers another call.
 pub fn answer_of(edit: &Edit, call: &CallOrigin, fingerprint: u64) -> Option<RetryLookup> {
     let Origin { client, call: id, fingerprint: known } = edit.origin?;
     if (client, id) != (call.client_id, call.call_id) {

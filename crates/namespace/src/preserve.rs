@@ -1,7 +1,7 @@
-//! What an edit must leave visible in snapshots before it changes something.
+//! The inodes that an edit must preserve for snapshots before it changes them.
 //!
-//! Worked out in one place from what the edit changes, and written into the edit: `apply` keeps what is named
-//! there as it was, and never walks upwards to find a snapshot.
+//! They are worked out in one place from the edit's body, and written into the edit: `apply` keeps the inodes named
+//! there as they were, and never walks upwards to find a snapshot.
 
 use crate::{
     Namespace,
@@ -47,7 +47,8 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Vec<(InodeId, SnapshotId)> {
     preserve
 }
 
-/// What exists before the edit and is another thereafter. What goes away changes its directory, not itself.
+/// The inodes that exist before the edit and are changed by it. An inode that goes away changes its directory, not
+/// itself.
 fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
     match body {
         Body::Mkdirs(edit) => add(edit.parent),

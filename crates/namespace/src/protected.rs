@@ -1,7 +1,7 @@
 //! Directories that nobody may delete or rename while there is anything in them, not even the superuser.
 //!
-//! HDFS's `fs.protected.directories`, a guard against the slip of a hand: what is asked is only whether the directory is
-//! empty, whoever the caller is and whether or not permissions are checked. What holds such a directory is guarded with it.
+//! HDFS's `fs.protected.directories`, a guard against the slip of a hand: only emptiness counts, not the caller, nor
+//! whether permissions are checked. A directory that holds a protected one is guarded with it.
 
 use crate::{Namespace, resolve::Resolved};
 use base::{FsError, FsResult};

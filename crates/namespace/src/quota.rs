@@ -1,7 +1,7 @@
-//! What a directory with a quota may hold, and what it holds.
+//! The limits and the usage of a directory with a quota.
 //!
-//! Few directories have one: quotas live in a table of their own, behind a flag in the directory's record. What is
-//! used is kept up by the charges of edits (see [`crate::charge`]); nothing else changes it.
+//! Few directories have one: quotas live in a table of their own, behind a flag in the directory's record. The
+//! charges of edits keep the usage up to date (see [`crate::charge`]); nothing else changes it.
 
 use crate::{
     Namespace,
@@ -44,7 +44,7 @@ impl Amounts {
     /// The limits of a directory without a quota.
     pub const UNLIMITED: Self = Self { inodes: NO_LIMIT, bytes: NO_LIMIT, by_type: [NO_LIMIT; TYPES] };
 
-    /// Those of the root, as long as no others are set: HDFS gives it a name quota that nobody exceeds.
+    /// The limits of the root as long as no others are set: HDFS gives it a name quota that cannot be exceeded.
     pub const UNLIMITED_ROOT: Self = Self { inodes: i64::MAX, ..Self::UNLIMITED };
 
     /// One file or directory without bytes.
@@ -54,7 +54,7 @@ impl Amounts {
         kind.quota_index().map_or(0, |at| self.by_type[at])
     }
 
-    /// What a directory has that was never told otherwise.
+    /// The limits of a directory for which none was ever set.
     pub fn default_limits(is_root: bool) -> Self {
         if is_root { Self::UNLIMITED_ROOT } else { Self::UNLIMITED }
     }

@@ -9,7 +9,7 @@ use base::{FsError, FsResult, InodeId, Timestamp};
 use std::borrow::Cow;
 
 pub(crate) const RESERVED: &str = "/.reserved";
-/// The same as a name in the root.
+/// The name in the root directory of [`RESERVED`].
 pub(crate) const NAME: &str = ".reserved";
 const PREFIX: &str = "/.reserved/";
 const INODES: &str = ".inodes";
@@ -34,7 +34,7 @@ pub(crate) fn real<'p>(ns: &Namespace, text: &'p str) -> FsResult<Real<'p>> {
         INODES if !rest.is_empty() => {
             inode_path(ns, text, rest).map(|path| Real { text: Cow::Owned(path), is_raw: false })
         }
-        // What is not stripped names nothing.
+        // HDFS does not strip this path, so it names nothing.
         RAW if rest == ".reserved" => Ok(Real { is_raw: true, ..as_it_is }),
         RAW => Ok(Real { text: Cow::Owned(format!("/{rest}")), is_raw: true }),
         _ => Ok(as_it_is),
@@ -62,7 +62,7 @@ pub(crate) fn check_destination(text: &str) -> FsResult<()> {
 /// Refuses to create a file under a name that is nothing else.
 pub(crate) fn check_creatable(text: &str) -> FsResult<()> {
     let rest = text.strip_prefix(PREFIX);
-    // By the first letters of the name, as in HDFS; what has more of them is refused where it would be made.
+    // As in HDFS, only the first letters of the name count; a longer name is refused where it would be made.
     let is_other_name = rest.is_some_and(|rest| rest.starts_with(RAW) || rest.starts_with(INODES));
     if is_top(text) || rest.is_some() && !is_other_name {
         return Err(FsError::InvalidPath(text.into()));
@@ -118,7 +118,7 @@ fn inode_path(ns: &Namespace, text: &str, rest: &str) -> FsResult<String> {
     })
 }
 
-/// What a name under which nothing may be made is answered with.
+/// The error for a name under which nothing may be made.
 pub(crate) fn taken() -> FsError {
     FsError::InvalidArgument(
         "File name \".reserved\" is reserved and cannot be created. If this is during upgrade change the name of \
@@ -153,7 +153,7 @@ pub(crate) fn status() -> FileStatus<'static> {
     directory(b"", 0o1770, "", Timestamp::default())
 }
 
-/// What is in it. `created`: when the file system was made.
+/// The entries of `/.reserved`. `created` is the time when the file system was made.
 pub(crate) fn children<'ns>(supergroup: &'ns str, created: Timestamp) -> Vec<FileStatus<'ns>> {
     [INODES, RAW].map(|name| directory(name.as_bytes(), 0o770, supergroup, created)).to_vec()
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 use base::{FsError, FsResult};
 
-/// What a path names, and what the caller may not pass on the way there.
+/// The inode that a path names, and the directory on the way that the caller may not pass, if any.
 #[derive(Clone)]
 pub(crate) struct Resolved<'p> {
     pub path: Path<'p>,
@@ -30,11 +30,11 @@ pub(crate) struct Resolved<'p> {
     pub snapshots_of: Option<u32>,
 }
 
-/// What a path is resolved for.
+/// The purpose that a path is resolved for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Create,
-    /// What is in snapshots may be looked at.
+    /// The caller only looks, so paths into snapshots are allowed.
     Read,
     Other,
 }
@@ -74,7 +74,7 @@ pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> R
             resolved.in_snapshot = true;
             let name = components.next().map(|(_, name)| name);
             let found = name.and_then(|name| ns.snapshot_named(at, name)).map(|taken| taken.id);
-            // As in HDFS the latest one where none is named, or none of that name is there.
+            // As in HDFS, this is the latest snapshot if the path names none, or one that does not exist.
             resolved.snapshot = found.or_else(|| ns.latest_of(at));
             // The directory itself lets pass whom it let pass when the snapshot was made.
             if resolved.denied.is_none_or(|(_, denied)| denied == depth) {
@@ -137,7 +137,7 @@ impl Resolved<'_> {
         }
     }
 
-    /// What snapshots show is not changed.
+    /// Refuses a change of an inode in a snapshot.
     pub fn check_writable(&self) -> FsResult<()> {
         if self.in_snapshot { Err(FsError::SnapshotReadOnly) } else { Ok(()) }
     }
@@ -180,7 +180,7 @@ impl Resolved<'_> {
         self.file_called(ns, self.path.as_str())
     }
 
-    /// The same, refused under the name by which the client knows the file.
+    /// As [`Self::file`], but an error names the file by `name`, which the client knows it by.
     pub fn file_called(&self, ns: &Namespace, name: &str) -> FsResult<u32> {
         let Some(target) = self.target else {
             return Err(FsError::NotFound(format!("File does not exist: {name}")));

@@ -1,10 +1,10 @@
-//! What was answered to whom, so that a call repeated after a lost reply or a failover is answered like the
-//! first time.
+//! The answers of recent calls, so that a call repeated after a lost reply or a failover is answered like the first
+//! time.
 //!
-//! The cache is built by `apply` alone, from what edits carry. An entry leaves when it is older than
-//! [`WINDOW_MS`] by journal time, or when there are more than [`ENTRIES_MAX`]; so it leaves at the same edit on
-//! every member. Journal time follows the times in the edits, by [`STEP_MS`] an edit at most: a wall clock that
-//! jumps ahead forgets nobody's call before 600,000 more edits have been made.
+//! `apply` alone builds the cache, from the edits' own content. An entry leaves when it is older than [`WINDOW_MS`]
+//! by journal time, or when there are more than [`ENTRIES_MAX`]; so it leaves at the same edit on every member.
+//! Journal time follows the times in the edits, by [`STEP_MS`] an edit at most: a wall clock that jumps ahead forgets
+//! nobody's call before 600,000 more edits have been made.
 
 use crate::{
     Reply, RetryLookup, SnapshotId,
@@ -103,7 +103,7 @@ impl Record {
         }
     }
 
-    /// As the image writes it: a kind and a value.
+    /// The answer as the image writes it: a kind and a value.
     pub fn to_parts(&self) -> (u8, u64) {
         (self.kind as u8, self.value)
     }

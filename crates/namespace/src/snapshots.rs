@@ -1,7 +1,7 @@
-//! Snapshots of directories: what they hold beside the current tree.
+//! Snapshots of directories: the tables that hold the past beside the current tree.
 //!
 //! A snapshot is a number, a name and a time in the list of its *root*, the snapshottable directory: making one
-//! touches nothing else. What it shows is kept when it would change, in side tables:
+//! touches nothing else. Before an inode that it shows is changed, its former state is kept in side tables:
 //!
 //! - **Records**: an inode as it was. The record of inode *x* with key *k* shows *x* in the snapshots after the
 //!   next lower key of *x*, up to *k*; snapshots after the highest key see *x* as it is now.
@@ -12,8 +12,8 @@
 //! Numbers rise over all directories and are never used again, so the order of events is the order of numbers. A
 //! record or entry whose interval holds no living snapshot that sees it is swept away ([`crate::ops::sweep`]).
 //!
-//! An inode lives while an entry names it, current or past. One that only past entries name hangs nowhere: it is
-//! *kept*, with the subtree that it had. Nothing is copied when a subtree is moved or deleted.
+//! An inode lives while an entry names it, current or past. An inode that only past entries name is in no directory:
+//! it is *kept*, with the subtree that it had. Nothing is copied when a subtree is moved or deleted.
 //!
 //! [`cover`] answers which snapshots see an inode, [`keep`] is how changes preserve, [`view`] how the past is read,
 //! [`count`] how much of it counts against quotas.
@@ -138,7 +138,8 @@ pub(crate) struct PastEntry {
     pub inode: InodeId,
     /// Snapshots up to this one do not see it.
     pub born: SnapshotId,
-    /// What was moved away counts for so much in the directory's quotas; what was deleted counts as it is, and has `None`.
+    /// The amounts for which an inode that was moved away counts in the directory's quotas. `None` for a deleted
+    /// inode, which counts as it is.
     pub charged: Option<Arc<Amounts>>,
 }
 
@@ -249,7 +250,7 @@ impl Snapshots {
         self.entries_behind(directory, None)
     }
 
-    /// Those behind a key of the directory.
+    /// The past entries of the directory behind this key.
     pub fn entries_behind<'a>(
         &'a self,
         directory: InodeId,
@@ -272,7 +273,7 @@ impl Snapshots {
         }
     }
 
-    /// Of what [`crate::ops::sweep`] has to do.
+    /// A digest of the work that [`crate::ops::sweep`] has to do.
     pub fn work_digest(&self) -> u64 {
         let mut digester = Digester::new(b'w');
         self.unsearched.iter().for_each(|inode| digester.number(inode.0));

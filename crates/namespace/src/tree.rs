@@ -32,12 +32,12 @@ pub(crate) struct Tree {
     pub attributes: AttributeArena,
     pub strings: Strings,
     pub open_files: OpenFiles,
-    /// Of the inodes whose records say that they have any.
+    /// The extended attributes of the inodes whose records say that they have any.
     pub xattrs: SharedMap<InodeId, Arc<Xattrs>>,
     pub root: u32,
     /// Deleted subtrees, the oldest first.
     pub orphans: VecDeque<u32>,
-    /// Of the directories that have one.
+    /// The quotas of the directories that have one.
     pub quotas: SharedMap<InodeId, Quota>,
     /// How many inodes, now or in a snapshot's records, have a storage policy of their own. Derived.
     pub policies: u64,
@@ -137,7 +137,7 @@ impl Tree {
         self.blocks_of(file).map(|stored| stored.block.length).sum()
     }
 
-    /// Who writes the file, and from where; `None` for a closed one.
+    /// The lease holder of a file, and the machine that it writes from; `None` for a closed file.
     pub fn writer_of(&self, file: u32) -> Option<(&str, &str)> {
         let inode = self.inode(file);
         inode.is_open().then(|| {
@@ -183,7 +183,7 @@ impl Tree {
         self.status_under(handle, self.policy_of(handle))
     }
 
-    /// The same where the storage policy in force is known.
+    /// As [`Self::status`], with a storage policy in force that the caller knows already.
     pub fn status_under(&self, handle: u32, storage_policy: u8) -> FileStatus<'_> {
         let inode = self.inode(handle);
         let attributes = self.attributes_of(handle);
@@ -224,7 +224,7 @@ impl Tree {
             digester.bytes(self.strings.text(open.holder).as_bytes());
             digester.bytes(self.strings.text(open.machine).as_bytes());
             digester.number(open.recovery);
-            // What nothing truncates has the digest that it had before there was truncating.
+            // A file that is not being truncated keeps the digest that it had before this field existed.
             if let Some(length) = open.truncation {
                 digester.number(length);
             }

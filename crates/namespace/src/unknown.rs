@@ -1,16 +1,16 @@
-//! What the log says about replicas of blocks that no file has.
+//! The log's rules for replicas of blocks that no file has.
 //!
-//! A data server that reports such a replica is told to delete it: its block was deleted, as far as the tree knows. After
-//! a loss that is not so. Then the tree is older than what is on the data servers, and the block may be the only copy of
-//! something that a person can still bring back. Two things are remembered, therefore, in the journal and in images:
-//! which ids were never given out *by this line of entries*, because a counter was raised over them, and whether deletions
-//! are held back until an operator allows them.
+//! A data server that reports such a replica is told to delete it: its block was deleted, as far as the tree knows.
+//! After a loss, that conclusion is wrong: the tree is then older than the data servers' replicas, and the block may
+//! be the only copy of something that a person can still bring back. Two things are remembered, therefore, in the
+//! journal and in images: which ids were never given out *by this line of entries*, because a counter was raised over
+//! them, and whether deletions are held back until an operator allows them.
 
 use crate::digest::Digester;
 use base::{BlockId, Epoch};
 use std::ops::RangeInclusive;
 
-/// See the module's description. The same on every member.
+/// See the module's description. It is equal on every member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownReplicas {
     /// Ids that a raise of the counter has skipped, rising, with at least one id between two ranges.

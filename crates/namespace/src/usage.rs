@@ -17,7 +17,7 @@ pub(crate) fn replicated(bytes: i64, replication: u16, policy: u8) -> Amounts {
     amounts
 }
 
-/// What a block counts for: its length, or a whole block as long as it may still grow.
+/// The bytes for which a block counts: its length, or a whole block as long as it may still grow.
 pub(crate) fn block_bytes(stored: Stored, block_size: u64) -> i64 {
     (if stored.committed { stored.block.length } else { block_size }) as i64
 }
@@ -41,7 +41,7 @@ impl Tree {
         POLICY_UNSPECIFIED
     }
 
-    /// That of a child of a directory whose own is known.
+    /// The policy in force for a child of a directory whose own policy in force is `inherited`.
     pub fn policy_below(&self, handle: u32, inherited: u8) -> u8 {
         match self.own_policy(handle) {
             POLICY_UNSPECIFIED => inherited,

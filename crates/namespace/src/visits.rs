@@ -1,7 +1,7 @@
 //! Tells how far long walks have come.
 
-/// What is called for each inode that a long walk visits, on the thread that walks: so others see that a plan which takes
-/// seconds goes on. No plan and no edit rests on it.
+/// A function that is called for each inode that a long walk visits, on the thread that walks. A watcher sees by it
+/// that a plan which takes seconds goes on. No plan and no edit rests on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Visits(Option<fn()>);
 

@@ -12,7 +12,7 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// As HDFS's hard limit: no setting lets name and value together have more bytes.
+/// HDFS's hard limit: no setting lets name and value together have more bytes.
 pub(crate) const BYTES_MAX: u64 = 32 * 1024;
 
 /// Whose names they are. Users and superusers see the first two; the file system keeps the others for itself,
@@ -30,7 +30,7 @@ pub enum Space {
 impl Space {
     pub const ALL: [Self; 5] = [Self::User, Self::Trusted, Self::Security, Self::System, Self::Raw];
 
-    /// What stands before the dot.
+    /// The text before the dot.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -41,7 +41,7 @@ impl Space {
         }
     }
 
-    /// Those that count against the limit of an inode.
+    /// Whether attributes of this namespace count against the limit of an inode.
     pub(crate) fn is_counted(self) -> bool {
         matches!(self, Self::User | Self::Trusted)
     }
@@ -115,7 +115,7 @@ impl Xattrs {
         }
     }
 
-    /// By estimate.
+    /// An estimate of the bytes that the attributes take in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|xattr| size_of::<Xattr>() + xattr.name.name.len() + xattr.value.len()).sum()
     }

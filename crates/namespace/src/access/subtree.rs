@@ -4,10 +4,10 @@ use super::Access;
 use crate::{Namespace, resolve::Resolved};
 use base::{FsResult, InodeId};
 
-/// A check under way. What changes between two slices counts as before or as after.
+/// A check under way. An inode that changes between two slices may be checked as it was before or as it is after.
 pub(crate) struct SubtreeCheck {
     top: InodeId,
-    /// That of the top, as the caller wrote it.
+    /// The path of the top, as the caller wrote it.
     path: String,
     action: u8,
     ignore_empty: bool,
@@ -61,7 +61,7 @@ impl SubtreeCheck {
                     self.begin(ns, access, directory)?
                 }
             };
-            // One that is gone has nothing below it any more.
+            // A directory that is gone has nothing below it any more.
             let Some(directory) = ns.handle(begun.directory) else { continue };
             let is_checked = !(self.ignore_empty && ns.tree.inode(directory).children_count() == 0);
             let mut last: &[u8] = b"";

@@ -1,4 +1,4 @@
-//! What a new inode gets from the default list of the directory that it enters.
+//! The mode and the list that a new inode gets from the default list of the directory that it enters.
 
 use super::{
     Acl, AclEntry, Kind, Scope,
@@ -17,7 +17,7 @@ pub(crate) struct Modes {
 }
 
 impl Modes {
-    /// What `dfs.namenode.posix.acl.inheritance.enabled` leaves of the two.
+    /// The modes to use: `unmasked` counts only if `dfs.namenode.posix.acl.inheritance.enabled` is on.
     pub fn new(masked: u16, unmasked: Option<u16>, posix_inheritance: bool) -> Self {
         let unmasked = unmasked.filter(|_| posix_inheritance).map(|mode| mode & MODE_MASK);
         Self { masked: masked & MODE_MASK, unmasked }

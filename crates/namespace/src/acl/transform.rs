@@ -1,9 +1,9 @@
-//! What becomes of a list when entries are set, added or taken away: the rules of HDFS's `AclTransformation`.
+//! The changes of a list when entries are set, added or taken away: the rules of HDFS's `AclTransformation`.
 //!
-//! Each takes a whole list (the bits' own entries among them) and what the caller sent, and gives a whole
-//! list. The rules that all share: a mask is there where a named entry is; it is worked out anew where its
-//! scope changed and the caller did not say what it should be; a default list borrows what it lacks of owner,
-//! group and others from the access list.
+//! Each function takes a whole list (the bits' own entries among them) and the entries that the caller sent, and
+//! returns a whole list. The rules that all share: a mask is there where a named entry is; it is worked out anew
+//! where its scope changed and the caller did not say what it should be; a default list borrows what it lacks of
+//! owner, group and others from the access list.
 
 use super::{AclEntry, ENTRIES_MAX, Kind, Scope};
 use crate::entry_limits::TEXT_BYTES_MAX;
@@ -65,7 +65,7 @@ impl Builder {
         validate(self.entries)
     }
 
-    /// What a default list lacks of owner, group and others is taken from the access list.
+    /// Completes a default list: entries of owner, group and others that it lacks are taken from the access list.
     fn copy_defaults(&mut self) {
         if !self.entries.iter().any(|entry| entry.scope == Scope::Default) {
             return;
@@ -146,7 +146,7 @@ fn validate(mut entries: Vec<AclEntry>) -> FsResult<Vec<AclEntry>> {
     Ok(entries)
 }
 
-/// What the caller sent, in order.
+/// The entries that the caller sent, checked and sorted.
 fn specification(entries: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     // The names go into records that an image bounds.
     if let Some(name) = entries.iter().flat_map(|entry| &entry.name).find(|name| name.len() > TEXT_BYTES_MAX)

@@ -28,8 +28,8 @@ impl<'ns> Ledger<'ns> {
         (charges, self.kept, self.refusal)
     }
 
-    /// A directory and those above it, from the innermost, as far as they have a quota. What was deleted and is kept
-    /// for a snapshot counts where it was.
+    /// The directories with a quota among this one and those above it, from the innermost. A directory that was
+    /// deleted and is kept for a snapshot counts where it was.
     fn quotas_above(&self, directory: u32) -> impl Iterator<Item = (u32, InodeId, &'ns Quota)> + use<'ns> {
         let ns = self.ns;
         let up = std::iter::successors((directory != NONE).then_some(directory), |at| {
@@ -47,7 +47,8 @@ impl<'ns> Ledger<'ns> {
         self.quotas_above(directory).next().is_some()
     }
 
-    /// What is moved away, and a snapshot keeps, counts on where it was for so much.
+    /// Notes that an inode which is moved away goes on to count, for these amounts, in the directory where it was,
+    /// because a snapshot keeps it.
     pub fn keep(&mut self, inode: InodeId, amounts: Amounts) {
         self.kept.push((inode, amounts));
     }

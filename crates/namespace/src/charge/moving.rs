@@ -1,5 +1,4 @@
-//! What moves with its bytes: a rename takes them from one directory's usage to another's, and a storage
-//! policy from one medium's to another's.
+//! Bytes that move from one usage to another: by a rename between directories, by a storage policy between media.
 
 use super::{delete, ledger::Ledger, seen_by};
 use crate::{
@@ -44,7 +43,7 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     }
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
     ledger.verify(destination, needed, end);
-    // What snapshots keep is not asked room for, as in HDFS.
+    // As in HDFS, the amount that snapshots keep needs no room.
     ledger.charge(source, kept);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     if source != destination {
@@ -53,8 +52,8 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
     }
 }
 
-/// What counts on where something is moved away from, as the last snapshot has it that sees it there. It is noted even
-/// where no quota is set yet.
+/// The amounts that go on to count in the directory that something is moved out of, as the last snapshot that sees it
+/// there has it. They are noted even if no quota is set yet.
 pub(super) fn keep_moved(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit) -> Amounts {
     let moved = ns.expect(edit.inode);
     let Some(seen_by) = seen_by(ns, moved) else { return Amounts::default() };
@@ -109,7 +108,7 @@ fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, 
     while let Some(level) = stack.last_mut() {
         ns.visits.add();
         level.difference += std::mem::take(&mut found);
-        // What has a policy of its own keeps it, with all below.
+        // A child with a policy of its own keeps it, with all below.
         match level.children.find(|child| tree.own_policy(*child) == POLICY_UNSPECIFIED) {
             Some(child) if tree.inode(child).is_file() => found = of_file(child),
             Some(child) => stack.push(enter(child)),
@@ -123,7 +122,7 @@ fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, 
     found
 }
 
-/// That of what was deleted from a directory and is kept for a snapshot.
+/// The difference for the inodes that were deleted from a directory and are kept for a snapshot.
 fn of_deleted(ns: &Namespace, directory: u32, before: u8, after: u8) -> Amounts {
     let mut difference = Amounts::default();
     ns.for_each_past(ns.tree.inode(directory).id(), |past| match past {

@@ -1,4 +1,4 @@
-//! What a sweep gives back: what no snapshot sees any more no longer counts.
+//! The amounts that a sweep gives back: an inode that no snapshot sees any more no longer counts.
 
 use super::ledger::Ledger;
 use crate::{
@@ -12,7 +12,8 @@ use crate::{
 use base::InodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the edit takes away. Of two things of which one is below the other, the upper one takes both.
+/// The entries and inodes that the edit takes away. If one of two is below the other, the upper one accounts for
+/// both.
 struct Gone<'ns> {
     ns: &'ns Namespace,
     entries: BTreeSet<EntryKey>,
@@ -76,7 +77,7 @@ impl Gone<'_> {
     }
 }
 
-/// What becomes of one file.
+/// The part of a sweep that concerns one file.
 #[derive(Default)]
 struct Change {
     records: Vec<SnapshotId>,

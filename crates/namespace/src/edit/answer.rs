@@ -1,4 +1,4 @@
-//! What a call was answered, said by its edit alone.
+//! The answer of a call, reconstructed from its edit alone.
 
 use super::{Body, Edit};
 use crate::Reply;

@@ -101,9 +101,9 @@ pub(crate) trait Field: Sized {
 
 /// The fields of a struct, one after the other.
 ///
-/// A field named behind the braces is empty in these bytes; another kind of edit brings it. Those that came
-/// `later` than the first version of a body stand at its end if one of them is not its type's default: older
-/// edits end before them.
+/// A field named behind the braces is empty in these bytes; another kind of edit brings it. Fields that were added
+/// `later` than the first version of a body stand at its end if one of them is not its type's default. Older edits
+/// end before them.
 macro_rules! record_fields {
     ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?; later { $($later:ident),* $(,)? }) => {
         impl $crate::edit::codec::Field for $name {
@@ -149,7 +149,7 @@ macro_rules! record_fields {
 }
 pub(crate) use record_fields;
 
-/// What is one number on disk, with the bound that the records of the tree set.
+/// Types that are one number on disk, with the bound that the records of the tree set.
 macro_rules! number_fields {
     ($($type:ty: $to:expr, $from:expr, $limit:expr, $what:literal;)*) => {
         $(impl Field for $type {

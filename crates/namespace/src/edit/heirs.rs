@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// An edit whose new inodes may inherit.
 pub(crate) trait Heirs: Field + Clone {
-    /// Of each new inode, the outermost first.
+    /// The inherited list of each new inode, the outermost inode first.
     fn acls(&mut self) -> Vec<&mut Option<Arc<Acl>>>;
     fn inherits(&self) -> bool;
 }

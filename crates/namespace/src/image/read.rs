@@ -36,12 +36,12 @@ pub type Piece<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// Carries out all pieces, in any order or at the same time, and returns when all are done.
 pub type Together<'a> = &'a dyn Fn(Vec<Piece<'_>>);
 
-/// For whoever has one thread.
+/// For a caller with a single thread: carries out the pieces one by one.
 pub const ONE_BY_ONE: Together<'static> =
     &|pieces: Vec<Piece<'_>>| pieces.into_iter().for_each(|piece| piece());
 
 impl Namespace {
-    /// `source` ends where the image ends, after at most `size` bytes.
+    /// Reads an image. `source` must end where the image ends, after at most `size` bytes.
     ///
     /// # Errors
     /// `source` failed or ended too early, the bytes are no image of a version that this release knows, or what they
@@ -50,7 +50,7 @@ impl Namespace {
         Self::read_image_with(seed, source, size, ONE_BY_ONE)
     }
 
-    /// The same for whoever has several threads; what comes of it is the same.
+    /// As [`Namespace::read_image`], for a caller with several threads. The result does not depend on them.
     ///
     /// # Errors
     /// Those of [`Namespace::read_image`].
@@ -224,7 +224,7 @@ impl Image<'_> {
         self.rare()
     }
 
-    /// What few trees have, each section at most once and in the order of their numbers, and the end.
+    /// Reads the sections that few trees have, each at most once and in the order of their numbers, and the end.
     fn rare(&mut self) -> Result<()> {
         let mut before = Section::Retry as u8;
         loop {

@@ -145,7 +145,7 @@ impl Image<'_> {
             if !self.ns.tree.inode(handle).has(NAMED) {
                 return Err(self.malformed(format!("inode {id} is kept, and nothing names it")));
             }
-            // What counts where it was deleted from must not be its own ancestor.
+            // An inode that counts where it was deleted from must not be its own ancestor.
             let up = std::iter::successors(Some(handle), |at| {
                 Some(self.ns.counted_in(*at)).filter(|above| *above != NONE)
             });

@@ -247,7 +247,7 @@ impl Image<'_> {
         all.iter().for_each(|xattr| xattr.encode(&mut out));
     }
 
-    /// By inode id; nothing at all where there are none.
+    /// Writes the extended attributes, sorted by inode id. Without any, the section is left out.
     fn xattrs(&mut self) -> io::Result<()> {
         let tree = self.tree;
         if tree.xattrs.is_empty() {

@@ -81,7 +81,7 @@ impl Image<'_> {
         }
         Ok(())
     }
-    /// Of the records of directories that had a quota.
+    /// Writes the limits in records of directories that had a quota.
     pub(super) fn past_limits(&mut self) -> io::Result<()> {
         let tree = self.tree;
         let records = &tree.snapshots.records;

@@ -108,7 +108,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
     Ok(Plan::New { edit, inode, replication, block_size })
 }
 
-/// What HDFS has done already when a quota refuses the new block: the length of the one before it is known.
+/// Plans the change that HDFS has made already when a quota refuses the new block: the length of the block before it
+/// is known.
 ///
 /// # Errors
 /// Those of [`fsync::plan`].
@@ -132,7 +133,8 @@ pub(crate) fn is_same(claimed: Option<Block>, stored: Option<Stored>) -> bool {
     claimed.map(key) == stored.map(|stored| key(stored.block))
 }
 
-/// What the last block must become when its writer says that it is finished; `None` if that is known.
+/// The last block with its final length, when its writer says that it is finished; `None` if that length is known
+/// already.
 pub(crate) fn commit(
     ns: &Namespace,
     file: u32,

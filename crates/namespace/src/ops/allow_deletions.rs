@@ -8,7 +8,7 @@ use base::{Epoch, FsError, FsResult};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What the operator has seen: [`crate::UnknownReplicas::held_since`].
+    /// The value of [`crate::UnknownReplicas::held_since`] that the operator has seen.
     pub held_since: Epoch,
 }
 

@@ -1,6 +1,6 @@
 //! Makes a directory snapshottable, or no longer so. The service has checked that a superuser asks.
 //!
-//! Snapshottable directories are not nested. One that has snapshots stays snapshottable.
+//! Snapshottable directories are not nested. A directory that has snapshots stays snapshottable.
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
@@ -86,8 +86,8 @@ fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<(u32, In
     Ok((target, inode.id()))
 }
 
-/// What holds a directory with snapshots is neither deleted nor moved. Answers the snapshottable directories in
-/// it.
+/// Refuses to delete or move an inode that is, or holds, a directory with snapshots. Answers the snapshottable
+/// directories in it.
 pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>> {
     if ns.tree.snapshots.roots.is_empty() {
         return Ok(Vec::new());

@@ -41,7 +41,7 @@ enum Progress {
     HasEntries(InodeId),
 }
 
-/// Names inodes of a deleted subtree, each after those below it. What past entries name is only taken out.
+/// Names inodes of a deleted subtree, each after those below it. An inode that past entries name is only taken out.
 fn take_apart(ns: &Namespace, top: u32, inodes: &mut Vec<InodeId>) -> Progress {
     if ns.tree.inode(top).is_file() {
         inodes.push(ns.tree.inode(top).id());

@@ -95,7 +95,8 @@ impl Heirs for CreateEdit {
     }
 }
 
-/// What no file can be called, whatever state the server is in: HDFS looks at the path before it asks for safe mode.
+/// Refuses a path that no file can have, whatever state the server is in. HDFS looks at the path before it asks for
+/// safe mode.
 ///
 /// # Errors
 /// The path is too long or too deep, is no absolute path, has a colon in a name, or is reserved.
@@ -249,7 +250,8 @@ pub(crate) fn check_replication(
     Err(FsError::Io(format!("Requested replication factor of {asked} {problem} for {path}{machine}")))
 }
 
-/// Of a file that is there and not to be replaced. `RecoveryInProgress` asks the service to release its lease.
+/// The error for a file that is there and not to be replaced. `RecoveryInProgress` asks the service to release its
+/// lease.
 fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, target: u32, path: &str) -> FsError {
     match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (req.holder, req.client_machine)) {
         Err(error) => error,

@@ -135,7 +135,7 @@ pub(crate) fn root_of<'ns>(
     Ok((inode.id(), ns.tree.snapshots.roots.get(&inode.id()).map(|root| &**root)))
 }
 
-/// Where a snapshot is found, as the client called its root.
+/// The path of a snapshot, below the root as the client named it.
 pub fn path_of(root: &str, name: &str) -> String {
     let slash = if root.ends_with('/') { "" } else { "/" };
     format!("{root}{slash}{DOT_SNAPSHOT}/{name}")

@@ -31,7 +31,7 @@ pub struct DeleteEdit {
 
 record_fields! { DeleteEdit { inode, at_once } }
 
-/// What does not exist, and the root, cannot be deleted: the answer is false.
+/// The answer is false for the root, and for a path that does not exist.
 ///
 /// # Errors
 /// The path cannot be resolved (see [`crate::ops`]) or is reserved; the caller may not write the directory above or a

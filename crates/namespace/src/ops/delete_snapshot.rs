@@ -1,5 +1,5 @@
-//! Takes a snapshot off its directory's list. What only it saw is swept away afterwards, in steps; see
-//! [`super::sweep`].
+//! Takes a snapshot off its directory's list. Inodes and entries that only it saw are swept away afterwards, in
+//! steps; see [`super::sweep`].
 
 use super::create_snapshot;
 use crate::{

@@ -13,12 +13,12 @@ use crate::{
 };
 use base::{Block, BlockId, GenerationStamp, InodeId};
 
-/// Who holds a file while its last block is recovered. Hadoop: `HdfsServerConstants.NAMENODE_LEASE_HOLDER`.
+/// The lease holder of a file while its last block is recovered. Hadoop: `HdfsServerConstants.NAMENODE_LEASE_HOLDER`.
 pub const RECOVERY_HOLDER: &str = "HDFS_NameNode";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nobody is writing the file.
+    /// No client has the file open.
     Closed,
     /// Apply it: the file is closed then.
     Close(Edit),
@@ -72,9 +72,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
         return close(None, true);
     }
     let finished = facts.recovered_length(&block).filter(|length| *length < LENGTH_LIMIT);
-    // What is to be shorter is not finished, whatever the data servers have. Nor is what had bytes before: an append, or
-    // a pipeline that was repaired, may have given the replicas another stamp that nobody has told of yet, and a block
-    // finished under the old one would have no good replica.
+    // A block that is to be shorter is not finished, whatever the data servers have. Nor is a block that had bytes
+    // before: an append, or a repaired pipeline, may have given the replicas another stamp that was not reported yet,
+    // and a block finished under the old stamp would have no good replica.
     if truncation.is_none()
         && block.length == 0
         && let Some(length) = finished

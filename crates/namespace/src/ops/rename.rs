@@ -19,7 +19,7 @@ pub struct Request<'a> {
     pub destination: &'a str,
 }
 
-/// Of rename and rename2.
+/// The edit of both rename and rename2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenameEdit {
     pub inode: InodeId,

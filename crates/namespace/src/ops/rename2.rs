@@ -1,5 +1,5 @@
-//! Renames, with options. The destination may be replaced if asked: a file by a file, an empty directory by
-//! a directory. What cannot be done is an error.
+//! Renames, with options. The destination may be replaced if asked: a file by a file, an empty directory by a
+//! directory. A rename that is impossible is an error.
 
 use crate::{
     Context, Edit, Namespace, Planned,

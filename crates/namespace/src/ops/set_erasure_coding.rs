@@ -1,7 +1,7 @@
 //! Notes on a directory that its files are replicated as a whole, or takes the note away.
 //!
-//! Every file is, so nothing depends on it; what was noted is shown in content summaries. As in HDFS the note is an
-//! extended attribute that no client sees.
+//! Every file is, so nothing depends on the note; content summaries show it. As in HDFS the note is an extended
+//! attribute that no client sees.
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
@@ -24,7 +24,7 @@ fn attribute() -> XattrName {
     XattrName { space: Space::System, name: NAME.into() }
 }
 
-/// As Hadoop's `WritableUtils.writeString` writes it.
+/// The attribute's value, as Hadoop's `WritableUtils.writeString` writes it.
 fn value() -> Box<[u8]> {
     let length = (REPLICATION.len() as u32).to_be_bytes();
     [&length, REPLICATION.as_bytes()].concat().into()
@@ -108,8 +108,8 @@ impl Namespace {
         }
     }
 
-    /// The same of what a snapshot shows in a directory. Its top has what it had then; what has nothing itself inherits
-    /// from where the snapshot shows it, wherever it is now.
+    /// As [`Self::erasure_coding_of`], for an inode in a snapshot. The top has the note that it had then; an inode
+    /// without a note inherits it from the directory where the snapshot shows it, wherever the inode is now.
     pub(crate) fn erasure_coding_at(
         &self,
         handle: u32,

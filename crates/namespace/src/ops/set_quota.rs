@@ -1,8 +1,7 @@
-//! Limits what a directory may hold, or lifts a limit. What is below it is counted when the first limit is set,
-//! and stands in the edit.
+//! Limits the content of a directory, or lifts a limit. All that is below is counted when the first limit is set, and
+//! the counts stand in the edit.
 //!
-//! Only the superuser may. A limit may be lower than what is there
-//! already: then nothing more fits.
+//! Only the superuser may. A limit may be lower than the present usage: then nothing more fits.
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,

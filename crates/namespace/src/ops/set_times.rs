@@ -21,7 +21,7 @@ pub struct Request<'a> {
 pub struct SetTimesEdit {
     pub inode: InodeId,
     pub modified: Option<Timestamp>,
-    /// Of a file only.
+    /// The new access time; for a file only.
     pub accessed: Option<Timestamp>,
 }
 

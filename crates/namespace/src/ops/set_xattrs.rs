@@ -1,8 +1,8 @@
 //! Sets an extended attribute, or takes one away.
 //!
-//! `user.` is for whoever may write the file, and for the owner alone on a sticky directory; `trusted.` for
-//! superusers; `raw.` for those who come by `/.reserved/raw`; of `security.` there is one name that anybody
-//! may give a file, and nobody takes away. `system.` is nobody's.
+//! An attribute `user.…` may be changed by all who may write the file, and on a sticky directory by the owner alone;
+//! `trusted.…` by superusers; `raw.…` by paths below `/.reserved/raw`. Of `security.…` there is one name that anybody
+//! may give a file, and that stays for ever. `system.…` cannot be set.
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,

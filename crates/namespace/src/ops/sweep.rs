@@ -1,10 +1,10 @@
-//! Drops what no snapshot sees any more, at most 1,000 things an edit.
+//! Drops records and entries that no snapshot sees any more, at most 1,000 in an edit.
 //!
-//! After a snapshot was deleted, a sweep goes once over the side tables: a record or entry goes if no living
-//! snapshot in its interval sees it. After a subtree was deleted under a snapshot, the subtree is searched for what
+//! After a snapshot was deleted, a sweep goes once over the side tables: a record or entry goes if no living snapshot
+//! in its interval sees it. After a subtree was deleted under a snapshot, the subtree is searched for inodes that
 //! came into it after the last snapshot; a very large one is left to a sweep.
 //!
-//! What loses its last name here joins the orphans, which [`super::cleanup`] takes apart.
+//! An inode that loses its last name here joins the orphans, which [`super::cleanup`] takes apart.
 
 use crate::{
     BlockChange, Context, DecodeError, Edit, Namespace, Reply, SnapshotId,
@@ -62,7 +62,7 @@ impl EntryName {
     }
 }
 
-/// What the edit says of the work that is left.
+/// The work that is left after an edit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Step {
     /// Nothing.

@@ -41,7 +41,7 @@ pub struct TruncateEdit {
 pub struct Cut {
     pub holder: Box<str>,
     pub machine: Box<str>,
-    /// Of the recovery, and of the block once it is shorter.
+    /// The stamp of the recovery, and of the block once it is shorter.
     pub stamp: GenerationStamp,
     /// Bytes of the block that stay; at least one.
     pub length: u64,
@@ -50,7 +50,7 @@ pub struct Cut {
 record_fields! { TruncateEdit { inode, kept, cut } }
 record_fields! { Cut { holder, machine, stamp, length } }
 
-/// What is refused whatever state the server is in.
+/// Refuses a negative length, whatever state the server is in.
 ///
 /// # Errors
 /// [`FsError::InvalidArgument`] if the length is negative.
@@ -115,7 +115,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
             length: wanted - begin,
         })
     };
-    // What a snapshot shows of a block must not be cut off its replicas.
+    // Bytes of a block that a snapshot shows must not be cut off its replicas.
     if let Some(cut) = &cut
         && ns.is_block_in_past(file, begin)
     {

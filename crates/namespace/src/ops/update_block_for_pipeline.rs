@@ -20,7 +20,7 @@ pub struct Request<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewStampEdit {
     pub inode: InodeId,
-    /// As the client named it, with the new stamp.
+    /// The block as the client named it, with the new stamp.
     pub block: Block,
 }
 

@@ -12,7 +12,7 @@ use base::{Block, FsError, FsResult, InodeId};
 pub struct Request<'a> {
     pub holder: &'a str,
     pub old: Block,
-    /// The same block with the new stamp and the length so far.
+    /// The block of `old` with the new stamp and the length so far.
     pub new: Block,
 }
 

@@ -57,7 +57,7 @@ pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileBlocks> {
     by_id_at(ns, inode, None)
 }
 
-/// The same as a snapshot sees it.
+/// All blocks of a file as a snapshot sees it; `None` if it is not a file.
 pub fn by_id_at(ns: &Namespace, inode: InodeId, snapshot: Option<SnapshotId>) -> Option<FileBlocks> {
     let file = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file())?;
     Some(blocks_of(ns, file, snapshot, 0, u64::MAX))
@@ -96,8 +96,9 @@ fn blocks_of(
         if committed {
             answer.length = at;
         }
-        // As in HDFS, of a block that is being written as much counts as was told, and a first one of which nothing was is
-        // everywhere. How far it reaches only its replicas know: clients ask them about the last one.
+        // As in HDFS, a block that is being written counts with the length that was told so far; a first block of
+        // which none was told is in every range. Its true length only its replicas know, and clients ask them about
+        // the last block.
         let is_in_range = block.offset < end && at > offset;
         if is_in_range || at == 0 {
             answer.blocks.push(block);

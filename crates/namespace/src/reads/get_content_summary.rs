@@ -19,11 +19,11 @@ pub struct ContentSummary {
     pub space_consumed: u64,
     /// Bytes on each medium that quotas can limit, as far as storage policies are set that say so.
     pub type_consumed: [u64; TYPES],
-    /// Those of the path itself.
+    /// The limits of the path itself.
     pub limits: Amounts,
     /// How HDFS names the erasure coding policy of the path; empty for none.
     pub erasure_coding: &'static str,
-    /// What of the above only snapshots still have.
+    /// The part of these counts that only snapshots still have.
     pub snapshot: SnapshotPart,
 }
 
@@ -36,11 +36,11 @@ pub struct SnapshotPart {
     pub space_consumed: u64,
 }
 
-/// A summary of a large subtree is made in steps, so that others have their turn in between: call
-/// [`Walk::step`] until it answers. What changes meanwhile may be counted as before or as after.
+/// A summary of a large subtree is made in steps, so that others have their turn in between: call [`Walk::step`]
+/// until it answers. An inode that changes meanwhile may be counted as it was before or as it is after.
 ///
-/// As in HDFS a summary of the tree as it is also counts what only snapshots still have: what was deleted from a
-/// directory, or moved out of it, as the last snapshot has it that saw it there.
+/// As in HDFS, a summary of the present tree also counts inodes that only snapshots still have: those deleted from a
+/// directory, or moved out of it, as the last snapshot that saw them there has them.
 pub struct Walk {
     summary: ContentSummary,
     /// Directories that are not yet done.
@@ -106,7 +106,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// What is on each medium is counted as quotas count it.
+    /// The bytes on each medium are counted as quotas count them.
     pub(crate) fn counting_blocks(self) -> Self {
         Self { counts_blocks: true, ..self }
     }
@@ -149,7 +149,7 @@ impl Walk {
         let on_media = if self.counts_blocks && at.is_none() {
             replicated(ns.held_bytes(file, &[]), ns.held_replication(file, !is_past, &[]), policy)
         } else {
-            // Of a snapshot as well HDFS counts the replicas of now.
+            // HDFS counts a snapshot's bytes, too, with the present replication.
             replicated(length as i64, ns.tree.attributes_of(file).replication, policy)
         };
         for (sum, bytes) in self.summary.type_consumed.iter_mut().zip(on_media.by_type) {
@@ -225,12 +225,12 @@ fn next(ns: &Namespace, directory: u32, level: &mut Level, left: &mut usize, wal
         }
         *left -= 1;
         *after = Some(key.clone());
-        // What no living snapshot sees any more only waits to be swept away.
+        // An entry that no living snapshot sees any more only waits to be swept away.
         if ns.latest_seeing(directory, entry.born, key.2).is_none() {
             continue;
         }
         let Some(child) = ns.handle(entry.inode) else { continue };
-        // What was moved away is counted where it is as it is.
+        // An inode that was moved away is counted as it is, in its present place.
         let at = ns.counted_through(key, entry).is_none().then_some(key.2);
         if ns.tree.inode(child).is_directory() {
             return Next::Directory(child, at, true);

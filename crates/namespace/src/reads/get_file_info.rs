@@ -1,4 +1,4 @@
-//! What a path names.
+//! The status of the inode that a path names.
 
 use crate::{
     Context, FileStatus, Namespace,

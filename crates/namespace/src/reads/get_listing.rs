@@ -65,7 +65,7 @@ pub fn get<'ns>(
     access.at(snapshot).check(ns, target, resolved.path.as_str(), READ_EXECUTE)?;
     let count = ns.tree.inode(target).children_count();
     let mut page = Page::new(ns, ctx, count, need_location);
-    // What is elsewhere now is told with the policy that holds in the directory that is listed.
+    // An inode that is elsewhere now is told with the policy that holds in the directory that is listed.
     let policy = ns.policy_at(target, snapshot);
     let remaining = match snapshot {
         None => {

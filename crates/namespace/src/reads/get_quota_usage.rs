@@ -1,4 +1,4 @@
-//! What a directory may hold and what it holds, without a count where it has a quota.
+//! The limits and the usage of a directory. Nothing is counted for a directory that has a quota.
 
 use super::get_content_summary::Walk;
 use crate::{

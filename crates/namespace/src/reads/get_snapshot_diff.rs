@@ -1,4 +1,4 @@
-//! What changed from one snapshot of a directory to another, or to now, page by page.
+//! The differences from one snapshot of a directory to another, or to now, page by page.
 
 use crate::{
     Context, Namespace, SnapshotId,
@@ -95,8 +95,8 @@ fn find(ns: &Namespace, root: u32, list: Option<&Root>, name: &str) -> FsResult<
     }
 }
 
-/// HDFS's `checkSubtreeReadPermission`: all of a snapshot that is compared must be readable. What is there now is
-/// asked for as a snapshot without a name, of which nothing is checked but the way to it.
+/// HDFS's `checkSubtreeReadPermission`: all of a snapshot that is compared must be readable. The present state is
+/// asked for as a snapshot without a name, of which only the way to it is checked.
 fn check_readable(
     ns: &Namespace,
     ctx: &Context<'_>,

@@ -45,7 +45,7 @@ pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Option<Vec<S
 /// Hadoop: `SnapshotStatus`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnapshotStatus<'ns> {
-    /// Of the snapshot's root, under the snapshot's name.
+    /// The status of the snapshot's root, under the snapshot's name.
     pub status: FileStatus<'ns>,
     pub id: SnapshotId,
     /// The path of the directory.

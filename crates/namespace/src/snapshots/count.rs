@@ -1,9 +1,9 @@
-//! What counts against quotas where snapshots keep something: HDFS's `computeQuotaUsage`.
+//! The usage of quotas where snapshots keep something: HDFS's `computeQuotaUsage`.
 //!
-//! A file counts for all blocks that it or a snapshot of it has, as often as any of them wants. What was deleted counts
-//! on like that in the directory that it was deleted from, as long as a snapshot sees it there. What was moved away
-//! counts there for what the last snapshot has that saw it there, which stands in its past entry, and where it is
-//! like anything else.
+//! A file counts for all blocks that it or a snapshot of it has, as often as any of them wants. A deleted inode goes
+//! on to count like that in the directory that it was deleted from, as long as a snapshot sees it there. An inode
+//! that was moved away counts twice: in its present place like anything else, and in its former directory for the
+//! amounts of the last snapshot that saw it there. Those amounts stand in its past entry.
 
 use super::{AFTER_ALL, EntryKey, PastEntry};
 use crate::{
@@ -25,7 +25,8 @@ impl Namespace {
         names.iter().filter(is_deletion).max_by_key(|key| key.2)
     }
 
-    /// What counts in a directory through an entry that it had: what was deleted from it.
+    /// The handle of the inode that counts in a directory through this past entry: one that was deleted from it.
+    /// `None` if the entry's inode does not count there.
     pub(crate) fn counted_through(&self, key: &EntryKey, entry: &PastEntry) -> Option<u32> {
         let handle = self.handle(entry.inode)?;
         let is_loose = self.tree.inode(handle).parent == NONE;
@@ -60,8 +61,8 @@ impl Namespace {
         records.map(|(_, past)| self.tree.attributes.get(past.attributes).replication).max().unwrap_or(0)
     }
 
-    /// How often each block of a file counts; `gone`: without these records. What is in the tree no more wants nothing
-    /// itself unless a snapshot sees it as it is.
+    /// How often each block of a file counts; `gone`: without these records. A file that is no longer in the tree
+    /// wants no replicas for itself, unless a snapshot sees it as it is.
     pub(crate) fn held_replication(&self, file: u32, is_attached: bool, gone: &[SnapshotId]) -> u16 {
         let current = self.tree.attributes_of(file).replication;
         if self.tree.snapshots.records.is_empty() {
@@ -106,8 +107,8 @@ impl Namespace {
         Amounts { inodes: 1, ..replicated(self.held_bytes(file, &[]), replication, policy) }
     }
 
-    /// A whole subtree whose top has this policy in force. What directories with a quota know of themselves is
-    /// taken from there, unless it shall be counted anew: it rests on the policies as they are.
+    /// A whole subtree whose top has this policy in force. The noted usage of directories with a quota is used,
+    /// unless `anew` asks to count everything: the noted usage rests on the present policies.
     pub(crate) fn subtree_amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
         let tree = &self.tree;
         let mut sum = Amounts::default();
@@ -119,7 +120,7 @@ impl Namespace {
                 sum += self.file_amounts(handle, policy, is_attached);
                 continue;
             }
-            // What only snapshots have is not kept up to date in there.
+            // The noted usage is not kept up to date for inodes that only snapshots have.
             let is_known = is_attached && !anew && inode.has_quota();
             if let Some(quota) = tree.quotas.get(&inode.id()).filter(|_| is_known) {
                 sum += quota.used;
@@ -143,7 +144,7 @@ impl Namespace {
         sum
     }
 
-    /// What a directory had and still counts for.
+    /// Gives the former children that still count in a directory to `each`.
     pub(crate) fn for_each_past(&self, directory: InodeId, mut each: impl FnMut(Past)) {
         if self.tree.snapshots.entries.is_empty() {
             return;
@@ -158,7 +159,7 @@ impl Namespace {
     }
 }
 
-/// What counts in a directory and is not in it.
+/// A former child that still counts in a directory.
 pub(crate) enum Past {
     /// Counts as it is.
     Deleted(u32),

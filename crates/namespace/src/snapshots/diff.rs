@@ -1,8 +1,8 @@
-//! What changed below a directory from one snapshot to another, or to now.
+//! The differences below a directory from one snapshot to another, or to now.
 //!
 //! The directory is walked as the earlier snapshot shows it, in the order of names, the way HDFS's
-//! `DirectorySnapshottableFeature` walks it: what was taken away is not entered, unless it was moved to another
-//! place below the directory. A walk can stop anywhere and go on from the path where it did.
+//! `DirectorySnapshottableFeature` walks it: a directory that was taken away is not entered, unless it was moved to
+//! another place below. A walk can stop anywhere and go on from the path where it did.
 
 use super::{AFTER_ALL, BEFORE_ALL};
 use crate::{
@@ -20,8 +20,8 @@ pub struct DiffEntry {
     pub directory: InodeId,
     pub inode: InodeId,
     pub path: Vec<u8>,
-    /// As Hadoop's clients want it: a modified directory, something created that was elsewhere before, something
-    /// deleted that is elsewhere now.
+    /// A flag that Hadoop's clients expect. It is set for a modified directory, for a created entry whose inode was
+    /// elsewhere before, and for a deleted entry whose inode is elsewhere now.
     pub is_reference: bool,
     /// Where something that was deleted is now.
     pub target: Option<Vec<u8>>,
@@ -94,7 +94,7 @@ impl Diff<'_> {
         }
     }
 
-    /// Goes down to where the last page ended. What is no longer there is passed over.
+    /// Goes down to where the last page ended. Names that are no longer there are passed over.
     fn resume(&mut self, start: &DiffCursor, frames: &mut Vec<Frame>) -> Result<(), Pause> {
         let names: Vec<&[u8]> = start.path.split(|byte| *byte == b'/').collect();
         for (depth, name) in names.iter().enumerate() {

@@ -92,8 +92,8 @@ impl Namespace {
         }
     }
 
-    /// An inode that was just taken out of its directory goes away, unless snapshots see it. What must be taken
-    /// apart in steps waits for [`crate::ops::cleanup`].
+    /// An inode that was just taken out of its directory goes away, unless snapshots see it. A subtree that must be
+    /// taken apart in steps waits for [`crate::ops::cleanup`].
     pub(crate) fn discard(&mut self, handle: u32, at_once: bool, changes: &mut Vec<BlockChange>) {
         if self.tree.inode(handle).has(NAMED) {
             return self.keep_top(handle);
@@ -184,7 +184,7 @@ impl Namespace {
         self.is_listed_in(file, block, &[])
     }
 
-    /// The same without the records that are `gone`.
+    /// As [`Self::is_listed_in_past`], without the records that are `gone`.
     fn is_listed_in(&self, file: InodeId, block: Block, gone: &[SnapshotId]) -> bool {
         let records = self.tree.snapshots.records_of(file).filter(|(key, _)| !gone.contains(key));
         records
@@ -303,7 +303,7 @@ impl Namespace {
         if !is_seen {
             return Some(needed);
         }
-        // What its writer has not given a length yet, nobody sees.
+        // A block to which its writer has not given a length yet is not visible.
         is_open.then(|| needed.max(self.tree.length_of(file)))
     }
 
@@ -317,7 +317,7 @@ impl Namespace {
         self.needed_length(file, &[]).is_some_and(|needed| needed <= offset)
     }
 
-    /// What the blocks count that [`Self::trim`] removes once these records are gone.
+    /// The bytes of the blocks that [`Self::trim`] removes once these records are gone, as quotas count them.
     pub(crate) fn surplus_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
         let Some(needed) = self.needed_length(file, gone) else { return 0 };
         let (id, block_size) = (self.tree.inode(file).id(), self.tree.attributes_of(file).block_size);

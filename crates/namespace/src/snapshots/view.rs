@@ -92,8 +92,8 @@ impl Namespace {
         Children { ns: self, at, current: current.peekable(), past: past.peekable() }
     }
 
-    /// What a snapshot has of a file or subtree, as it counts against quotas; nothing if that is more than so many
-    /// inodes.
+    /// The amounts of a file or subtree in a snapshot, as it counts against quotas; zero if it has more inodes than
+    /// `limit`.
     pub(crate) fn amounts_at(&self, top: u32, at: SnapshotId, limit: usize) -> Amounts {
         let mut sum = Amounts::default();
         let mut stack = vec![(top, self.tree.policy_of(top))];
@@ -159,7 +159,7 @@ impl Namespace {
         let Some(past) = self.record(file, at) else {
             let blocks = self.tree.blocks_of(file);
             return match at {
-                // What a writer has not yet given a length is not in a snapshot.
+                // A block to which its writer has not given a length yet is not in a snapshot.
                 Some(_) => blocks.filter(|stored| stored.block.length > 0).collect(),
                 None => blocks.collect(),
             };
@@ -193,7 +193,7 @@ impl Namespace {
         self.status_in(handle, name, at, self.policy_at(handle, at))
     }
 
-    /// The same where the storage policy to be told is known.
+    /// As [`Self::status_at`], with a storage policy that the caller knows already.
     pub(crate) fn status_in<'ns>(
         &'ns self,
         handle: u32,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// The handle that names nothing.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What an allocator rounds up to comes from here: two reference counts precede the slots of a page.
+/// Less than a round number, so that the allocator's size fits: two reference counts precede the slots of a page.
 const PAGE_BYTES: usize = 64 * 1024 - 16;
 
 /// A value that, while nobody uses it, remembers the next free slot.

@@ -1,5 +1,5 @@
-//! What many inodes have in common: owner, group, mode, replication, block size, policy, and
-//! an ACL where there is one. Each combination is kept once, as long as an inode has it.
+//! The attributes that many inodes share: owner, group, mode, replication, block size, policy, and an ACL if there is
+//! one. Each combination is kept once, as long as an inode has it.
 
 use super::{
     arena::{Arena, NONE, Slot},

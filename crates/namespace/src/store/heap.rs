@@ -10,7 +10,7 @@ const PAGE_UNITS: usize = PAGE_BYTES / UNIT;
 pub(crate) const PIECE_BYTES_MAX: usize = 512;
 const CLASSES: usize = PIECE_BYTES_MAX / UNIT + 1;
 
-/// Pieces of 1 to 512 bytes. Who allocates remembers the length. A freed piece is used again for one that
+/// Pieces of 1 to 512 bytes. The caller remembers the length of each piece. A freed piece is used again for one that
 /// needs as many units.
 #[derive(Clone)]
 pub(crate) struct Heap {

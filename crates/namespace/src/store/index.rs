@@ -31,7 +31,7 @@ impl InodeIndex {
     }
 
     /// hashbrown takes the position in a table from the low bits of the hash and the tag, which spares most
-    /// comparisons, from the highest seven. What chooses the shard must be none of these: it is the same for
+    /// comparisons, from the highest seven. The shard must be chosen by none of these bits: they would be equal for
     /// all inodes of the shard, and each comparison is a cache miss.
     fn place(&self, id: InodeId) -> (usize, u64) {
         place(self.seed, id)

@@ -1,4 +1,4 @@
-//! What is known of a file only while it is being written.
+//! The facts about a file that exist only while it is being written.
 
 use super::arena::{Arena, NONE, Slot};
 use base::Block;
