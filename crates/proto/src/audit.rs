@@ -1,4 +1,4 @@
-//! What the audit log says of a call of `ClientProtocol`: the command, and the paths that it is about.
+//! The audit log's account of a call of `ClientProtocol`: the command, and the paths that it is about.
 
 use crate::{
     methods::{self, Paths, Shows, Verdict},
