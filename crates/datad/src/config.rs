@@ -1,4 +1,4 @@
-//! What a data server is told when it starts.
+//! The configuration of a data server.
 
 use blockstore::{StoreConfig, VolumeConfig};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

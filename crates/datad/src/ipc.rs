@@ -1,4 +1,4 @@
-//! What this server answers over RPC: a few questions of clients and administrators, and block recovery.
+//! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{convert, metadata::handshake::SOFTWARE_VERSION, recovery, state::State};
 use base::FsError;
@@ -125,7 +125,7 @@ fn visible_length(state: &State, call: &Call) -> Result<GetReplicaVisibleLengthR
     }
 }
 
-/// Only whoever runs this server, as far as names are believed.
+/// Admits only the user that runs this server. The caller's name is believed.
 fn require_owner(state: &State, call: &Call) -> Result<(), RpcError> {
     if *call.caller.user == *state.config.user {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What `/health` and `/metrics` show.
+//! The content of `/health` and `/metrics`.
 
 use crate::{metadata::actor::Progress, state::State};
 use std::{

@@ -215,8 +215,9 @@ async fn gather(
     if answers == 0 { Err(RecoveryError::NobodyAnswered(last_error)) } else { usable(members, block.block) }
 }
 
-/// Those with bytes of the block that a client wrote. A replica that is being copied in is none, but tells that
-/// somebody has the block: it must not go away as one of which nobody has a byte.
+/// The members that have bytes of the block that a client wrote. A replica that is being copied in does not count,
+/// but shows that another server has the block: if only such replicas are found, the block must not be deleted as one
+/// of which no server has a byte.
 fn usable(mut members: Vec<Member>, block: Block) -> Result<Vec<Member>, RecoveryError> {
     members.retain(|Member { candidate, .. }| {
         candidate.block.length > 0 && candidate.block.generation_stamp >= block.generation_stamp
@@ -327,8 +328,8 @@ async fn commit(
     tell_the_active(state, orderer, &request).await
 }
 
-/// A takeover may have come between the order and its outcome. The stamp had committed before the order was
-/// given, so whoever is active knows of it; and saying it twice has one effect.
+/// A takeover may have come between the order and its outcome. The stamp had committed before the order was given, so
+/// the active knows of it, whichever member that is; and telling it twice has one effect.
 async fn tell_the_active(
     state: &State,
     orderer: usize,

@@ -1,8 +1,8 @@
-//! What is to be told to the metadata servers about single replicas, and in which order.
+//! The queues of news about single replicas for the metadata servers, and their order.
 //!
-//! A finished block is reported at once: a closing client waits for that report. While one report is on its
-//! way, what happens meanwhile is gathered and goes out in the next; nothing else delays it. Beginnings and
-//! removals, for which nobody waits, go along with the next report or heartbeat.
+//! A finished block is reported at once: a closing client waits for that report. While one report is on its way,
+//! changes are gathered and go out in the next; nothing else delays them. No client waits for beginnings and
+//! removals, so these go along with the next report or heartbeat.
 
 use base::Block;
 use parking_lot::Mutex;
@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 /// report tells instead. By eye: some 100 MB at most.
 const EVENT_COUNT_MAX: usize = 1_000_000;
 
-/// Corrupt replicas kept for a metadata server that does not answer. Beyond it they are forgotten: whoever
-/// reads or copies them next finds them again.
+/// Corrupt replicas kept for a metadata server that does not answer. Beyond it they are forgotten: the next reader or
+/// copy finds them again.
 const CORRUPT_COUNT_MAX: usize = 1_000;
 
 /// A change of one replica.
@@ -51,7 +51,7 @@ pub struct Reporter {
     queues: Arc<Mutex<Vec<Arc<Queue>>>>,
 }
 
-/// What one metadata server has not been told yet.
+/// The news that one metadata server has not been told yet.
 #[derive(Default)]
 pub(crate) struct Queue {
     pending: Mutex<Pending>,
@@ -102,7 +102,7 @@ impl Reporter {
         }
     }
 
-    /// What waits is to go out now.
+    /// Has the waiting news go out now.
     pub fn flush(&self) {
         for queue in self.queues.lock().iter() {
             queue.wake.notify_one();

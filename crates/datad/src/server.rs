@@ -124,7 +124,7 @@ impl DataServer {
         &self.state
     }
 
-    /// As announced to others.
+    /// The address of the transfer port, as announced to others.
     pub fn transfer_addr(&self) -> SocketAddr {
         self.state.identity.transfer_addr
     }
@@ -137,8 +137,7 @@ impl DataServer {
         self.web.local_addr()
     }
 
-    /// Until one metadata server has this one registered and its first full block report; or the reason why
-    /// none ever will (another cluster, say).
+    /// Waits until one metadata server has registered this one and taken its first full block report.
     ///
     /// # Errors
     /// All metadata servers have refused this server for good. The text is the last reason.
@@ -192,7 +191,8 @@ impl DataServer {
             }
             match (unrefused, reason) {
                 (None, Some(reason)) => return reason,
-                // One that is not refused keeps this server going; the others are looked at when it changes.
+                // A metadata server that has not refused keeps this server going. The others are looked at when its
+                // state changes.
                 (Some(index), _) if waiting[index].changed().await.is_ok() => {}
                 _ => std::future::pending::<()>().await,
             }

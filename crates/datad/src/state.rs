@@ -1,4 +1,4 @@
-//! What all parts of a data server share.
+//! The state that all parts of a data server share.
 
 use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leadership, reporter::Reporter};
 use base::{Block, Moment};
@@ -41,7 +41,7 @@ pub struct State {
     end: watch::Sender<Option<String>>,
 }
 
-/// What `/metrics` shows of the transfer service; whoever does it counts it.
+/// The counters of the transfer service for `/metrics`. Each part of the service counts its own work.
 #[derive(Default)]
 pub struct Counters {
     pub bytes_written: AtomicU64,
@@ -87,7 +87,8 @@ impl State {
         self.wait_for(work, |store, job| store.threads().submit_any(lane, job)).await
     }
 
-    /// The same for questions about all volumes, which must not wait behind a disk that hangs.
+    /// Carries out work on the store's own thread. It is for questions about all volumes, which must not wait behind
+    /// a disk that hangs.
     pub async fn in_office<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
@@ -103,7 +104,7 @@ impl State {
         let (done, result) = oneshot::channel();
         let store = self.store.clone();
         let job = move || {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = done.send(work(&store));
         };
         submit(&self.store, Box::new(job));

@@ -36,7 +36,7 @@ pub enum TransferError {
     Target { target: String, reason: String },
 }
 
-/// What goes where.
+/// A replica to be copied, with its targets.
 pub struct Copy {
     pub block: ExtendedBlock,
     /// The first one is sent the replica and passes it on to the others.
@@ -58,7 +58,7 @@ pub struct Order {
     pub storage_types: Vec<i32>,
 }
 
-/// Sets a copy off. Failures are logged: whoever ordered it notices that the copy does not appear.
+/// Sets a copy off. Failures are logged: the metadata server that ordered it notices that the copy does not appear.
 pub fn start(state: &Arc<State>, order: Order) {
     let state = state.clone();
     tokio::spawn(async move {

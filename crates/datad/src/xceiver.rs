@@ -1,8 +1,8 @@
 //! The transfer port: clients and other data servers write, read and copy blocks here.
 //!
-//! A connection is one task ([`connection`]). It takes one operation after the other; packets flow through it
-//! while disk work, checksums included, runs on the volumes' threads ([`lane`] for writing, [`outbound`] for
-//! reading). What may come when is decided by the machines of `pipeline`.
+//! A connection is one task ([`connection`]). It takes one operation after the other; packets flow through it while
+//! disk work, checksums included, runs on the volumes' threads ([`lane`] for writing, [`outbound`] for reading). The
+//! machines of `pipeline` decide which message may come when.
 
 mod checksum;
 mod connection;

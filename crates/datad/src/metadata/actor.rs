@@ -52,7 +52,7 @@ pub struct Actor {
     progress: watch::Sender<Progress>,
 }
 
-/// What all messages of a session carry.
+/// The values that all messages of a session carry.
 pub(super) struct Session {
     pub registration: DatanodeRegistrationProto,
     pub pool: Arc<str>,
@@ -93,7 +93,8 @@ impl Actor {
     /// Runs until it is dropped.
     pub async fn run(self) {
         let mut back_off = BackOff::default();
-        // What was said last: a server that is away for hours fills no log.
+        // The reason that was logged last. It is not repeated, so that a server which is away for hours does not fill
+        // the log.
         let mut said = None;
         let mut last_again = None;
         loop {
@@ -186,7 +187,7 @@ impl Actor {
     }
 
     async fn send_reports(&self, session: &Session) -> Failure {
-        // What nobody waits for goes out with the rhythm of heartbeats.
+        // Changes for which no client waits go out with the rhythm of heartbeats.
         let pause = Duration::from_millis(self.state.config.heartbeat_interval_ms);
         let full_interval = Duration::from_millis(self.state.config.block_report_interval_ms);
         let mut full_due = Instant::now() + full_interval;
@@ -237,7 +238,7 @@ impl Actor {
         loop {
             let lease = self.heartbeat(session, true).await?;
             if lease != 0 {
-                // Whoever asked for a report meanwhile gets this one.
+                // A request for a report that came meanwhile is met by this one.
                 self.queue.take_full_report_request();
                 return self.report_everything(session, lease).await;
             }

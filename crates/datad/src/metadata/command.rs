@@ -1,4 +1,4 @@
-//! What a metadata server orders.
+//! Carries out the orders of a metadata server.
 
 use super::{
     actor::{Actor, Failure},

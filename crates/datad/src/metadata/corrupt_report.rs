@@ -8,7 +8,7 @@ use proto::hdfs::{
 };
 
 impl Actor {
-    /// Tells all that wait. What cannot be told goes back to the queue.
+    /// Reports all corrupt replicas that wait. Those that cannot be reported go back to the queue.
     pub(super) async fn report_corrupt(&self, session: &Session) -> Result<(), Failure> {
         let corrupt = self.queue.take_corrupt();
         if corrupt.is_empty() {

@@ -16,8 +16,8 @@ const SPLIT_THRESHOLD: usize = 1_000_000;
 const BUFFER_BYTES: usize = 64 * 1024;
 
 impl Actor {
-    /// What finishes after the report's picture was taken stays queued and goes out next, in this order on
-    /// this connection: a report never takes back what was told after its picture.
+    /// Sends a full report of all volumes. Replicas that finish after the report's picture was taken stay queued and
+    /// go out next on this connection. So a report never takes back news that is later than its picture.
     pub(super) async fn report_everything(&self, session: &Session, lease: u64) -> Result<(), Failure> {
         let volumes = self.state.in_office(|store| store.block_reports()).await;
         let replica_count: usize = volumes.iter().map(|volume| volume.replicas.len()).sum();

@@ -28,7 +28,7 @@ impl Actor {
         Ok(self.registration(&info))
     }
 
-    /// What comes back names this server as it is known from now on: by the address that it spoke from.
+    /// Registers this server. The answer names it as it is known from now on: by the address that it spoke from.
     pub(super) async fn register(
         &self,
         registration: DatanodeRegistrationProto,

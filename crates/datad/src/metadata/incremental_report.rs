@@ -1,4 +1,4 @@
-//! What has happened to single replicas.
+//! Reports of changes of single replicas.
 
 use super::actor::{Actor, Failure, Session};
 use crate::{
@@ -14,7 +14,7 @@ use proto::hdfs::datanode::{
 const EVENT_COUNT_MAX: usize = 10_000;
 
 impl Actor {
-    /// Tells all that waits. What cannot be told goes back to the queue.
+    /// Reports all changes that wait. Those that cannot be reported go back to the queue.
     pub(super) async fn report_changes(&self, session: &Session) -> Result<(), Failure> {
         loop {
             let events = self.queue.take(EVENT_COUNT_MAX);

@@ -45,7 +45,7 @@ impl Claim {
     }
 }
 
-/// What a claim turned out to be.
+/// A claim that is obeyed.
 #[derive(Clone, Copy, Debug)]
 pub struct Obeyed {
     pub claim: Claim,

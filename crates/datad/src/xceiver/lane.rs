@@ -20,7 +20,7 @@ const WAITING_BYTES_MAX: usize = 8 << 20;
 /// Packets in one turn on the volume's thread, before others get theirs.
 const TURN_PACKETS: usize = 64;
 
-/// What becomes of the replica when all is received.
+/// How the replica ends when all is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Finalised and reported.
@@ -115,7 +115,7 @@ impl Lane {
 }
 
 impl Drop for Lane {
-    /// What still waits is not written. The writer goes on a thread that may block.
+    /// Packets that still wait are not written. The writer is dropped on a thread that may block.
     fn drop(&mut self) {
         let mut queue = self.inner.queue.lock();
         queue.is_abandoned = true;

@@ -13,7 +13,8 @@ use proto::{
 use rpc::streaming::{self, Inbound, Outgoing};
 use std::time::Duration;
 
-/// What each further server of a pipeline may add to an answer (Hadoop's `READ_TIMEOUT_EXTENSION`).
+/// The time that each further server of a pipeline may add before an answer comes (Hadoop's
+/// `READ_TIMEOUT_EXTENSION`).
 const TIMEOUT_EXTENSION: Duration = Duration::from_secs(5);
 
 pub struct Mirror {

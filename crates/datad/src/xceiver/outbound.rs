@@ -27,7 +27,7 @@ const UNSUMMED_CHUNK_BYTES: u32 = 512;
 /// Which bytes of a replica are sent, and how they are summed.
 pub struct Outbound {
     reader: Arc<ReplicaReader>,
-    /// Of the packets: none when the reader wants none or the replica has none.
+    /// The checksum of the packets: NULL when the reader wants no checksums or the replica has none.
     pub checksum: Checksum,
     /// Where the first chunk begins.
     pub start: u64,

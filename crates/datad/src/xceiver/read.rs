@@ -52,7 +52,7 @@ pub async fn read_block(
     counters.blocks_read.fetch_add(1, Ordering::Relaxed);
     counters.bytes_read.fetch_add(op.len, Ordering::Relaxed);
 
-    // What the reader made of it. One that goes away instead has what it wanted.
+    // The reader's verdict. A reader that goes away instead has the bytes that it wanted.
     match inbound.message::<ClientReadStatusProto>().await {
         Ok(said) => {
             if said.status == Status::ErrorChecksum as i32 {

@@ -21,12 +21,12 @@ use std::sync::{
 };
 use tokio::sync::Notify;
 
-/// What is to be received.
+/// The parameters of receiving a block.
 pub struct Reception<'a> {
     pub state: &'a Arc<State>,
-    /// Of the packets.
+    /// The checksum of the packets.
     pub checksum: pipeline::Checksum,
-    /// What the replica may grow to.
+    /// The length, in bytes, that the replica may grow to.
     pub limit: u64,
     pub ending: Ending,
     /// Each packet is acknowledged upstream.
@@ -34,7 +34,7 @@ pub struct Reception<'a> {
     pub verifies: bool,
 }
 
-/// What the two loops share.
+/// The state that the receiving and the speaking loop share.
 pub struct Shared {
     pub responder: Mutex<Responder>,
     /// Said upstream before anything else.

@@ -32,7 +32,7 @@ impl Refusal {
         Self::Answer { status: Status::Error, message: message.into(), first_bad_link: address }
     }
 
-    /// What was received does not match its checksums.
+    /// Whether the received bytes do not match their checksums.
     pub fn is_corrupt(&self) -> bool {
         matches!(self, Self::Answer { status: Status::ErrorChecksum, .. })
     }

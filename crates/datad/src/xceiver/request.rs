@@ -13,8 +13,8 @@ use std::net::{IpAddr, SocketAddr};
 /// Servers in one pipeline. A file has at most 512 replicas in HDFS.
 pub const TARGETS_MAX: usize = 512;
 
-/// What a replica may grow to when its final length is not known: HDFS knows no limit, the namespace of
-/// Clover has a lower one. This one keeps a runaway writer from filling a disk that holds more.
+/// The bytes that a replica may grow to when its final length is not known. HDFS knows no limit; the namespace of
+/// Clover has a lower one. This limit keeps a runaway writer from filling a disk that holds more.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 40;
 
 pub fn block(proto: &ExtendedBlockProto) -> ExtendedBlock {

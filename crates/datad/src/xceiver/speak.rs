@@ -17,7 +17,7 @@ struct Speaker<'a> {
     /// Why the mirror closed its end. Nothing is lost while it owes nothing: it closes as soon as it has
     /// acknowledged the last packet, which may be before this server's own disk is done.
     mirror_end: Option<StreamError>,
-    /// What came from upstream is not what its checksums say: the last word.
+    /// Bytes from upstream do not match their checksums. This is the last word of the write.
     is_corrupt: bool,
 }
 
@@ -117,7 +117,7 @@ impl Speaker<'_> {
         while let Some(ack) = responder.poll() {
             delimited::encode(&to_proto(&ack), &mut self.words);
         }
-        // Readers may see it from now on: whoever hears of the acknowledgement finds the data.
+        // Readers may see the bytes from now on, so that a client which hears of the acknowledgement finds the data.
         self.acknowledger.acknowledge(responder.acknowledged());
         shared.has_ended.load(Ordering::Acquire) && responder.is_idle()
     }
@@ -142,7 +142,7 @@ async fn next_ack(mirror: &mut Option<&mut Inbound>) -> Result<PipelineAckProto,
     }
 }
 
-/// For a copy: nobody is told of single packets.
+/// Waits for the end of a copy, whose single packets are not acknowledged.
 pub async fn listen(mut tidings: UnboundedReceiver<Tidings>) -> Result<(), Refusal> {
     loop {
         match tidings.recv().await {

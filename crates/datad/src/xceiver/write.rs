@@ -18,7 +18,7 @@ use proto::hdfs::{
 use rpc::streaming::{Inbound, Outgoing};
 use std::{net::SocketAddr, sync::Arc};
 
-/// What stands ready to receive.
+/// The replica that a write goes to.
 enum Place {
     Open(ReplicaWriter),
     /// The replica was complete already and has its new generation stamp; no data follows.
@@ -68,7 +68,7 @@ pub async fn write_block(
         limit,
         ending,
         is_acknowledged: write.is_acknowledged(),
-        // Whoever has nobody behind looks at every byte; the others rely on it.
+        // The last server of the pipeline checks every byte; the others rely on it.
         verifies: mirror.is_none() || !write.is_acknowledged(),
     };
     let received = receive::receive(reception, writer, inbound, out, mirror).await;
