@@ -1,5 +1,5 @@
-//! What the group has decided, applied to the namespace: the same code for recovery, for a standby, and for
-//! what a new active has inherited.
+//! Applies the group's decisions to the namespace. One code serves recovery, a standby, and the entries that a new
+//! active has inherited.
 
 use crate::{
     core::{Core, TURN_NS_MAX},
@@ -14,7 +14,7 @@ use std::{error::Error as StdError, sync::Arc};
 
 pub type ApplyError = Box<dyn StdError + Send + Sync>;
 
-/// What an entry of the journal says to the namespace.
+/// The part of a journal entry that concerns the namespace.
 enum Said {
     Edit(Edit),
     EpochStart(NewEpoch),
@@ -62,7 +62,7 @@ fn apply(namespace: &mut Namespace, at: TxId, said: &Said) -> Result<Vec<BlockCh
     }
 }
 
-/// What the index of older calls is told of an entry.
+/// The note about an entry for the index of older calls.
 fn noted(at: TxId, said: &Said) -> Noted {
     match said {
         Said::Edit(edit) => Noted::edit(at.sn, edit),
@@ -70,12 +70,13 @@ fn noted(at: TxId, said: &Said) -> Noted {
     }
 }
 
-/// What the namespace digests to, right behind the last entry applied. It is kept up with every edit, so this looks at no inode.
+/// The digest of the namespace right behind the last entry applied. It is updated with every edit, so this looks at
+/// no inode.
 pub fn digest_of(namespace: &Namespace) -> StateDigest {
     StateDigest { at: namespace.applied(), form: Namespace::DIGEST_FORM, digest: namespace.digest() }
 }
 
-/// What the first entry of an epoch says to the tree.
+/// The part of an epoch's first entry that concerns the tree.
 fn epoch_of(start: &EpochStart) -> NewEpoch {
     NewEpoch {
         inodes: start.id_steps.inode,
@@ -154,7 +155,8 @@ pub fn follow(core: &Arc<Core>, followed: Followed) {
     }
 }
 
-/// Applies what may have committed, or not. Whoever sees what it touched must not answer before it has.
+/// Applies entries that may not have committed yet. A read that sees their effect must not be answered before they
+/// have.
 fn apply_ahead(core: &Arc<Core>, entries: &[Entry]) {
     let feed = &core.older_answers.feed;
     let mut entries = entries.iter().peekable();

@@ -34,7 +34,7 @@ use std::{
 
 /// How long a line may wait in memory.
 const PERIOD: Duration = Duration::from_millis(50);
-/// Bytes that wait at most, while a disk is slow or fails. What comes then is counted instead.
+/// Bytes that wait at most, while a disk is slow or fails. Lines beyond that are counted instead of written.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
 pub struct AuditLog {
@@ -231,7 +231,7 @@ fn format_line(
     text
 }
 
-/// As Hadoop's `UserGroupInformation` prints itself.
+/// The caller as Hadoop's `UserGroupInformation` prints itself.
 fn ugi(caller: &Caller) -> String {
     let how = match caller.authentication {
         Authentication::Simple => "SIMPLE",
@@ -245,7 +245,7 @@ fn ugi(caller: &Caller) -> String {
     }
 }
 
-/// As Java prints an address: without shortening it.
+/// The address as Java prints it: without shortening it.
 fn ip(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => format!("/{address}"),

@@ -1,4 +1,4 @@
-//! What the server does of itself, now and then: overdue answers, expired leases.
+//! The server's own work, done now and then: overdue answers, expired leases.
 
 use crate::{core::Core, datanodes::release};
 use ::blocks::SafeModeStage;

@@ -118,8 +118,8 @@ fn pack(core: &Core) {
     }
 }
 
-/// Who is to make the next image: the in-sync member with the lowest number that does not lead, or the active
-/// where there is none.
+/// The member that is to make the next image: the in-sync member with the lowest number that does not lead, or else
+/// the active.
 fn maker_of(status: &Status) -> Option<MemberId> {
     let active = status.active?;
     let Some((view, _)) = &status.view else { return Some(active) };
@@ -127,7 +127,7 @@ fn maker_of(status: &Status) -> Option<MemberId> {
     Some(standbys.min().unwrap_or(active))
 }
 
-/// What this member remembers of images between two looks.
+/// The state that this member keeps about images between two looks.
 struct Maker {
     /// The newest image that is usable here, and since when.
     newest: Sn,
@@ -317,7 +317,7 @@ fn newest_image(core: &Core) -> Sn {
     core.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }
 
-/// Has the entry appended that makes this image usable, by whoever leads.
+/// Suggests to the active to append the entry that makes this image usable.
 fn suggest(core: &Arc<Core>, checkpoint: &Checkpoint) {
     let proposal = Proposal { kind: EntryKind::Checkpoint, payload: checkpoint.encode() };
     if core.replica.is_serving() {

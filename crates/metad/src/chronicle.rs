@@ -1,8 +1,8 @@
-//! What this member remembers of the group's life, for operators and pages.
+//! This member's memory of the group's takeovers, for operators and pages.
 //!
 //! The last takeovers stand in a file of each member beside its store, its own and those that it has heard of: a
-//! member that follows asks the active for those of the epochs that it does not know, and each asks all others after its
-//! start. So whoever is asked can tell of the takeovers of a member that is away, and of those before its own start.
+//! member that follows asks the active for those of the epochs that it does not know, and each asks all others after
+//! its start. So every member can tell of the takeovers of a member that is away, and of those before its own start.
 //! Neither the log nor the coordinator is the place for it: nothing is decided by it, it may be lost, and what a
 //! takeover took is known only when it is over.
 
@@ -30,7 +30,7 @@ use std::{
 #[derive(Default)]
 pub struct Chronicle {
     takeovers: Mutex<Takeovers>,
-    /// By this member since its start.
+    /// The number of takeovers by this member since its start.
     takeover_count: AtomicU64,
     unclean_elections: AtomicU64,
     has_asked_all: AtomicBool,
@@ -38,7 +38,7 @@ pub struct Chronicle {
 
 #[derive(Default)]
 struct Takeovers {
-    /// By epoch: each has one active.
+    /// The takeovers by epoch: each epoch has one active.
     known: BTreeMap<u64, TakeoverProto>,
     /// The last of this member's that was counted.
     own: Option<Epoch>,
@@ -105,7 +105,7 @@ impl Chronicle {
         });
     }
 
-    /// Others tell of theirs. What cannot be, since its epoch has not begun, is not believed.
+    /// Takes in the takeovers that another member tells. One whose epoch has not begun is not believed.
     pub fn learn(&self, told: &[TakeoverProto], epoch: Epoch) {
         let mut takeovers = self.takeovers.lock();
         let is_possible = |it: &&TakeoverProto| {

@@ -1,4 +1,4 @@
-//! What waits for the commit watermark: replies of writes, and of reads that saw something not committed.
+//! The replies that wait for the commit watermark: those of writes, and of reads that saw something not committed.
 //!
 //! Entries are released in the order of their sn, all those of one commit in one go, outside the lock.
 
@@ -76,8 +76,8 @@ impl CommitWatch {
         }
     }
 
-    /// This member leads no more: what waits may commit or not, and whoever asks another member will know.
-    /// Until [`CommitWatch::resume`] nobody may wait.
+    /// Fails all that waits, because this member leads no more: those entries may commit or not, and another member
+    /// will know. Until [`CommitWatch::resume`] nothing may wait here.
     pub fn suspend(&self, reason: &str) {
         let mut state = self.state.lock();
         state.suspended = Some(reason.to_owned());

@@ -1,4 +1,5 @@
-//! What keeps this server from serving although nothing of it has failed: it is no member any more, or its disk is nearly full.
+//! The conditions that keep this server from serving although nothing of it has failed: it is no member any more, or
+//! its disk is nearly full.
 
 use crate::core::Core;
 use base::FsError;
@@ -32,7 +33,7 @@ impl Condition {
         }
     }
 
-    /// What a look at the disk has found.
+    /// Notes the room that a look at the disk has found.
     pub fn found_room(&self, room: journal::Room) {
         self.free_bytes.store(room.free_bytes, Ordering::Relaxed);
         self.is_low.store(room.is_low, Ordering::Relaxed);

@@ -79,7 +79,7 @@ pub struct GroupConfig {
     pub first_level: Level,
     /// The numbers of the store.
     pub journal: journal::Settings,
-    /// What is done when a thread that the group relies on hangs.
+    /// The reaction to a hanging thread that the group relies on.
     pub last_resort: LastResort,
 }
 
@@ -113,12 +113,12 @@ pub struct Advertised {
     pub http: Option<String>,
 }
 
-/// Who keeps the group's view.
+/// The coordinator, which keeps the group's view.
 #[derive(Clone)]
 pub enum CoordinatorConfig {
     /// A file beside the journal; for a group of one.
     Embedded,
-    /// One that is open already, for several members in one process.
+    /// A coordinator that is open already, for several members in one process.
     Shared(Arc<dyn Coordinator>),
     ZooKeeper(coord::ZooKeeperConfig),
 }
@@ -133,7 +133,7 @@ impl fmt::Debug for CoordinatorConfig {
     }
 }
 
-/// What a client that says nothing gets, and what it is told by `getServerDefaults`.
+/// The values for a client that names none. `getServerDefaults` tells them.
 #[derive(Clone, Debug)]
 pub struct FileDefaults {
     pub block_size: u64,
@@ -157,7 +157,7 @@ impl Default for FileDefaults {
     }
 }
 
-/// What connections may ask for at once.
+/// The limits of calls that may wait at once.
 #[derive(Clone, Copy, Debug)]
 pub struct CallLimits {
     /// Writes waiting for the writer; more are refused with a retriable error.

@@ -1,7 +1,8 @@
-//! What all parts of a running metadata server share, and the two ways to reach the namespace.
+//! The state that all parts of a running metadata server share, and the two ways to reach the namespace.
 //!
-//! Lock order: the namespace, then the index of older calls, then renewals, then what waits to be told to the block map, then that. The member's lock is taken under none of
-//! them and holds none. Nothing here is held across I/O.
+//! Lock order: the namespace, then the index of older calls, then renewals, then the news that waits for the block
+//! map, then the block map. The member's lock is taken under none of them and holds none. Nothing here is held across
+//! I/O.
 
 use crate::{
     apply,
@@ -52,12 +53,12 @@ pub struct Core {
     pub env: Env,
     pub config: MetaConfig,
     pub cluster: Cluster,
-    /// What is proved to other members: the configuration's, or the cluster's own.
+    /// The secret that members prove to each other: the configuration's, or else the cluster's own.
     pub secret: Option<Secret>,
     /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
     tree: ShardedLock<Tree>,
     pub blocks: Arc<Mutex<BlockMap>>,
-    /// What the block map is told when it has committed.
+    /// The changes that the block map is told when their edits have committed.
     pub unsettled: Arc<Unsettled>,
     pub renewals: Mutex<Renewals>,
     /// Which data servers may take part.
@@ -71,13 +72,13 @@ pub struct Core {
     pub forwarder: Forwarder,
     /// Answers that wait for the lease.
     pub leading: Leading,
-    /// What keeps this server from serving although nothing has failed.
+    /// The conditions that keep this server from serving although nothing has failed.
     pub condition: crate::condition::Condition,
     /// The level of the group, as far as the rest of this server was told of it.
     pub upgrade: crate::upgrade::Upgrade,
-    /// What is remembered for operators.
+    /// The group's past takeovers, for operators.
     pub chronicle: Chronicle,
-    /// What operators' orders are proved with.
+    /// The challenges with which operators' orders are proved.
     pub challenges: crate::admin_protocol::Challenges,
     started: Moment,
     /// `complete` calls that wait for a data server's report.
@@ -95,15 +96,15 @@ pub struct Core {
     pub checkpoints: watch::Sender<Option<Bytes>>,
     /// Pieces of images that others read from here.
     pub pool_reads: crate::pool::serve::Reads,
-    /// What came of looking at the store again.
+    /// The results of scrubbing the store.
     pub scrub: crate::scrub::Counts,
-    /// What the RPC server has under way, once there is one.
+    /// A look at the RPC server's work under way, once there is a server.
     pub load: OnceLock<rpc::Load>,
     /// The image that is being fetched from others.
     pub fetching: crate::pool::fetch::Progress,
 }
 
-/// What this cluster is called.
+/// The names of this cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     pub cluster_id: String,
@@ -112,7 +113,7 @@ pub struct Cluster {
     pub created_ms: u64,
     /// The level that its group began at.
     pub first_level: Level,
-    /// What its members prove to each other that they know. A cluster made by an early version has none.
+    /// The secret that its members prove to each other. A cluster made by an early version has none.
     pub secret: Option<Secret>,
 }
 
@@ -243,8 +244,8 @@ impl Core {
         );
     }
 
-    /// The same for a request. It wants to know: it gets no turn when this member does not serve by then, and nothing has
-    /// happened.
+    /// As [`Core::write`], for a request. The attempt is told if this member no longer serves by then: it gets no
+    /// turn, and nothing has happened.
     pub fn attempt(&self, request: InHand, attempt: Attempt) {
         self.push(Some(request), attempt);
     }
@@ -344,10 +345,10 @@ const SETTLING_MS: u64 = 30_000;
 /// How long one turn may keep readers waiting.
 pub const TURN_NS_MAX: u64 = 1_000_000;
 
-/// What a turn leaves to be done once the namespace is unlocked.
+/// The work that a turn leaves for after the namespace is unlocked.
 pub struct Finished {
     pub releases: Vec<(Sn, crate::turn::Release)>,
-    /// Of what never reached the log.
+    /// The replies whose edits never reached the log.
     pub unreleased: Vec<(Sn, crate::turn::Release)>,
     pub orphans_left: bool,
 }

@@ -35,14 +35,14 @@ use std::{
 
 /// In the metadata directory.
 pub const FILE_NAME: &str = "fatal-requests";
-/// What is read of a larger request would take longer than a process that ends has time for.
+/// Larger requests are not hashed: that would take longer than a process that ends has time for.
 const REQUEST_BYTES_MAX: usize = 32 << 20;
 /// How long a process that ends waits for each lock: the thread that has panicked may hold it.
 pub const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 /// How long the connections' threads have to send what they are told, before the process ends.
 const SENDING: Duration = Duration::from_millis(50);
 
-/// What this member knows of them.
+/// This member's notes of the requests that have ended a server.
 pub struct Fatal {
     /// Tells it from others in this process.
     number: u64,
@@ -50,7 +50,7 @@ pub struct Fatal {
     path: PathBuf,
     member: MemberId,
     notes: Mutex<Notes>,
-    /// Of notes: almost always 0, and then nothing else is looked at.
+    /// The number of notes. It is almost always 0, and then nothing else is looked at.
     count: AtomicUsize,
     next_number: AtomicU64,
     refused: AtomicU64,
@@ -120,7 +120,7 @@ impl Fatal {
         InHand::new(self.number, call)
     }
 
-    /// What a call is told that has ended a server before.
+    /// The refusal of a call that has ended a server before; `None` for all others.
     pub fn refusal(&self, call: &Call) -> Option<RpcError> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -143,13 +143,13 @@ impl Fatal {
         (self.count.load(Ordering::Relaxed) as u64, self.refused.load(Ordering::Relaxed))
     }
 
-    /// What another member is told when a connection to it was made; `None` where there is nothing to tell.
+    /// The notes for another member to which a connection was made; `None` if there are none.
     pub fn text(&self) -> Option<Bytes> {
         let notes = self.notes.lock();
         notes.tells_something().then(|| notes.encode().into())
     }
 
-    /// What another member tells. What is new is passed on: the one that told it may reach not all.
+    /// Takes in the notes of another member. New ones are passed on, because their sender may not reach all members.
     pub fn learn(&self, text: &[u8]) {
         let Some((told, malformed)) = Notes::decode(text) else {
             return tracing::warn!("another member tells of fatal requests in a form that is not known here");
@@ -208,7 +208,7 @@ impl Fatal {
         if !self.is_changed.swap(false, Ordering::AcqRel) {
             return;
         }
-        // What a process that ends would write meanwhile waits: it goes behind all this.
+        // A note that a process writes while it ends waits for this lock, and goes behind all this text.
         let mut open = self.file.lock();
         let text = self.notes.lock().encode();
         match store(&*self.env.disk, &self.path, text.as_bytes()) {

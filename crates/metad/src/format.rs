@@ -20,7 +20,7 @@ use crate::{
 /// The one group that there is so far.
 pub const GROUP: GroupId = GroupId(1);
 
-/// What a minimum of 1 means for a group of several.
+/// The warning about a minimum of 1 in a group of several members.
 pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has it (in_sync_min = 1): if that member's disk is lost, or \
                             another one goes on without it, acknowledged changes are lost. Two is what keeps them";
 
@@ -218,13 +218,13 @@ pub(crate) fn draw_cluster(
         namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
-        // Whoever brings a secret of his own wants no other written down.
+        // An operator who brings a secret wants no other one written down.
         secret: if group.secret.is_some() { None } else { Secret::new(hex(&secret).as_bytes()) },
         first_level: group.first_level,
     }
 }
 
-/// Those of a new group, sorted.
+/// The members of a new group, sorted.
 pub(crate) fn members(group: &GroupConfig) -> Vec<MemberId> {
     let mut members = group.members.clone();
     members.sort();
@@ -254,8 +254,8 @@ pub(crate) fn publish(
     name_cluster(env, layout).map_err(io)
 }
 
-/// Makes the empty store of a further member in a directory that is empty or does not exist. What the cluster
-/// is called is read from the coordinator. The member starts as a junior and is renewed by the others.
+/// Makes the empty store of a further member in a directory that is empty or does not exist. The cluster's names are
+/// read from the coordinator. The member starts as a junior and is renewed by the others.
 ///
 /// # Errors
 /// The directory is not empty, the coordinator is the embedded one, cannot be reached or has no cluster that can be
@@ -317,8 +317,8 @@ fn not_empty(name_directory: &Path, found: &[String]) -> FormatError {
     FormatError::NotEmpty { directory: name_directory.to_owned(), found }
 }
 
-/// What is proved to other members: the file's content, or what was drawn when the cluster was made. An error
-/// names the file and what is wrong with it.
+/// The secret that members prove to each other: the file's content, or else the one that was drawn when the cluster
+/// was made. An error names the file and what is wrong with it.
 ///
 /// # Errors
 /// The file cannot be read, or holds fewer than [`Secret::BYTES_MIN`] bytes.
@@ -339,7 +339,8 @@ pub fn secret(
     }
 }
 
-/// What strangers who reach the coordinator can do, where they can: a sentence for the operator.
+/// A sentence for the operator about the harm that strangers who reach the coordinator can do; `None` if they can do
+/// none.
 pub fn exposure(group: &GroupConfig) -> Option<&'static str> {
     let CoordinatorConfig::ZooKeeper(zookeeper) = &group.coordinator else { return None };
     match (&zookeeper.auth, &group.secret) {
@@ -388,7 +389,7 @@ fn prepare_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<
     file.sync_data()
 }
 
-/// What was prepared gets its name.
+/// Gives the prepared cluster file its name.
 fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
     env.disk.rename(&layout.cluster.with_extension("tmp"), &layout.cluster)?;
     env.disk.sync_directory(&layout.root)

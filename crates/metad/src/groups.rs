@@ -20,7 +20,7 @@ const USER_COUNT_MAX: usize = 10_000;
 
 type Groups = Arc<[Arc<str>]>;
 
-/// What is configured of the mapping.
+/// The configuration of the mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupsConfig {
     /// Users whose groups are not asked for; `hadoop.user.group.static.mapping.overrides`.
@@ -94,7 +94,7 @@ impl GroupMapping {
         (now.ms_since(*since) < self.kept_ms).then(|| groups.clone())
     }
 
-    /// The same as [`GroupMapping::caller`] without running anything: `None` where that would be needed.
+    /// As [`GroupMapping::caller`], but runs no command: `None` if one would be needed.
     pub fn known_caller(&self, user: &str, real_user: Option<&str>, now: Moment) -> Option<Arc<Caller>> {
         Some(caller_in(user, real_user, self.known_groups(user, now)?))
     }

@@ -1,9 +1,9 @@
-//! Hadoop's `HAServiceProtocol` and `ZKFCProtocol`: what `haadmin` asks and orders.
+//! Hadoop's `HAServiceProtocol` and `ZKFCProtocol`: the questions and orders of `haadmin`.
 //!
-//! In Hadoop a server is told by an operator, or by a controller beside it, to become active or standby. Here
-//! the group decides that itself, and has an active whenever it can. So an order to become active is a
-//! hand-over by whoever leads now, and an order to become standby a hand-over to whoever is ready; nothing
-//! leaves the group without an active, and no order loses anything.
+//! In Hadoop a server is told by an operator, or by a controller beside it, to become active or standby. Here the
+//! group decides that itself, and has an active whenever it can. So an order to become active is a hand-over by the
+//! present active, and an order to become standby is a hand-over to a member that is ready; nothing leaves the group
+//! without an active, and no order loses anything.
 
 use crate::{
     admin_protocol,
@@ -77,8 +77,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     }
 }
 
-/// What `haadmin -failover` asks where automatic failover is configured: of a controller, which is the member
-/// itself.
+/// Answers `haadmin -failover` where automatic failover is configured. It asks a controller, which is the member
+/// itself here.
 pub fn call_controller(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {
         "gracefulFailover" => {

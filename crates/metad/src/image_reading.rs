@@ -45,7 +45,7 @@ fn read_ahead(reader: &mut journal::ImageReader, sender: &SyncSender<io::Result<
     }
 }
 
-/// What the other thread has read.
+/// The pieces that the other thread has read.
 struct Ahead {
     receiver: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,

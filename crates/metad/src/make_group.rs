@@ -1,8 +1,8 @@
 //! A cluster that was made for one metadata server gets a coordinator that several can reach.
 //!
-//! What the directory beside the store keeps is written to ZooKeeper as it is: the cluster's name, and the view with its
-//! epoch. Then the directory is renamed, so that the server cannot be started by what it says any more. If this is cut off in
-//! between, ZooKeeper holds exactly that, and the order is carried out again.
+//! The content of the directory beside the store is written to ZooKeeper as it is: the cluster's name, and the view
+//! with its epoch. Then the directory is renamed, so that the server cannot start from it any more. If this is cut
+//! off in between, ZooKeeper holds an equal view, and the order is carried out again.
 
 use crate::{
     config::{CoordinatorConfig, GroupConfig},

@@ -91,7 +91,7 @@ fn health(core: &Core) -> Health {
     if !warnings.is_empty() {
         details.insert("warnings".to_owned(), warnings.join("; "));
     }
-    // What people had better look into, as `clover admin group` tells it.
+    // The trouble that a person should look into, as `clover admin group` tells it.
     if let Some(trouble) = status.trouble {
         details.insert("trouble".to_owned(), trouble);
     }
@@ -125,7 +125,7 @@ fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<St
     }
 }
 
-/// What does not keep this server from serving, and yet wants a person.
+/// Sentences about trouble that a person should look into, although this server serves.
 fn warnings(core: &Core, stats: &Stats) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut say = |count: u64, what: &str| {
@@ -455,7 +455,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// What connections take of this process.
+    /// The file descriptors and memory that connections take of this process.
     fn encode_load(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let descriptors = &self.core.env.descriptors;
         let load = self.core.load.get();

@@ -10,7 +10,7 @@ use proto::{common, hdfs, hdfs::namenode as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-/// What balancers and secondary servers ask.
+/// The questions of balancers and secondary servers.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.replica.is_serving() {
         return hand_over(core, call, reply);

@@ -69,7 +69,7 @@ fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replie
 fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
     let is_a_clients = matches!(call.protocol, protocol::CLIENT_NAMENODE | protocol::NAMENODE);
     if is_a_clients && core.condition.is_removed() {
-        // As a standby's refusal, so that clients go on to the next member.
+        // The refusal is that of a standby, so that clients go on to the next member.
         let message = format!(
             "Operation {} is not supported in state standby: {}.",
             call.method,

@@ -1,12 +1,12 @@
-//! What waits for the writer: the one thread that changes the namespace.
+//! The work that waits for the writer, the one thread that changes the namespace.
 
 use crate::{fatal::InHand, replica::Followed, turn::Turn};
 use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
-/// A write waiting for its turn. It gets none when this member does not serve any more: whoever called must
-/// be sent elsewhere, and nothing has happened.
+/// A write waiting for its turn. It gets `None` if this member does not serve any more: the caller must be sent
+/// elsewhere, and nothing has happened.
 pub type Attempt = Box<dyn FnOnce(Option<&mut Turn<'_>>) + Send>;
 
 pub enum Work {
@@ -28,7 +28,7 @@ pub struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Work>,
-    /// Of them, attempts.
+    /// The number of attempts among them.
     attempts: usize,
     is_closed: bool,
 }
@@ -58,7 +58,7 @@ impl Queue {
         self.state.lock().is_closed
     }
 
-    /// What was pushed before is still done; what comes later is given back.
+    /// Work that was pushed before is still done; later work is given back.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.wake.notify_all();

@@ -85,13 +85,13 @@ pub enum RecoverError {
     NoSecret,
 }
 
-/// What stands before the member takes part.
+/// The server's state before the member takes part.
 pub struct Recovered {
     pub core: Arc<Core>,
     pub life: MemberLife,
     /// Members of the group.
     pub member_count: usize,
-    /// What they say of themselves.
+    /// The members' records.
     pub records: Vec<MemberRecord>,
 }
 
@@ -322,7 +322,7 @@ fn open_store(
     Ok(journal::open(env, directory, settings)?)
 }
 
-/// Opens the store. One that was given up is put aside first, and where that wants a person its member waits.
+/// Opens the store. A store that was given up is put aside first; if that needs a person's help, the member waits.
 fn open_or_wait(
     env: &Env,
     directory: &Path,
@@ -339,9 +339,10 @@ fn open_or_wait(
     }
 }
 
-/// The disk of this store has failed. As long as no other member leads nothing is decided: the disks of all may have failed
-/// together, and then this log may be the one with the most. Under another that leads the store is read back from the
-/// medium and goes on. What the medium does not hold any more is put aside, once a member serves that has it.
+/// The disk of this store has failed. As long as no other member leads nothing is decided: the disks of all may have
+/// failed together, and then this log may be the one with the most. Under another that leads the store is read back
+/// from the medium and goes on. If the medium does not hold all of it any more, the store is put aside, once a member
+/// serves that has the missing entries.
 fn take_back(
     env: &Env,
     directory: &Path,
@@ -446,7 +447,7 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
             namespace.for_each_block(&mut |block, inode, replication, committed| {
                 batch.push((block, inode, replication, committed));
                 if batch.len() == BATCH_BLOCKS {
-                    // Whoever takes them has panicked if it is not there.
+                    // If the receiver is gone, its thread has panicked.
                     let _ = sender.send(std::mem::take(&mut batch));
                 }
             });

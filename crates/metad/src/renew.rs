@@ -58,7 +58,8 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
         }
         let is_stopped = || stop.load(Ordering::Acquire);
         let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
-        // One that is complete throws nothing away, in sync or an exile: others may come to rely on what it has.
+        // A member that is complete, in sync or an exile, throws nothing away: others may come to rely on its
+        // entries.
         let result = if *needs_image.borrow() && !core.replica.status().is_eligible {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
@@ -76,10 +77,10 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     }
 }
 
-/// Waits until the members have compared their states at the checkpoint of an image. A member that has made an image tells the others
-/// what its state was at that checkpoint, a moment after the checkpoint has committed. An image of a state that differs from the
-/// others' is not taken, because the next start would go by it. Members of an earlier release tell nothing: after some seconds nobody
-/// waits for them any longer.
+/// Waits until the members have compared their states at the checkpoint of an image. A member that has made an image
+/// tells the others what its state was at that checkpoint, a moment after the checkpoint has committed. An image of a
+/// state that differs from the others' is not taken, because the next start would go by it. Members of an earlier
+/// release tell nothing, so the wait for them ends after some seconds.
 ///
 /// Of this member's own image it is enough that a majority has made the same.
 pub fn wait_for_agreement(core: &Core, is_own: bool, is_stopped: &dyn Fn() -> bool) -> Result<(), String> {

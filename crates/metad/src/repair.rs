@@ -1,11 +1,13 @@
-//! A member whose store is damaged, before it takes part: it gives the others what is intact here, and asks them for what is not.
+//! A member whose store is damaged, before it takes part: it gives the others its intact entries, and asks them for
+//! the missing ones.
 //!
-//! Nothing of the group's protocol runs meanwhile: such a member grants, acknowledges, claims and discards nothing, and it stays
-//! in the sets in which the coordinator's view has it. What it does:
+//! Nothing of the group's protocol runs meanwhile: such a member grants, acknowledges, claims and discards nothing,
+//! and it stays in the sets in which the coordinator's view has it. It does this:
 //!
 //! 1. It answers other members' questions for images and entries, as every member does ([`crate::pool`]), from what can be read.
-//! 2. It asks all others for what it lacks. An entry fits if it leads to the next one that is here ([`journal::repair`]).
-//! 3. What nobody has is for [`group::repair`] to decide, by what the others say of themselves.
+//! 2. It asks all others for the entries that it lacks. An entry fits if it leads to the next one that is here
+//!    ([`journal::repair`]).
+//! 3. [`group::repair`] decides about entries that no member has, by the others' answers about themselves.
 //!
 //! With all holes closed the store is written anew where it was damaged, and the start goes on as any other. Until then this is
 //! tried for ever; `/health`, the log and `clover admin group show` say what is missing and who is silent.
@@ -65,7 +67,7 @@ pub enum Error {
     Stopped,
 }
 
-/// What a repair has to do with.
+/// The means of a repair.
 pub struct Means<'a> {
     pub env: &'a Env,
     pub config: &'a MetaConfig,
@@ -76,7 +78,7 @@ pub struct Means<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What has become of the store.
+/// The outcome for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was written anew where it was damaged.
@@ -155,15 +157,15 @@ struct Repairer<'a> {
     asker: Arc<Asker>,
     me: MemberStore,
     runtime: Handle,
-    /// What was written to the log last, and when.
+    /// The last line written to the log, and when.
     told: Option<(String, Instant)>,
-    /// To be told to the others, so that they find this server.
+    /// This server's record, so that the others find it.
     record: Option<MemberRecord>,
     /// An image has come, and so there was something to do.
     has_fetched: Cell<bool>,
 }
 
-/// What a round of questions has led to.
+/// The result of a round of questions.
 enum Round {
     Whole,
     GiveUp(MemberId),
@@ -244,7 +246,7 @@ impl Repairer<'_> {
         }
         let after = coord::wait(|done| coordinator.read(GROUP, done))?;
         if after.is_none_or(|after| after.version != before.version) {
-            // Who is complete by the view need not have been so when it answered.
+            // A member that is complete by the view need not have been so when it answered.
             return Ok(Round::Wait {
                 silent: Vec::new(),
                 why: "the view has changed; all are asked again".into(),
@@ -320,7 +322,7 @@ impl Repairer<'_> {
         }
     }
 
-    /// By an operator's order: what is behind the last good record is given up.
+    /// Carries out an operator's order to give up all entries behind the last good record.
     fn cut(&self, member: MemberId) {
         let end = self.desk.with(|repair| {
             let hole = repair.holes().into_iter().find(|hole| hole.is_needed)?;

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub enum Ended {
     /// The process had better end: the reason, and what to do.
     Failed(String),
-    /// What is in memory is not what is on the disk any more: the server is to be started again.
+    /// The state in memory differs from the one on the disk: the server is to be started again.
     Restart(String),
 }
 

@@ -1,9 +1,9 @@
-//! Looks again, slowly and for ever, at what this member keeps and writes no more: its images and the sealed segments of its
-//! log. What has rotted is replaced by another member's copy before anybody needs it; a start would find it otherwise, and
-//! the whole store would have to be renewed.
+//! Looks again, slowly and for ever, at the files that this member keeps and writes no more: its images and the
+//! sealed segments of its log. A rotten file is replaced by another member's copy before it is needed; a start would
+//! find it otherwise, and the whole store would have to be renewed.
 //!
-//! One thread; it reads at the rate that is set and waits between two pieces. What it cannot mend it tells of with every
-//! pass, and `/metrics` says how much there is.
+//! One thread; it reads at the rate that is set and waits between two pieces. It logs the files that it cannot mend
+//! with every pass, and `/metrics` tells their number.
 
 use crate::{
     core::Core,
@@ -28,7 +28,7 @@ use tokio::runtime::Handle;
 /// How late the end, or the time of the next pass, may be noticed.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
-/// What has been done since the start, for pages.
+/// The counts of the work since the start, for pages.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub passes: AtomicU64,
@@ -68,7 +68,7 @@ struct Scrub<'a> {
     bytes_per_second: u64,
 }
 
-/// What is looked at.
+/// A file that is looked at.
 #[derive(Clone, Copy)]
 enum Kept {
     Image(Checkpoint),

@@ -55,7 +55,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What this member waits for before it can take part.
+    /// The state in which this member has to wait before it can take part, if the error says so.
     pub(crate) fn into_waiting(self) -> Result<Box<recover::Waiting>, Self> {
         match self {
             Self::Recover(RecoverError::Waits(waiting)) => Ok(waiting),
@@ -267,7 +267,7 @@ impl MetaServer {
             .map_err(|source| StartError::Peers { address, source })
     }
 
-    /// What this member tells the others of itself.
+    /// The record that this member publishes for the others.
     fn record(&self, life: MemberLife, peers: Option<&Peers>) -> MemberRecord {
         let advertised = self.core.config.group.advertised.clone();
         let or = |told: Option<String>, bound: Option<SocketAddr>| {
@@ -344,7 +344,7 @@ impl MetaServer {
         self.stop_at_once().await;
     }
 
-    /// Calls that arrive meanwhile are held, and passed on to whoever follows.
+    /// Hands over the lead. Calls that arrive meanwhile are held, and passed on to the next active.
     async fn hand_over(&self) {
         const PATIENCE: Duration = Duration::from_millis(1_500);
         let replica = &self.core.replica;
@@ -360,7 +360,7 @@ impl MetaServer {
         }
     }
 
-    /// The same without telling anybody: the others find out.
+    /// Stops without handing over the lead. The other members are not told, and have to notice the silence.
     pub async fn stop_at_once(self) {
         self.core.replica.watched().stop();
         self.rpc.shutdown().await;
@@ -392,7 +392,7 @@ impl MetaServer {
     }
 }
 
-/// Whoever waits for a start may go; what it is about ends then.
+/// Dropped when the caller no longer waits for a start. The recovery under way ends then.
 #[derive(Default)]
 struct Starting(Arc<AtomicBool>);
 
@@ -406,8 +406,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread can be started")
 }
 
-/// Counts the turns that the tasks which answer calls get. While each of them has its worker to itself for long, nobody is
-/// answered, and other threads go on saying that this member lives.
+/// Counts the turns that the tasks which answer calls get. If tasks keep all workers busy for long, no call is
+/// answered, although other threads go on saying that this member lives.
 fn watch_runtime(core: &Core) {
     let threads = core.replica.watched().clone();
     let turns = threads.helpers.add(RUNTIME);

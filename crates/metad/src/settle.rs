@@ -1,4 +1,4 @@
-//! What the block map is told of the edits that are applied, and when.
+//! Tells the block map of the edits that are applied, at the right time.
 //!
 //! An active applies an edit before it has committed, and it may never commit: the active dies, or is deposed, and the
 //! next one knows nothing of it. A replica that was deleted for such an edit would be lost all the same. So a change that
@@ -6,10 +6,10 @@
 //! at once, for plans of the same turn ask about it. Until then the block map knows blocks that no file has any more: it
 //! may still copy them, and nobody reads them.
 //!
-//! What waits outlives the lead. An edit of a member that was deposed may commit under the next active, and is not
-//! applied a second time when it does. If it is cut off, the server starts anew, and this is gone as the tree is.
+//! The waiting changes outlive the lead. An edit of a member that was deposed may commit under the next active, and
+//! is not applied a second time then. If it is cut off, the server starts anew, and this is gone as the tree is.
 //!
-//! Lock order: the namespace, then what waits, then the block map.
+//! Lock order: the namespace, then the waiting changes, then the block map.
 
 use ::blocks::{BlockMap, BlockState, Location};
 use base::{Moment, Sn};
@@ -39,7 +39,8 @@ impl Unsettled {
         Self { blocks, state: Mutex::default() }
     }
 
-    /// Of edits in the log: the block map hears of it when they have committed, which they may have by now.
+    /// Takes changes by edits in the log. The block map hears of them when the edits have committed, which they may
+    /// have by now.
     pub fn wait(&self, changes: Vec<(Sn, BlockChange)>, now: Moment) {
         if !changes.is_empty() {
             let mut state = self.state.lock();
@@ -129,7 +130,7 @@ pub fn tell_unknown(blocks: &mut BlockMap, unknown: &UnknownReplicas, now: Momen
     blocks.set_unknown_replicas(unknown.skipped(), unknown.held_since().is_some(), now);
 }
 
-/// The same before it has committed: what stays is told, and not what may go.
+/// As [`tell_unknown`], before the entry has committed: it tells which replicas stay, and not yet that others may go.
 fn hold_unknown(blocks: &mut BlockMap, unknown: &UnknownReplicas, now: Moment) {
     let is_held = unknown.held_since().is_some() || blocks.are_deletions_held();
     blocks.set_unknown_replicas(unknown.skipped(), is_held, now);

@@ -18,13 +18,13 @@ use namespace::{
 };
 use std::sync::Arc;
 
-/// What becomes of a reply once its sn has committed, or never will.
+/// Sends a reply, once its entry has committed; an error says that it will not commit here.
 pub type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
 /// Sees the tree and the place in the log that it stands at.
 pub type AtTheEnd = Box<dyn FnOnce(&Namespace, LogPoint) + Send>;
 
-/// A user that nobody is: the service itself.
+/// The caller for the service's own work: the superuser.
 fn service_caller(core: &Core) -> Caller {
     Caller::simple(&core.config.limits.access.superuser, &[&core.config.limits.access.supergroup])
 }
@@ -40,14 +40,14 @@ pub struct Turn<'a> {
     at_the_end: Vec<AtTheEnd>,
     /// One buffer for the encoding of all edits of this turn.
     scratch: Vec<u8>,
-    /// What the edit just applied has touched.
+    /// The marks of the inodes that the edit just applied has touched.
     footprint: Vec<Mark>,
-    /// What the block map is told when it has committed.
+    /// The changes that the block map is told when their edits have committed.
     unsettled: Vec<(Sn, BlockChange)>,
-    /// What the index of older calls is told; `None`: nobody listens.
+    /// The notes for the index of older calls; `None` if there is no index.
     news: Option<Vec<Noted>>,
     orphans_left: bool,
-    /// What is known of the call that is being carried out, should the retry cache not know it.
+    /// The journal's answer about the call that is being carried out, in case the retry cache does not know it.
     older: Older,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Turn<'a> {
         result
     }
 
-    /// What the retry cache, or else the journal, has of a call.
+    /// The answer of the retry cache about a call, or else the journal's.
     ///
     /// # Errors
     /// It is not known yet.
@@ -98,7 +98,7 @@ impl<'a> Turn<'a> {
         &self.tree.namespace
     }
 
-    /// The last edit applied: whoever has seen the namespace as it is now waits for its commit.
+    /// The last edit applied. An answer that has seen the present namespace waits for its commit.
     pub fn applied(&self) -> Sn {
         self.tree.namespace.applied().sn
     }
@@ -147,7 +147,7 @@ impl<'a> Turn<'a> {
         self.apply_with_targets(edit, &[])
     }
 
-    /// The same for an edit that allocates a block, or gives one a new pipeline, on these targets.
+    /// As [`Turn::apply`], for an edit that allocates a block, or gives one a new pipeline, on these targets.
     pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
         self.footprint.clear();
@@ -237,8 +237,8 @@ impl<'a> Turn<'a> {
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
     pub fn finish(self) -> Finished {
         let Some(end) = self.core.replica.propose(self.entries) else {
-            // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server.
-            // What it would have told the block map is dropped with it.
+            // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server. The news
+            // for the block map is dropped with it.
             return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
         };
         self.core.unsettled.wait(self.unsettled, self.moment);
@@ -255,7 +255,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// What plans may ask about replicas.
+/// The answers to plans' questions about replicas.
 struct Facts<'a> {
     core: &'a Core,
 }
@@ -283,7 +283,7 @@ impl BlockFacts for Facts<'_> {
     }
 }
 
-/// What a client hears when a commit fails: it may have happened or not, and another server will know.
+/// The error for a client when a commit fails: the change may have happened or not, and another server will know.
 pub fn commit_failed(reason: &str) -> FsError {
     FsError::NotActive(format!("The operation could not be made durable here: {reason}"))
 }

@@ -1,4 +1,4 @@
-//! What was touched by edits that are applied but not yet committed.
+//! The inodes that were touched by edits which are applied but not yet committed.
 //!
 //! A reader that saw some of it must not answer before that edit's commit; all other readers answer at
 //! once. The table is changed under the namespace's write lock and asked under its read lock, and is empty
@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 pub struct Uncommitted {
     /// The last uncommitted edit that left the mark.
     last: HashMap<Mark, Sn>,
-    /// The same in the order of the edits, to forget them when they commit.
+    /// The marks in the order of the edits, to forget them when they commit.
     order: VecDeque<(Sn, Mark)>,
 }
 

@@ -24,7 +24,7 @@ impl Upgrade {
         Self { said: AtomicU16::new(Level::FIRST.0), began }
     }
 
-    /// Looks whether an entry that raises the level has committed. What is written from then on is written so.
+    /// Looks whether an entry that raises the level has committed. All later writes are at that level.
     pub fn look(&self, core: &Core) {
         let known = core.tree().namespace.group_level().clone();
         let has_committed = known.since.sn <= core.commit.committed();

@@ -1,5 +1,5 @@
-//! What a member answers while it waits to take part: who it is, and why. Everything else it refuses, so that clients ask
-//! another member.
+//! The answers of a member while it waits to take part: its identity, and the reason of the wait. It refuses
+//! everything else, so that clients ask another member.
 
 use crate::{
     MetaConfig, StartError,

@@ -1,8 +1,8 @@
 //! Notices a thread of this server that has ended or hangs, and ends the server.
 //!
-//! What counts as hanging is [`group::Watch`]'s to say. Here is the thread that looks, and the word that it gives:
-//! without a fresh one no beacon, no grant and no answer that rests on a lease goes out. The group's timer looks after
-//! the watching thread in the same way.
+//! [`group::Watch`] decides which thread counts as hanging. Here is the thread that looks, and the word that it
+//! gives: without a fresh one no beacon, no grant and no answer that rests on a lease goes out. The group's timer
+//! looks after the watching thread in the same way.
 
 use base::Moment;
 use env::{
@@ -41,9 +41,9 @@ impl fmt::Debug for LastResort {
 
 /// The threads that this server's word rests on.
 pub struct Threads {
-    /// Those that are watched begin here.
+    /// The threads that are watched register here.
     pub pulses: Pulses,
-    /// The others: nobody's word rests on them, and they may take longer.
+    /// The helper threads. No promise rests on them, and they may take longer.
     pub helpers: Pulses,
     hang_ms: u64,
     last_resort: LastResort,
@@ -124,7 +124,7 @@ impl Threads {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// What is wrong with a helper: a sentence, while one hangs.
+    /// A sentence about the helper that hangs; `None` while none does.
     pub fn idle_helper(&self) -> Option<String> {
         self.idle_helper.lock().clone()
     }

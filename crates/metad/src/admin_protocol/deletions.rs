@@ -56,7 +56,8 @@ pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// What waits for the order, as the active knows it: of data servers that have not reported to it since, it knows nothing.
+/// The deletions that wait for the order, as far as the active knows them: it knows nothing of data servers that have
+/// not reported to it.
 fn held(core: &Core, held_since: Option<Epoch>) -> p::AllowDeletionsResponseProto {
     let (stats, in_safe_mode) = {
         let blocks = core.blocks.lock();

@@ -1,8 +1,8 @@
-//! What an operator asks of the group and orders it to do.
+//! The questions and orders of an operator to the group.
 //!
-//! Every member takes every question and every order. What only the active can carry out goes on to it once:
-//! unlike a client's call it is not repeated, since there is no retry cache for it. An order wants a proof that the
-//! cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing.
+//! Every member takes every question and every order. An order that only the active can carry out is passed on to it
+//! once: unlike a client's call it is not repeated, since there is no retry cache for it. An order wants a proof that
+//! the cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing.
 
 mod deletions;
 mod orders;

@@ -48,7 +48,8 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
     }));
 }
 
-/// As if the process had been killed, without a word to the others: they have to find out.
+/// Ends the active as if its process had been killed. It tells the other members nothing, so they have to notice its
+/// silence.
 pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::FailActiveRequestProto>(&call, reply) else { return };
     if !core.replica.is_serving() {

@@ -62,7 +62,7 @@ fn slices<'a>(parts: &'a Parts<'a>) -> [&'a [u8]; 5] {
 const HOW_TO_PROVE: &str = "name the members' secret_file with --secret-file, or on the machine of a member its \
                             configuration with --config";
 
-/// What an order is told that comes without a proof.
+/// The refusal of an order that comes without a proof.
 pub fn wanted(order: &str) -> FsError {
     FsError::AccessDenied(format!(
         "The order {order} needs a proof of the cluster's secret, which `clover admin group` gives: {HOW_TO_PROVE}."
@@ -90,7 +90,7 @@ impl Challenges {
         Self { key: Secret::new(&key).expect("it is long enough"), used: Mutex::default() }
     }
 
-    /// What an order to `member` is to be proved with.
+    /// The challenge with which an order to `member` is to be proved.
     pub fn challenge(&self, env: &Env, cluster_id: &str, member: MemberId) -> p::ChallengeResponseProto {
         let nonce = self.make(env);
         p::ChallengeResponseProto { cluster_id: cluster_id.to_owned(), member: member.0, nonce }

@@ -34,7 +34,7 @@ pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
     }));
 }
 
-/// What the active says. `Err(None)` where this member is the one, or is asked in its stead.
+/// The active's answer. `Err(None)` if this member is the active, or is asked in its stead.
 async fn of_the_active(
     core: &Core,
     call: &Call,
@@ -74,7 +74,7 @@ async fn ask_each(
         .filter(|record| record.life.store.member != me && !record.rpc_address.is_empty())
         .map(|record| (record.life.store.member, tokio::spawn(ask(record.rpc_address, user.to_owned()))))
         .collect();
-    // Whoever is listed and has never said where it is cannot be asked.
+    // A member that is listed and has never told its address cannot be asked.
     answer.silent = answer.members.iter().map(|seen| seen.member).filter(|member| *member != me.0).collect();
     for (member, asked) in asked {
         let Some(theirs) = asked.await.ok().flatten() else { continue };
@@ -93,7 +93,7 @@ async fn ask_each(
     answer.takeovers.dedup_by_key(|takeover| takeover.epoch);
 }
 
-/// What is known where a member waits to take part.
+/// The facts that a member knows while it waits to take part.
 pub struct Standstill {
     pub member: MemberId,
     pub cluster_id: String,
@@ -147,7 +147,8 @@ pub async fn of_a_standstill(standstill: Standstill, user: &str) -> p::GetGroupR
     answer
 }
 
-/// What the answering member sees of another stays where the other cannot know it.
+/// Replaces the answering member's view of another member by that member's own answer, except for facts that the
+/// other cannot know.
 fn merge(seen: &mut p::MemberProto, own: p::MemberProto, committed: Option<u64>) {
     let lag = committed.zip(own.end).map(|(committed, end)| committed.saturating_sub(end.sn));
     *seen = p::MemberProto {
@@ -163,7 +164,7 @@ fn merge(seen: &mut p::MemberProto, own: p::MemberProto, committed: Option<u64>)
     };
 }
 
-/// What a member knows of itself; `None` where it does not answer soon.
+/// A member's answer about itself; `None` if it does not answer soon.
 pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponseProto> {
     let options = ClientOptions {
         connect_timeout: OTHERS_PATIENCE,
@@ -331,12 +332,12 @@ fn other(
         matched: peer.map(|peer| peer.matched.0),
         state: peer.map(|peer| peer.state.to_owned()),
         data_servers: peer.map(|peer| peer.data_servers),
-        // What it is at the moment it may say itself.
+        // The member itself may tell its present role.
         ..told_release(release, blank(member, p::RoleProto::Unknown, record))
     }
 }
 
-/// What a member has said of the program that it runs; nothing where it has not been heard in this life.
+/// Adds the release that a member has named; nothing if it has not been heard since this process started.
 fn told_release(release: Option<&Release>, member: p::MemberProto) -> p::MemberProto {
     match release {
         Some(release) => with_release(release, member),

@@ -1,4 +1,4 @@
-//! What is looked at before an order takes the lead from the active: whether anybody could go on.
+//! Checks, before an order takes the lead from the active, that another member could go on.
 //!
 //! The next active claims its epoch at the coordinator. So that must answer now, to this member, and the one that is to go on
 //! must be in sync, heard of, and must not say that the coordinator is out of its reach.
@@ -15,11 +15,11 @@ const COORDINATOR_PATIENCE: Duration = Duration::from_millis(1_500);
 /// A change of the view that is just being made is over then.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// What was found.
+/// The member that could go on.
 pub struct Successor {
-    /// Whom the order had better name.
+    /// The member that the order had better name.
     pub to: Option<MemberId>,
-    /// What clients will feel of it, where they will.
+    /// A sentence about what clients will notice of the change; `None` if they will notice nothing.
     pub warning: Option<String>,
 }
 
@@ -30,7 +30,8 @@ struct Candidate {
     coordinator_away_ms: Option<u64>,
 }
 
-/// Who could go on: `to`, or anybody where none is named. The error says why nobody could, and that nothing was done.
+/// Looks for a member that could go on: `to`, or any member if none is named. The error says why none could, and that
+/// nothing was done.
 pub async fn look(core: &Arc<Core>, user: &str, to: Option<MemberId>) -> Result<Successor, String> {
     if let Err(reason) = coordinator_answers(core).await {
         return Err(format!(
@@ -95,7 +96,8 @@ fn how(peer: &PeerStatus) -> &'static str {
     if peer.is_connected { peer.state } else { "not running" }
 }
 
-/// What each says of itself. One that cannot be asked on its port for clients is heard of all the same.
+/// The members' answers about themselves. A member that does not answer on its port for clients counts all the same,
+/// if it is heard by the group.
 async fn ask(core: &Arc<Core>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candidate> {
     let records = core.replica.records();
     let asked: Vec<_> = peers

@@ -1,7 +1,8 @@
 //! Making a member active that may lack what was acknowledged, by an operator's explicit word.
 //!
-//! Before anything happens the order is noted in a file beside the member's store, one line for each, and
-//! synced: whoever misses a file one day finds there what was given up, when, by whom, and what he was told.
+//! Before anything happens the order is noted in a file beside the member's store, one line for each, and synced: a
+//! person who misses a file one day finds there which entries were given up, when, by whom, and which warning was
+//! shown.
 
 use super::refuse;
 use crate::{client_protocol::decode, core::Core};
@@ -82,7 +83,7 @@ fn order(core: &Core, line: &str, done: p::UncleanElectResponseProto, reply: Rep
     );
 }
 
-/// What would be given up, as far as it can be told from here.
+/// The entries that would be given up, as far as this member can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Risk {
     me: MemberId,
@@ -107,7 +108,7 @@ impl Risk {
         Self { me, after, up_to, complete: complete.unwrap_or_default() }
     }
 
-    /// What is lost, and what that means for blocks.
+    /// A sentence about the loss, and its effect on blocks.
     fn sentence(&self) -> String {
         format!(
             "{} Files written since then are gone from the names; their replicas stay on the data servers, and so does all else \

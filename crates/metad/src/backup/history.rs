@@ -1,19 +1,19 @@
-//! Whose history a backup holds: only the active that serves says so.
+//! Checks that a backup holds the group's own history. Only the word of the serving active counts.
 //!
-//! After an unclean election another member may still have the line of the log that was given up, with higher numbers than the
-//! active, and answer. By its word a backup of that line would pass for one of what the group serves.
+//! After an unclean election another member may still have the line of the log that was given up, with higher numbers
+//! than the active, and answer. If its word counted, a backup of that line would pass for one of the group's.
 
 use super::{BackupError, Told};
 use base::{Epoch, LogPoint, Sn};
 
-/// What is known of the entry with which the backup ends.
+/// The state of confirming the entry with which the backup ends.
 #[derive(Debug, Default)]
 pub struct History {
     /// An active that served in this epoch had this very entry.
     confirmed: Option<(Epoch, LogPoint)>,
 }
 
-/// What is to be done before the backup may be called complete.
+/// The next step before the backup may be called complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: the active has the end of the backup.

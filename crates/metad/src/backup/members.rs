@@ -19,7 +19,7 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Group {
     pub cluster_id: String,
     pub secret: Secret,
-    /// As whom connections are made.
+    /// The user name with which connections are made.
     pub user: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Place {
     pub rpc_address: String,
 }
 
-/// What a member says of itself.
+/// A member's answer about itself.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub member: MemberId,
@@ -73,7 +73,8 @@ impl Members {
         }
     }
 
-    /// What each member says that answers, the one to be asked first at the front; and why the others do not.
+    /// Asks all members. Returns the answers, with the member to be preferred at the front, and a text that says why
+    /// the others do not answer.
     pub fn ask(&self) -> Result<(Vec<Told>, String), BackupError> {
         let asked: Vec<_> =
             self.sources.iter().map(|(place, source)| (place, source.ask_archive(ASK_TIMEOUT))).collect();

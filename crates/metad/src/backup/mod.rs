@@ -1,14 +1,16 @@
-//! A backup taken while the group serves: an image, and the committed entries behind it, from the members' disks into a directory
-//! of the one who asks ([`journal::archive`]).
+//! A backup taken while the group serves: an image, and the committed entries behind it, from the members' disks into
+//! a directory of the machine that asks ([`journal::archive`]).
 //!
 //! Members answer as they do among themselves ([`crate::pool`]), to a program that proves that it knows the cluster's secret. They read
 //! files, a piece for each question, and hold no lock of the namespace for it; a standby is asked before the active.
 //!
-//! - Only what the answering member knows to have committed is asked for, so nothing that is archived is ever cut off again.
-//! - Every entry must follow the one before it by serial number, epoch and chain. One that does not is of another history.
+//! - Only entries that the answering member knows to have committed are fetched, so no archived entry is ever cut off
+//!   again.
+//! - Every entry must follow the one before it by serial number, epoch and chain. An entry that does not is of
+//!   another history.
 //! - The active alone says that the backup's end is the group's ([`history`]).
-//! - A backup is *complete* up to a time when it holds every entry that stood in the active's log at that time: whatever is
-//!   begun later carries a later time.
+//! - A backup is *complete* up to a time when it holds every entry that stood in the active's log at that time: every
+//!   later call carries a later time.
 
 mod fetch;
 mod history;
@@ -187,7 +189,8 @@ struct Run<'a> {
     history: History,
     /// The active was seen in this round to have the very entry with which the backup ends.
     is_confirmed: bool,
-    /// What the active's log held at a time: with that entry the backup is complete up to that time.
+    /// The last entry of the active's log at certain times (ms since 1970). With that entry the backup is complete up
+    /// to that time.
     pending: Vec<(u64, Sn)>,
     end_ms: Option<u64>,
     /// Since when no member that answers has the next entry, while others are silent.

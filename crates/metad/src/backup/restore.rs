@@ -1,9 +1,10 @@
 //! A metadata directory from a backup: the first member of a group, or a lone server.
 //!
-//! It is made like a new cluster's, with the backup's names in it. What the old group did after the restored entry is not known to it, and the data
-//! servers may still hold what came of that. So the new view begins in an epoch that lies above every one that the old group
-//! can have had, and counts as begun by an unclean election: the first entry of the first active raises all id counters, remembers
-//! the ids that are skipped, and holds deletions back until an operator allows them.
+//! It is made like a new cluster's, with the backup's names in it. It does not know what the old group did after the
+//! restored entry, and the data servers may still hold blocks from that time. So the new view begins in an epoch that
+//! lies above every one that the old group can have had, and counts as begun by an unclean election: the first entry
+//! of the first active raises all id counters, remembers the ids that are skipped, and holds deletions back until an
+//! operator allows them.
 
 use super::{Found, Rebuilt};
 use crate::{

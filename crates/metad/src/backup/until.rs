@@ -220,8 +220,8 @@ pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, Targ
 pub struct Blocks(Vec<Block>);
 
 impl Blocks {
-    /// Those of the last state in the backup. What was deleted by then does not count, also where the backup ends before the
-    /// server had taken it apart.
+    /// The blocks of the last state in the backup. Deleted files do not count, even if the backup ends before the
+    /// server had taken them apart.
     ///
     /// # Errors
     /// Those of [`rebuild`].

@@ -45,7 +45,7 @@ pub fn encode(takeovers: &[TakeoverProto]) -> Vec<u8> {
     bytes
 }
 
-/// What is wrong with them, where these are not the bytes of such a file.
+/// Reads the takeovers from the bytes of such a file.
 ///
 /// # Errors
 /// The bytes are cut off, go on too long, have a wrong checksum or an unknown version, tell of too many takeovers, or
@@ -131,7 +131,7 @@ pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Vec<TakeoverProto>, Str
             return Ok(None);
         }
         let file = disk.open(&path, OpenMode::Read)?;
-        // One byte more than there can be is refused by whoever decodes it.
+        // One byte beyond the limit is read as well, so that the decoder refuses a longer file.
         let mut bytes = vec![0; file.length()?.min(FILE_BYTES_MAX as u64 + 1) as usize];
         read_exact_at(&*file, &mut bytes, 0)?;
         Ok(Some(bytes))

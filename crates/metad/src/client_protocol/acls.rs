@@ -12,7 +12,7 @@ use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-/// What a change is made of, apart from its entries.
+/// The kind of a change, apart from its entries.
 #[derive(Clone, Copy)]
 enum Verb {
     Replace,

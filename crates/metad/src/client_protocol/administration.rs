@@ -1,4 +1,4 @@
-//! What operators order: `hdfs dfsadmin`.
+//! The orders of operators: `hdfs dfsadmin`.
 
 use super::{decode, refuse_in_safe_mode, require_superuser, require_superuser_for};
 use crate::{core::Core, upgrade};
@@ -57,8 +57,8 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
     }));
 }
 
-/// The journal begins a new segment with its next entry; the answer is that entry's number. Segments are each
-/// member's own here, and nobody waits for one to end: this is for whoever copies them away.
+/// The journal begins a new segment with its next entry; the answer is that entry's number. Each member has its own
+/// segments here, and nothing waits for one to end: this is for scripts that copy segments away.
 pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RollEditsRequestProto>(&call, reply) else { return };
     let allowed = require_superuser_for(core, &call, "rollEditLog")

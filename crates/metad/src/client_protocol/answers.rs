@@ -1,4 +1,4 @@
-//! What is sent in answer to a call, and small pieces of it.
+//! The ways to send an answer to a call, and small pieces of answers.
 
 use namespace::Reply;
 use prost::Message;

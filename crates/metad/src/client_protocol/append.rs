@@ -13,7 +13,7 @@ use proto::{answers::Appended, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-/// What Hadoop sends where it does not say at which offset a block begins: -1.
+/// The offset that Hadoop sends if it does not tell where a block begins: -1.
 const OFFSET_UNKNOWN: u64 = u64::MAX;
 
 pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -1,4 +1,4 @@
-//! What a writer asks about its blocks.
+//! The calls of a writer about its blocks.
 
 use super::{
     answers::Encoded,
@@ -64,7 +64,7 @@ fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto)
     }
 }
 
-/// The same answer as before, with the targets that the block has. A block that the active before this one
+/// Repeats the former answer, with the targets that the block has now. A block that the active before this one
 /// allocated may have none that are known here: then it gets new ones, as in HDFS.
 fn again(
     turn: &Turn<'_>,

@@ -33,11 +33,11 @@ pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
     }
 }
 
-/// What a read looks at.
+/// The part of the tree that a read looks at.
 pub enum Sight<'a> {
-    /// What these paths name, and the way there.
+    /// The inodes that these paths name, and the way there.
     Paths(&'a [&'a str]),
-    /// The same, and the children of what they name.
+    /// The inodes that these paths name, the way there, and the children of those inodes.
     Listings(&'a [&'a str]),
     /// More than can be told apart from edits in flight.
     Everything,
@@ -73,7 +73,7 @@ pub fn read<A: Answer>(
     }
 }
 
-/// A call whose answer cannot be given here although it was begun: whoever leads knows what became of it.
+/// Passes on a call that was begun here and cannot be answered here. The member that leads now knows its fate.
 pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
     if core.forwarder.is_alone() {
         return reply.fs_error(&commit_failed(reason));
@@ -106,7 +106,7 @@ fn copies(core: &Core) -> (usize, u32) {
     view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min))
 }
 
-/// What is said to whoever asks about something that was changed, perhaps.
+/// The refusal of a question about something that was changed, perhaps.
 fn in_doubt(core: &Core) -> FsError {
     let (in_sync, needed) = copies(core);
     FsError::Retry(format!(
@@ -115,7 +115,7 @@ fn in_doubt(core: &Core) -> FsError {
     ))
 }
 
-/// What is said to whoever needs more copies than there are.
+/// The refusal of a call that needs more members in sync than there are.
 pub fn too_few(core: &Core) -> FsError {
     let (in_sync, needed) = copies(core);
     FsError::Retry(format!(
@@ -164,8 +164,8 @@ pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResu
     if !blocks.in_safe_mode() {
         return Ok(());
     }
-    // As HDFS does where there are several NameNodes: who has just begun and was made the active at once soon has its
-    // reports, and no call is to fail meanwhile.
+    // As HDFS does with several NameNodes: a member that has just started and was made the active at once soon has
+    // its reports, and no call is to fail meanwhile.
     Err(in_safe_mode(core, &blocks, &what(), blocks.in_safe_mode_of_start()))
 }
 
@@ -232,12 +232,12 @@ pub fn turn<A: Answer>(
     });
 }
 
-/// What makes an answer true.
+/// The event that makes an answer true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestsOn {
     /// The commit of an edit that the call has made: it proves that this member leads.
     OwnEdit,
-    /// What was seen: a refusal, or that nothing was left to do.
+    /// The state that was read: a refusal, or that nothing was left to do.
     Reading,
 }
 
@@ -262,7 +262,7 @@ pub fn after_commit<A: Answer>(
     });
 }
 
-/// What is remembered of this call: `Some` if it was carried out before.
+/// The remembered answer of this call: `Some` if it was carried out before.
 pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
     turn.retry_lookup(&call.origin, fingerprint(call))?.into_result(&call.origin)
 }

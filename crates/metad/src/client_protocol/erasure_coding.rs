@@ -35,7 +35,7 @@ const POLICIES: &[Policy] = &[
     Policy { id: 4, name: "XOR-2-1-1024k", codec: "xor", data_units: 2, parity_units: 1 },
 ];
 
-/// What HDFS takes where a call names none (`dfs.namenode.ec.system.default.policy`).
+/// The policy that HDFS takes if a call names none (`dfs.namenode.ec.system.default.policy`).
 const DEFAULT: &str = "RS-6-3-1024k";
 
 impl Policy {
@@ -201,7 +201,7 @@ pub fn get_ec_topology_result_for_policies(core: &Arc<Core>, call: Call, reply: 
         )));
     }
     let response = match names.is_empty() {
-        // Of those that are enabled.
+        // The answer is about the enabled policies.
         true => p::EcTopologyVerifierResultProto {
             is_supported: true,
             result_message: "No erasure coding policy is given.".into(),

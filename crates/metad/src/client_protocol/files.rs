@@ -116,7 +116,8 @@ fn try_create(
 /// The writer of the file that is in the way has been silent for too long: the file is taken from it. True
 /// if it could be closed at once.
 pub fn take_over(turn: &mut Turn<'_>, path: &str, holder: &str) -> bool {
-    // Who may create a file here, or write on this one, may have this done, whatever the file's own permission.
+    // A user who may create a file here, or write on this one, may have its lease released, whatever the file's own
+    // permission.
     let plan = turn.plan_own(|namespace, context, facts| {
         let request = ops::recover_lease::Request { path, holder };
         ops::recover_lease::plan(namespace, context, &request, facts)

@@ -23,7 +23,7 @@ const DIRECTORY: &str = "metasave";
 const BLOCKS_AT_ONCE: usize = 500;
 /// The journal is on the same disk: longer than this the file does not grow.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Of a name, so that the file system takes it.
+/// The most bytes of a name, so that the file system takes it.
 const NAME_BYTES_MAX: usize = 200;
 const DEFAULT_RACK: &str = "/default-rack";
 
@@ -52,7 +52,7 @@ pub fn meta_save(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// A plain name only: whoever may ask for the file need not be allowed to write elsewhere on the machine.
+/// Admits a plain name only: a user who may ask for the file need not be allowed to write elsewhere on the machine.
 fn path_of(core: &Core, name: &str) -> FsResult<PathBuf> {
     let is_plain = !matches!(name, "" | "." | "..")
         && name.len() <= NAME_BYTES_MAX
@@ -173,7 +173,8 @@ fn write(core: &Core, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of the block, its replicas, and who has them. One that is gone by now has no line.
+/// Writes a line with the file of the block, its replicas, and the servers that have them. A block that is gone by
+/// now has no line.
 fn put_block(text: &mut String, namespace: &Namespace, map: &BlockMap, id: BlockId) {
     let Some(Replicas { block, inode, live, corrupt, excess, places }) = map.replicas(id) else { return };
     let path = namespace.path_of(inode).unwrap_or_else(|| "[orphaned]".into());
@@ -233,7 +234,7 @@ fn server_line(server: &DataServer, heard: &str) -> String {
     )
 }
 
-/// As HDFS writes sizes for people: `512 B`, `2 KB`, `1.50 GB`.
+/// A size as HDFS writes it for people: `512 B`, `2 KB`, `1.50 GB`.
 fn in_units(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
     let mut unit = (bytes.checked_ilog2().unwrap_or(0) / 10) as usize;

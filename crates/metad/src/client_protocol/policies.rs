@@ -56,7 +56,7 @@ pub fn get_storage_policies(_: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::GetStoragePoliciesResponseProto { policies });
 }
 
-/// What HDFS answers where its satisfier does not run, which is its default.
+/// Answers as HDFS does if its satisfier does not run, which is its default.
 pub fn satisfy_storage_policy(_: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::SatisfyStoragePolicyRequestProto>(&call, reply) else { return };
     reply.fs_error(&FsError::UnsupportedAction(

@@ -1,4 +1,4 @@
-//! What clients ask without changing anything.
+//! The calls of clients that change nothing.
 
 use super::{
     answers::Encoded,
@@ -162,7 +162,8 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// What a listing sees. One that goes on after an inode by its number rests on that one's name.
+/// The part of the tree that a listing looks at. A listing that goes on after an inode by its number depends on that
+/// inode's name as well.
 fn listing<'a>(start_after: &[u8], paths: &'a [&'a str]) -> Sight<'a> {
     if start_after.starts_with(b"/") { Sight::Everything } else { Sight::Listings(paths) }
 }

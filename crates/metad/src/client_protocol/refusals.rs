@@ -1,9 +1,9 @@
-//! What was answered to calls that changed nothing, for a while and in memory only.
+//! The answers to calls that changed nothing, kept for a while and in memory only.
 //!
-//! A call that sat in the sockets of a frozen server may arrive after its client has repeated it elsewhere, was
-//! told no, and went on. Carried out then, it would take back what others have done since. Calls that changed
-//! something are in the namespace's retry cache; this is for the others. A client that asks again on purpose says
-//! so: its retry count is higher, and it gets a new answer.
+//! A call that sat in the sockets of a frozen server may arrive after its client has repeated it elsewhere, was told
+//! no, and went on. Carried out then, it would undo changes that others have made since. Calls that changed something
+//! are in the namespace's retry cache; this is for the others. A client that asks again on purpose says so: its retry
+//! count is higher, and it gets a new answer.
 
 use base::{CallId, CallOrigin, ClientId, FsResult};
 use namespace::Reply;
@@ -14,15 +14,16 @@ use std::{
 
 /// About as many as a busy server refuses in the time for which a server may be frozen.
 const ENTRIES_MAX: usize = 1 << 16;
-/// Of the texts together. An ordinary one has 200 bytes; one that tells of a path as long as they may be, 8,000 and more.
+/// The most bytes of all texts together. An ordinary text has 200 bytes; one with the longest possible path has 8,000
+/// and more.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Default)]
 pub struct Refusals {
     answers: HashMap<(ClientId, CallId), Answer>,
-    /// In the order of their coming. One that was forgotten and put again is in it twice.
+    /// The calls in the order in which they came. A call that was forgotten and put again is in it twice.
     order: VecDeque<(ClientId, CallId)>,
-    /// Of the texts of all answers.
+    /// The bytes of the texts of all answers.
     text_bytes: usize,
 }
 

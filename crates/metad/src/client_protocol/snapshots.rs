@@ -39,7 +39,7 @@ pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     change_root(core, call, reply, request.snapshot_root, change, answer);
 }
 
-/// What is done to a directory, in Hadoop's word, and how it is planned.
+/// A change of a directory: Hadoop's word for it, and the function that plans it.
 type RootChange =
     (&'static str, fn(&Namespace, &Context<'_>, &allow_snapshot::Request<'_>) -> FsResult<Planned>);
 
@@ -213,7 +213,7 @@ fn entry(entry: DiffEntry) -> p::SnapshotDiffReportListingEntryProto {
     }
 }
 
-/// What clients ask that know no pages: all of them, put together here.
+/// Answers clients that do not ask page by page: all pages, put together here.
 pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((mut request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else {
         return;

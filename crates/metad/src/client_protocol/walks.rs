@@ -1,9 +1,9 @@
 //! Reads that look at a great deal: a summary of a large tree, a search through all lost blocks.
 //!
-//! Each is taken in slices of about half a millisecond, and the namespace is free after each of them: a write that waits gets in
-//! between any two. The first slice is looked at in place, so that a small directory is answered as any read. What is
-//! left is looked at by one thread, one slice of each in turn: a long walk takes no thread from those that read connections, and a
-//! short one does not wait for it.
+//! Each is taken in slices of about half a millisecond, and the namespace is free after each of them: a write that
+//! waits gets in between any two. The first slice is looked at in place, so that a small directory is answered as any
+//! read. The rest is done by one thread, one slice of each walk in turn: a long walk takes no thread from those that
+//! read connections, and a short one does not wait for it.
 
 use super::{
     answers::Answer,
@@ -26,7 +26,7 @@ use std::{
 /// Walks under way; who comes then is told to come again.
 const WALKS_MAX: usize = 1_000;
 
-/// What became of a slice.
+/// The result of a slice.
 pub enum Slice<A> {
     /// There is more to look at.
     More,

@@ -23,7 +23,7 @@ pub struct Admission {
     named: RwLock<Named>,
 }
 
-/// What the file said last.
+/// The content of the file when it was last read.
 #[derive(Default)]
 struct Named {
     /// The file names nobody, or there is none.
@@ -34,7 +34,7 @@ struct Named {
     addresses: BTreeMap<String, Vec<IpAddr>>,
 }
 
-/// What finds the addresses of a host name.
+/// A function that finds the addresses of a host name.
 type Resolve<'a> = &'a dyn Fn(&str) -> io::Result<Vec<IpAddr>>;
 
 impl Admission {
@@ -43,8 +43,8 @@ impl Admission {
         Self { file, named: RwLock::new(Named { everybody: true, ..Named::default() }) }
     }
 
-    /// Reads the file again. If it cannot be read, what it said last goes on to hold. A name that is not resolved now
-    /// keeps the addresses that it had. Waits for the name service: not for the thread that serves others.
+    /// Reads the file again. If it cannot be read, its former content goes on to hold. A name that is not resolved
+    /// now keeps the addresses that it had. Waits for the name service: not for the thread that serves others.
     ///
     /// # Errors
     /// [`FsError::Io`] if the file cannot be read.

@@ -86,7 +86,7 @@ impl DatanodeSide {
         let known = self.change(|map, _| map.registration_of(id));
         let ip = known.ok().and_then(|known| known.ip.parse().ok()).unwrap_or(call.peer.ip());
         if let Err(error) = self.check_admission(ip, &request.registration) {
-            // Its replicas count no longer. Whoever is not known any more has been told already.
+            // Its replicas count no longer. A server that is not known here has been told to register already.
             let _ = self.change(|map, _| map.give_up_server(id));
             return Err(error);
         }
@@ -134,7 +134,7 @@ impl DatanodeSide {
     }
 }
 
-/// What this server says of itself to data servers.
+/// This metadata server's claim to data servers: whether it is active, with a number that orders such claims.
 struct Claim {
     is_active: bool,
     transaction: u64,
@@ -144,8 +144,8 @@ struct Claim {
 const SN_BITS: u32 = 40;
 
 impl Claim {
-    /// A data server believes whoever claims to be active with a higher number than it has heard. The epoch is in
-    /// front, so that a new active is believed over anything that the one before has said; the rest grows with
+    /// A data server believes a server that claims to be active with a higher number than it has heard before. The
+    /// epoch is in front, so that a new active is believed over every claim of the one before; the rest grows with
     /// each commit. The claim does not waver with the lease: a stock data server that hears "not active" does not
     /// take the same number again, and would wait for the next commit.
     fn of(core: &Core) -> Self {

@@ -52,7 +52,7 @@ pub fn check_cluster(cluster: &Cluster, registration: &DatanodeRegistrationProto
     Err(FsError::Unregistered(format!("Unregistered server: {}", describe(registration))))
 }
 
-/// What a data server is known as from now on. Its address is the one from which it speaks.
+/// The registration under which a data server is known from now on. Its address is the one from which it speaks.
 pub fn registration_of(proto: &DatanodeRegistrationProto, peer: IpAddr) -> FsResult<Registration> {
     let id = &proto.datanode_id;
     let names = [&id.datanode_uuid, &id.host_name, &proto.software_version];
@@ -85,7 +85,7 @@ fn port(what: &str, number: u32) -> FsResult<u16> {
         .map_err(|_| FsError::InvalidArgument(format!("{number} is no {what} port: ports end at 65535")))
 }
 
-/// The speaker of a message, as it names itself. What it was given at its registration it sends back.
+/// The speaker of a message, as it names itself, with the session key that it was given at its registration.
 pub fn server_id(registration: &DatanodeRegistrationProto) -> ServerId<'_> {
     let id = &registration.datanode_id;
     ServerId {

@@ -1,8 +1,7 @@
-//! Hadoop's `DatanodeProtocol`: what data servers tell, and the commands they get back.
+//! Hadoop's `DatanodeProtocol`: the messages of data servers, and the commands they get back.
 //!
-//! Each method decodes its request, tells the block map under its lock, and shapes the answer. What the
-//! block map decides is decided in `blocks`; here are only the wire, the lock and the clock. Only the end of
-//! a block recovery touches the namespace.
+//! Each method decodes its request, tells the block map under its lock, and shapes the answer. All decisions are in
+//! `blocks`; here are only the wire, the lock and the clock. Only the end of a block recovery touches the namespace.
 
 mod admission;
 mod block_list;
@@ -73,7 +72,7 @@ impl DatanodeSide {
         let mut map = self.core.blocks.lock();
         let result = change(&mut map, self.core.moment());
         let events = map.has_events().then(|| map.take_events());
-        // Whoever waits for the lock gets it before the next slice of a report.
+        // A thread that waits for the lock gets it before the next slice of a report.
         MutexGuard::unlock_fair(map);
         if let Some(events) = events {
             self.pass_on(&events);

@@ -1,5 +1,5 @@
-//! What must be done about data servers although none of them speaks: finding the dead, copying what they
-//! had, ending safe mode, and sweeping.
+//! The work on data servers that no message of theirs starts: finding the dead, copying their blocks, ending safe
+//! mode, and sweeping.
 
 use super::DatanodeSide;
 use env::pulse;

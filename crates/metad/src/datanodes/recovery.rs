@@ -1,10 +1,10 @@
 //! A file's writer is gone and its last block unfinished: the block's data servers settle its length.
 //!
-//! Whoever plans to take a file from its writer has the plan carried out here ([`release`]): a client that asks
-//! for it, one that wants to create the file anew, or the server itself when the writer's lease has expired.
-//! The namespace gives the block a new stamp and the file another holder; once that has committed, a data
-//! server is told ([`start_recovery`]). It has all of them agree, and says what they agreed on
-//! ([`commit_block_synchronization`]): then the block is finished and the file closed.
+//! A plan to take a file from its writer is carried out here ([`release`]). It comes from a client that asks for it,
+//! from one that wants to create the file anew, or from the server itself when the writer's lease has expired. The
+//! namespace gives the block a new stamp and the file another holder; once that has committed, a data server is told
+//! ([`start_recovery`]). It has all of them agree on a length, and reports it ([`commit_block_synchronization`]):
+//! then the block is finished and the file closed.
 
 use super::{identity, wire};
 use crate::{client_protocol, core::Core, turn::Turn};
@@ -75,8 +75,8 @@ fn order(
     });
 }
 
-/// Changes the namespace, so the active alone takes it. Who sends it to another member looks for the active, as
-/// Hadoop's data servers do.
+/// Changes the namespace, so only the active takes it. A data server that sent it to another member looks for the
+/// active, as Hadoop's do.
 pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.replica.standing().is_serving() {
         return reply.fs_error(&FsError::NotActive(

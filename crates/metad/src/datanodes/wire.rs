@@ -15,7 +15,7 @@ pub const SOFTWARE_VERSION: &str = "3.5.0";
 /// `STORAGE_BLOCK_REPORT_BUFFERS`: block reports may come as encoded buffers.
 const CAPABILITIES: u64 = 1;
 
-/// What a member of a group is called where only active and standby are known.
+/// The state of a member for peers that know only active and standby.
 pub fn ha_state(is_active: bool) -> p::nnha_status_heartbeat_proto::State {
     match is_active {
         true => p::nnha_status_heartbeat_proto::State::Active,
@@ -128,7 +128,7 @@ fn place(location: &Location) -> Place<'_> {
     }
 }
 
-/// The same as part of a command to a data server.
+/// A block with its locations, as part of a command to a data server.
 pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) -> p::LocatedBlockProto {
     p::LocatedBlockProto {
         b: extended_block(pool, block),
@@ -158,7 +158,7 @@ fn datanode_id(server: &DataServer) -> p::DatanodeIdProto {
     }
 }
 
-/// The addresses and the rack of a server, for whoever will talk to it.
+/// The addresses and the rack of a server, for clients and servers that will talk to it.
 pub fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
     p::DatanodeInfoProto {
         id: datanode_id(server),

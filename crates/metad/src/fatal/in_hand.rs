@@ -24,8 +24,8 @@ thread_local! {
     static IN_HAND: RefCell<Option<InHand>> = const { RefCell::new(None) };
 }
 
-/// Those who take notes in this process: one, but for tests. A request in hand says which one by a number, so that nothing
-/// is counted up and down for it that all threads share.
+/// The instances of [`Fatal`] in this process: one, except in tests. A request in hand names its instance by a
+/// number, so that it need not touch a count that all threads share.
 static NOTERS: Mutex<Vec<Weak<Fatal>>> = Mutex::new(Vec::new());
 
 pub fn next_number() -> u64 {

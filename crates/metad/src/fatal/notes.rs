@@ -16,19 +16,19 @@ use std::fmt::Write;
 
 /// Notes kept; the oldest goes first.
 pub const NOTES_MAX: usize = 64;
-/// Of all lines together.
+/// The most bytes of all lines together.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Nobody dies so often: beyond is no number, so that none can be used up.
 const NUMBER_MAX: u64 = 1 << 48;
 const WORD_BYTES_MAX: usize = 96;
 const HEAD: &str = "clover fatal requests 1";
 
-/// What tells one request from all others: nobody can make another one with the same.
+/// A hash that tells one request from all others: nobody can make another request with an equal one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of the bytes of a request; its protocol and method stand beside it.
+    /// The fingerprint of a request's bytes; its protocol and method are noted beside it.
     pub fn of(request: &[u8]) -> Self {
         Self(Sha256::digest(request).into())
     }
@@ -59,10 +59,10 @@ pub struct Note {
     pub at_ms: u64,
     pub protocol: String,
     pub method: String,
-    /// Of the request.
+    /// The length of the request.
     pub bytes: u64,
     pub fingerprint: Fingerprint,
-    /// Who asked. For people: all who ask for the same are refused.
+    /// The user who made the request, for people to read. Every user's equal request is refused.
     pub user: String,
     pub client: ClientId,
     pub call: CallId,

@@ -3,7 +3,7 @@
 
 use rpc::Call;
 
-/// Whoever names such a path ends the server that works on it.
+/// A call that names such a path ends the server that works on it.
 const PATH: &[u8] = b"/planted-panic-in-the-writer";
 
 pub fn strike(call: &Call) {

@@ -68,7 +68,7 @@ impl Seal {
         mac
     }
 
-    /// What goes with an envelope to prove who has closed it.
+    /// The code that goes with an envelope, and proves that a member has closed it.
     pub fn code(&self, request: &ForwardRequestProto) -> Bytes {
         Bytes::copy_from_slice(&self.over(request).finalize().into_bytes())
     }
@@ -117,7 +117,7 @@ pub fn raised(retry_count: i32, repeats: i32) -> i32 {
     }
 }
 
-/// What was in an envelope that is whole.
+/// The content of an envelope that is whole.
 #[derive(Debug)]
 pub struct Opened {
     pub user: String,

@@ -29,7 +29,7 @@ pub type Locate = Arc<dyn Fn() -> Option<(MemberId, String)> + Send + Sync>;
 /// Answers a call here, once this member serves.
 pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
 
-/// What a forwarder is made of.
+/// The parts of a forwarder.
 pub struct Parts {
     pub me: MemberId,
     pub cluster_id: String,
@@ -43,7 +43,7 @@ pub struct Parts {
     pub runtime: Handle,
 }
 
-/// What may have become of a call already.
+/// The possible fate of a call before it is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     NotBegun,
@@ -67,7 +67,7 @@ struct Inner {
     closing: watch::Sender<bool>,
 }
 
-/// What became of calls so far, and those that wait now.
+/// The counts of the calls so far by their fate, and of those that wait now.
 #[derive(Debug, Default)]
 struct Counts {
     forwarded: AtomicU64,
@@ -101,7 +101,7 @@ pub struct Numbers {
 /// The refusal that says "elsewhere" inside an envelope. It never reaches a client.
 const ELSEWHERE: &str = "clover.Elsewhere";
 
-/// What a call costs beside its request.
+/// The memory that a call costs beside its request, in bytes.
 const CALL_BYTES: u64 = 512;
 /// How soon a member is asked again that was not ready, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
@@ -145,7 +145,7 @@ impl Forwarder {
             return reply.fs_error(&FsError::NotActive("This metadata server does not serve.".into()));
         };
         if reply.is_captured() {
-            // It has been forwarded once: whoever did so looks again.
+            // The call has been forwarded once: the member that did so looks for the active again.
             return reply.error(RpcError::application(ELSEWHERE, ""));
         }
         let cost = call.request.len() as u64 + CALL_BYTES;
@@ -244,7 +244,7 @@ pub(super) fn is_elsewhere(error: &RpcError) -> bool {
     error.class == ELSEWHERE
 }
 
-/// What came of sending a call on.
+/// The result of sending a call on.
 enum Sent {
     Answered(ForwardResponseProto),
     /// The other member refused the envelope itself.

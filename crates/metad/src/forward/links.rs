@@ -40,7 +40,7 @@ impl Link {
         let user = format!("clover member {me}");
         let options = || ClientOptions {
             connect_timeout: Duration::from_secs(1),
-            // Whoever waits for the answer decides how long.
+            // The caller that waits for the answer decides how long.
             call_timeout: Duration::from_secs(24 * 3600),
             ping_interval: None,
             ..ClientOptions::default()

@@ -1,5 +1,4 @@
-//! What a member does with a client's call while it does not serve: it hands the call to the member that does,
-//! and holds it while nobody does.
+//! While a member does not serve, it hands a client's call to the member that does, and holds it while none does.
 //!
 //! ```text
 //!            call of a client                       call in a member's envelope
@@ -12,9 +11,9 @@
 //!          held, until the standing changes, the client leaves, or patience ends (StandbyException)
 //! ```
 //!
-//! A call keeps its name (client id and call id) on all ways, so that the retry cache of whoever leads tells a
-//! repetition from a new call: this is what makes it safe to send a call again whose fate is unknown.
-//! Everything is bounded: the calls here at a time and their bytes ([`hold`]), and the time that one may wait.
+//! A call keeps its name (client id and call id) on all ways, so that the active's retry cache tells a repetition
+//! from a new call: this is what makes it safe to send a call again whose fate is unknown. Everything is bounded: the
+//! calls here at a time and their bytes ([`hold`]), and the time that one may wait.
 //!
 //! Members prove with the cluster's secret that an envelope comes from one of them ([`envelope`]).
 
@@ -43,7 +42,7 @@ use service::Look;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// What a member of this group forwards with, and where its answers wait for the lease. To be called on a
+/// The forwarder of a member of this group, and the place where its answers wait for the lease. To be called on a
 /// thread of the runtime.
 pub fn of(
     config: &MetaConfig,

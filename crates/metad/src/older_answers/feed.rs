@@ -1,4 +1,4 @@
-//! What was applied of late, handed to the index of older calls by the thread that applied it.
+//! The entries applied of late, handed to the index of older calls by the thread that applied them.
 //!
 //! That thread has the edit in its hand, while the index would have to read it back from the journal. The feed is a
 //! convenience only: where it has a gap, the index reads the journal, so anything may be left out here at any time.
@@ -21,7 +21,7 @@ pub struct Feed {
     noted: Mutex<VecDeque<Noted>>,
 }
 
-/// What the feed knows of the entries behind the index's end.
+/// The feed's answer about the entries behind the index's end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     /// These come next; there may be none.

@@ -100,7 +100,7 @@ impl Indexer<'_> {
     fn on_failure(&mut self, reason: &str) {
         tracing::error!(reason, "calls that the retry cache has forgotten are not found for now");
         self.not_before = self.core.moment().plus_ms(RETRY_PERIOD_MS);
-        // The window says so. Nobody is kept waiting for what may never come.
+        // The window tells that older calls are missing. No call is kept waiting for entries that may never come.
         self.core.older_answers.is_filling.store(false, Ordering::Release);
         self.failures += 1;
         if self.failures >= FAILURES_MAX
@@ -207,8 +207,8 @@ impl Indexer<'_> {
         let entries = match self.journal().read(after, up_to, PIECE_BYTES) {
             Ok((_, entries)) => entries,
             Err(error) => {
-                // An image took the place of these entries. What was indexed before has a gap behind it, and another
-                // index is begun where the journal begins.
+                // An image took the place of these entries. The index so far has a gap behind it, so another one is
+                // begun where the journal begins.
                 if matches!(error, ReadLogError::Gone { .. }) {
                     self.drop_index()?;
                 }

@@ -32,7 +32,7 @@ const LOOKUPS_MAX: usize = 1_000;
 /// Read from the journal at once.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What is known of a call that the retry cache may have forgotten.
+/// The answer about a call that the retry cache may have forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Older {
     /// No entry has it, as far back as anything is remembered.
@@ -119,7 +119,7 @@ impl OlderAnswers {
         self.looked_up.load(Ordering::Relaxed)
     }
 
-    /// Of them, those that were there.
+    /// The number of those lookups that found their call.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }

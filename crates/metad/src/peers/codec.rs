@@ -28,7 +28,7 @@ use thiserror::Error;
 /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
 pub const EPOCH_MAX: u64 = (1 << 23) - 1;
 
-/// Of an entry without its payload.
+/// The least bytes of an entry, without its payload.
 const ENTRY_BYTES_MIN: usize = 8 + 8 + 1 + 8 + 4;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -1,6 +1,6 @@
 //! The frames of the handshake: length u32, crc32c of the body u32, body; little-endian.
 //!
-//! What follows the handshake has a proof of its sender instead of a checksum: [`super::sealed`].
+//! Frames after the handshake have a proof of their sender instead of a checksum: [`super::sealed`].
 
 use bytes::Bytes;
 use std::io::{self, Read, Write};

@@ -35,14 +35,14 @@ use std::{
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"clvrpeer";
-/// Of the hello. Releases before this one have the one version that they speak in this place.
+/// The form of the hello. Earlier releases have the one version that they speak in this place.
 const FORM: u16 = 3;
 const NONCE_BYTES: usize = 32;
 const MAC_BYTES: usize = 32;
 /// More than any of the four has.
 const BODY_BYTES_MAX: usize = 1024;
 
-/// Who a member is, to others.
+/// The identity of a member, as other members know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub cluster_id: String,
@@ -51,7 +51,7 @@ pub struct Identity {
     pub boot: u64,
 }
 
-/// What members of a cluster know and others do not.
+/// The secret of a cluster, which only its members know.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -86,7 +86,7 @@ impl Secret {
         mac
     }
 
-    /// As it stands in the cluster's file.
+    /// The secret as it stands in the cluster's file.
     pub fn as_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -126,7 +126,7 @@ pub struct Other {
     pub release: Release,
 }
 
-/// What this end speaks, and what it asks of the other.
+/// The versions that this end speaks, and its demands of the other end.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub versions: Versions,
@@ -144,7 +144,7 @@ pub struct Session {
     pub opener: Opener,
 }
 
-/// The side that has connected, and means `to`.
+/// The handshake on the side that has connected, and means to reach member `to`.
 ///
 /// # Errors
 /// The connection failed; another member than `to` answers, with a version that was not offered, a release that does
@@ -181,7 +181,7 @@ pub fn connect(
     Ok(Session { other, version, sealer, opener })
 }
 
-/// The side that was connected to.
+/// The handshake on the side that was connected to.
 ///
 /// # Errors
 /// The connection failed; or the other end means another member, speaks no common version, does not know the group's
@@ -222,7 +222,7 @@ pub fn accept(
     Ok(Session { other, version, sealer, opener })
 }
 
-/// Of one connection; random numbers of both sides are in them.
+/// The keys of one connection, made with random numbers of both sides.
 struct Keys {
     to_acceptor: Hmac<Sha256>,
     to_connector: Hmac<Sha256>,
@@ -264,7 +264,7 @@ fn encode_hello(me: &Identity, versions: Versions, to: MemberId, nonce: &[u8; NO
     hello
 }
 
-/// Who it says it is, and the version to be used; or why it is not talked to.
+/// The other end as it names itself, and the version to be used; or the reason to refuse it.
 fn check_hello(hello: &[u8], me: &Identity, terms: Terms) -> Result<(Other, Version), String> {
     const FIXED_BYTES: usize = 8 + 2 + 2 + 2 + 4 + 4 + 8 + 8 + 4 + NONCE_BYTES + 1;
     let (mut rest, ours) = (hello, terms.versions);
@@ -316,7 +316,7 @@ fn check_hello(hello: &[u8], me: &Identity, terms: Terms) -> Result<(Other, Vers
     Ok((Other { store: MemberStore { member, generation }, boot, release }, version))
 }
 
-/// What follows a yes.
+/// The rest of an answer that begins with a yes; an error for a refusal.
 fn verdict(body: &[u8]) -> Result<&[u8], HandshakeError> {
     match body.split_first() {
         Some((0, rest)) => Ok(rest),

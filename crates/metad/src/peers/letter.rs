@@ -1,4 +1,4 @@
-//! What goes over a connection between members.
+//! The messages that go over a connection between members.
 
 use super::version::Version;
 use bytes::Bytes;
@@ -9,7 +9,8 @@ use group::Message;
 pub enum Letter {
     /// From one machine of the group to the other.
     Group(Message),
-    /// Requests that have ended a server, as `fatal::notes` writes them down. Of concern to those only who answer calls.
+    /// Requests that have ended a server, as `fatal::notes` writes them down. They concern only members that answer
+    /// calls.
     FatalRequests(Bytes),
 }
 

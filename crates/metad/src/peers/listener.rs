@@ -1,4 +1,4 @@
-//! Those who connect to this member: a thread for each, that proves and then reads.
+//! The connections that others make to this member. Each has a thread, which does the handshake and then reads.
 
 use super::{
     PeerEvent, Shared, codec, frame,
@@ -218,7 +218,7 @@ impl Read for Breathing<'_> {
             let read = self.stream.read(buffer);
             pulse::step();
             match read {
-                // Nothing has come for a while. That nobody is there any more is another kind: TimedOut.
+                // Nothing has come for a while. A peer that is gone shows as another kind of error, `TimedOut`.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
             }

@@ -72,7 +72,7 @@ pub enum PeerEvent {
 /// Hears what the others do, on the thread of the connection; the next message is read when it returns.
 pub type Hear = Arc<dyn Fn(PeerEvent) + Send + Sync>;
 
-/// What has been refused and lost so far.
+/// Counts of connections and messages that were refused or lost so far.
 #[derive(Debug, Default)]
 pub struct PeerCounters {
     /// Connections of strangers: wrong secret, cluster, group or version.
@@ -109,7 +109,7 @@ struct Shared {
     /// Connections that others have made, to end them: the newest of each member counts.
     incoming: Mutex<BTreeMap<MemberId, (u64, TcpStream)>>,
     connection_count: AtomicU64,
-    /// What the group's level is here, and which release each member said that it runs when it last connected or was reached.
+    /// The group's level as known here, and the release that each member named when it last connected or was reached.
     known: Mutex<Known>,
     /// Where members are: connections from there are preferred to those of others.
     places: Mutex<BTreeMap<MemberId, Places>>,
@@ -128,7 +128,7 @@ struct Places {
 }
 
 impl Peers {
-    /// Listens. Nobody is connected to before [`Peers::set_members`].
+    /// Listens. No connection is made before [`Peers::set_members`].
     ///
     /// # Errors
     /// The address cannot be bound, or the listening thread cannot be started.
@@ -173,8 +173,8 @@ impl Peers {
         &self.shared.counters
     }
 
-    /// These are the others, and where they are reached (`host:port`). Who is not named any more is no longer
-    /// connected to.
+    /// Sets the other members and their addresses (`host:port`). Connections to members that are not named any more
+    /// end.
     pub fn set_members(&self, members: &BTreeMap<MemberId, String>) {
         self.shared.places.lock().retain(|member, _| members.contains_key(member));
         let mut senders = self.shared.senders.lock();
@@ -199,7 +199,7 @@ impl Peers {
         self.shared.known.lock().level = level;
     }
 
-    /// What each member said that it runs when it last connected or was reached in this life.
+    /// The release that each member named when it last connected or was reached since this process started.
     pub fn releases(&self) -> BTreeMap<MemberId, Release> {
         self.shared.known.lock().releases.clone()
     }

@@ -1,4 +1,4 @@
-//! What waits to be sent to one member.
+//! The letters that wait to be sent to one member.
 
 use super::letter::Letter;
 use env::pulse;
@@ -10,13 +10,13 @@ use std::{collections::VecDeque, time::Duration};
 const BYTES_MAX: usize = 64 << 20;
 /// Far more than the messages that a window of large entries makes.
 const COUNT_MAX: usize = 50_000;
-/// Of a message without its payloads, about.
+/// About the bytes of a message without its payloads.
 const MESSAGE_BYTES: usize = 96;
 const ENTRY_BYTES: usize = 64;
 
 /// Letters to one member, in two lanes: beacons and their like overtake entries, so that megabytes of log do not
-/// delay a lease. What finds the queue closed is dropped; what finds it full closes it, and the connection is
-/// made anew.
+/// delay a lease. A letter that finds the queue closed is dropped. A letter that finds it full closes it, and the
+/// connection is made anew.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,

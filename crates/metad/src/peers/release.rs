@@ -14,7 +14,7 @@ use base::{
 use bytes::{Buf, BufMut};
 use std::fmt;
 
-/// What a member says of the program that it runs.
+/// The release that a member runs, as it names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     /// Empty where it has said nothing.

@@ -5,9 +5,9 @@
 //! tag     the first 16 bytes of hmac-sha256(key, number of the frame u64, length of the body u32, body)
 //! ```
 //!
-//! Each connection has a key of its own for each direction, made from the secret and from what both sides have said
-//! in the handshake, random numbers of both included. The number of a frame is not sent: both sides count from 0,
-//! so a frame fits at one place of one connection only. A wrong tag ends the connection. What is said is not hidden.
+//! Each connection has a key of its own for each direction, made from the secret and from both sides' messages of the
+//! handshake, which include random numbers. The number of a frame is not sent: both sides count from 0, so a frame
+//! fits at one place of one connection only. A wrong tag ends the connection. The content is not encrypted.
 //!
 //! The tag takes the place of a checksum. With the SHA instructions of a processor it costs 0.9 ms for 1 MiB and
 //! 0.2 µs for a beacon, on each side (a checksum: 0.06 ms and 0.01 µs).
@@ -29,7 +29,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Of the next frame.
+    /// The keyed hash for the tag of the next frame.
     fn tagger(&mut self, length: [u8; LENGTH_BYTES]) -> Hmac<Sha256> {
         let mut mac = self.key.clone();
         mac.update(&self.next.to_le_bytes());

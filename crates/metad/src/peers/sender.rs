@@ -19,8 +19,8 @@ use std::{
     time::Duration,
 };
 
-/// How long a member may take to answer a connection, or to take any byte from it. A disk does not hold its
-/// threads up, so whoever needs longer is gone or cut off.
+/// How long a member may take to answer a connection, or to take any byte from it. A disk does not hold its threads
+/// up, so a member that needs longer is gone or cut off.
 const PATIENCE: Duration = Duration::from_millis(2_000);
 /// Between attempts. A refused connection costs nothing; a member that is back shall be found at once.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -39,7 +39,7 @@ pub struct Sender {
 
 struct Link {
     queue: Queue,
-    /// What is being written to: to end a write that does not end by itself.
+    /// The connection that is being written to. It is kept here to end a write that does not end by itself.
     stream: Mutex<Option<TcpStream>>,
 }
 

@@ -32,7 +32,7 @@ pub struct Place {
     number: u64,
 }
 
-/// What became of a connection that was just made.
+/// The outcome for a connection that was just made.
 pub enum Entry {
     /// It has a place. The address is that of one that had to give its own up for it.
     Taken(Place, Option<IpAddr>),

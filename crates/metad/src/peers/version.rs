@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Version(pub u16);
 
 impl Version {
-    /// The first that is agreed on. Those before it had to be the same on all members.
+    /// The first version that members agree on. Before it, all members had to speak one and the same version.
     pub const FIRST: Self = Self(3);
     /// Grants say how many data servers reach their sender.
     pub const DATA_SERVERS: Self = Self(4);
@@ -27,7 +27,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What one side speaks: all versions from the oldest to the newest.
+/// The versions that one side speaks: all from the oldest to the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
     pub oldest: Version,
@@ -35,8 +35,8 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// What this release speaks. Raise `newest` when a message or a field is added, and keep `oldest` until no
-    /// release is left from which an upgrade without an outage is promised.
+    /// The versions that this release speaks. Raise `newest` when a message or a field is added, and keep `oldest`
+    /// until no release is left from which an upgrade without an outage is promised.
     pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::FATAL_REQUESTS };
 
     pub fn contains(self, version: Version) -> bool {

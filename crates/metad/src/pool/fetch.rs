@@ -35,7 +35,7 @@ pub trait Pieces {
     fn read(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String>;
 }
 
-/// What a download has to do with.
+/// The means of a download.
 pub struct Means<'a> {
     pub progress: &'a Progress,
     pub piece_bytes: u32,

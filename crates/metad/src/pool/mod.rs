@@ -1,11 +1,11 @@
 //! The members' disks as one pool: each serves the images that it has to the others, in pieces.
 //!
 //! - [`serve`]: the answering end, on the RPC port. Only members may ask: each request carries a proof that its
-//!   sender knows the cluster's secret.
-//!   One whose store is damaged answers as well, from what can be read of it.
+//!   sender knows the cluster's secret. A member whose store is damaged answers as well, from the parts of it that
+//!   can be read.
 //! - [`source`]: another member, as one that may have an image or entries.
-//! - [`fetch`]: an image from whoever has it, piece by piece; a source that fails is replaced by the next, which
-//!   goes on at the same place.
+//! - [`fetch`]: an image from the members that have it, piece by piece; a source that fails is replaced by the next,
+//!   which goes on at the same place.
 
 pub mod fetch;
 pub mod serve;
@@ -15,12 +15,12 @@ pub mod source;
 pub const LOG_BYTES: usize = 4 << 20;
 const LOG_ANSWER_BYTES_MAX: usize = LOG_BYTES + (17 << 20);
 
-/// What one answer carries: large enough to stream, small enough to be in memory a few times.
+/// The bytes of one answer: large enough to stream, small enough to be in memory a few times.
 pub const PIECE_BYTES: u32 = 1 << 20;
 /// The most that is answered at once.
 const PIECE_BYTES_MAX: u32 = 4 << 20;
 
-/// What the proofs are for.
+/// The purposes of the proofs.
 mod purpose {
     pub const LIST: &[u8] = b"pool listImages";
     pub const READ: &[u8] = b"pool readImage";

@@ -49,12 +49,13 @@ impl Drop for Read {
     }
 }
 
-/// What a member has for others, whether it takes part or its store is being repaired. All but the first three may block, for as long as the disk takes.
+/// The store that a member opens to others, whether it takes part or its store is being repaired. All but the first
+/// three may block, for as long as the disk takes.
 pub trait Shelf: Send + Sync {
     fn cluster_id(&self) -> &str;
     fn secret(&self) -> Option<&Secret>;
     fn reads(&self) -> &Reads;
-    /// Those that can be read, oldest first.
+    /// The images that can be read, oldest first.
     fn images(&self) -> Vec<Checkpoint>;
     fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>>;
     /// Some entries after `after` and the point before them; `None` where they are gone.
@@ -274,7 +275,7 @@ fn read_log(shelf: &dyn Shelf, request: &p::ReadLogRequestProto) -> Result<p::Re
         return Ok(p::ReadLogResponseProto::default());
     };
     let mut fetched = BytesMut::new();
-    // Whoever can read none of ours says so.
+    // A member that can read none of our versions says so.
     let newest = u16::try_from(request.newest_version).unwrap_or(u16::MAX);
     let version = Versions::OURS.newest.min(Version(newest)).max(Versions::OURS.oldest);
     codec::encode(

@@ -31,12 +31,12 @@ pub struct Source {
     runtime: Handle,
 }
 
-/// Who asks, and how it proves that it may.
+/// The member that asks, and the secret by which it proves that it may.
 pub struct Asker {
     pub cluster_id: String,
     pub me: MemberId,
     pub secret: Secret,
-    /// As whom the connection is made.
+    /// The user name with which the connection is made.
     pub user: String,
 }
 
@@ -45,20 +45,21 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Below this, round trips tell of the machines' load and not of the way between them.
 const NEAR: Duration = Duration::from_millis(1);
 
-/// What decides whom to ask first.
+/// The facts that decide which member to ask first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Merits {
     member: MemberId,
     is_active: bool,
     is_in_sync: bool,
-    /// Of a call that asks for little; `None` where there was no answer.
+    /// The round trip of a call that asks for little; `None` if there was no answer.
     round_trip: Option<Duration>,
     /// Pieces that it reads for others.
     reads: u32,
 }
 
-/// Best first: those that answer; whoever does not lead, which has enough to do; those in sync, of which nobody is renewed
-/// itself; the nearest, where a round trip counts as longer when it is twice as long; those that read least for others.
+/// Sorts the sources, the best first. In this order it prefers members that answer; that do not lead, because the
+/// active has enough to do; that are in sync, and so are not being renewed themselves; that are nearest, where only a
+/// round trip of twice the time counts as longer; and that read least for others.
 fn order(merits: &mut [Merits]) {
     let nearest = merits.iter().filter_map(|it| it.round_trip).min().unwrap_or(NEAR).max(NEAR);
     let distance = |it: &Merits| {

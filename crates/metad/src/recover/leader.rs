@@ -14,7 +14,7 @@ pub struct Leader {
     pub epoch: Epoch,
     /// The first entry of its epoch has committed: its log is the group's.
     pub serves: bool,
-    /// What it knows to have committed.
+    /// The last entry that it knows to have committed.
     pub committed: Sn,
 }
 
@@ -57,7 +57,7 @@ pub fn find(
     let epoch = answer.view.as_ref().map(|view| view.epoch);
     if answer.answered_by != member.0
         || epoch != Some(view.epoch.0)
-        // One that has its epoch and too few in sync waits for this very member, perhaps.
+        // An active that has its epoch and too few members in sync waits for this very member, perhaps.
         || !matches!(role, RoleProto::Active | RoleProto::Reading | RoleProto::Starting)
     {
         return Err(format!("member {member} has epoch {} and does not lead (yet)", view.epoch));

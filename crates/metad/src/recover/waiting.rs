@@ -7,11 +7,11 @@ use coord::{Coordinator, MemberRecord, Versioned};
 use env::Env;
 use std::{fmt, path::PathBuf, sync::Arc};
 
-/// What such a member knows: enough to tell others, and to find out that it waits no longer.
+/// The facts that such a member knows. They suffice to answer others, and to notice that it need not wait any longer.
 pub struct Waiting {
     pub member: MemberId,
     pub cluster_id: String,
-    /// As it was when this began.
+    /// The view as it was when the wait began.
     pub view: Versioned,
     pub records: Vec<MemberRecord>,
     pub generation: u64,
@@ -27,7 +27,7 @@ pub struct Waiting {
     pub(super) user: String,
 }
 
-/// What keeps it from taking part.
+/// The reason that keeps the member from taking part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The disk has failed, and no other member leads in this epoch or a later one. With `durable` the medium does not

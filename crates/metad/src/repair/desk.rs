@@ -1,4 +1,5 @@
-//! What a damaged store is to others meanwhile: its images and entries, its health, and whom to ask for orders.
+//! The desk at which a damaged store answers others meanwhile: for images and entries, for its health, and for
+//! operators' orders.
 
 use super::{Error, Means};
 use crate::{
@@ -88,7 +89,7 @@ impl Desk {
         seen.records = records.into_iter().map(|record| (record.life.store.member, record)).collect();
     }
 
-    /// What is waited for from now on; a line about it.
+    /// Notes the members and the reason that the repair waits for from now on. Returns a line about it.
     pub fn note(&self, silent: Vec<MemberId>, why: String) -> String {
         {
             let mut seen = self.seen.lock();

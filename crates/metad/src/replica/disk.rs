@@ -94,7 +94,7 @@ impl Shared {
     }
 
     fn carry_out(self: &Arc<Self>, task: Task) {
-        // The journal's own locks are held across its syncs: whoever waits for one waits for the disk.
+        // The journal's own locks are held across its syncs: a thread that waits for one waits for the disk.
         let _rest = pulse::rest();
         match task {
             Task::Write(effects) => {
@@ -146,7 +146,7 @@ impl Shared {
         });
         match self.journal.append(entries, done) {
             Ok(()) => Ok(()),
-            // Whoever has closed it knows what comes next.
+            // The thread that closed the journal carries on from there.
             Err(journal::AppendError::Closed) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

@@ -11,7 +11,7 @@ use base::{LogPoint, Sn};
 use group::{Effects, Input, Member, Outgoing, Proposal, Role, ViewChange};
 use std::sync::{Arc, atomic::Ordering};
 
-/// What is done once the member's lock is free.
+/// The work that follows once the member's lock is free.
 #[derive(Default)]
 pub struct After {
     pub committed: Option<Sn>,
@@ -82,7 +82,7 @@ impl Shared {
         if let Some(role) = &outgoing.role
             && !matches!(role, Role::Serving { .. })
         {
-            // No turn begins from now on, and no read is answered. One that hands over still tells of commits.
+            // No turn begins from now on, and no read is answered. A member that hands over still tells of commits.
             self.is_serving.store(false, Ordering::Release);
             if !matches!(role, Role::Reading { .. }) {
                 self.is_reading.store(false, Ordering::Release);
@@ -189,7 +189,8 @@ impl Shared {
         }
     }
 
-    /// Under the member's lock: nothing is answered from here on. Those who wait hear it when the lock is free.
+    /// Notes, under the member's lock, that this server ends: nothing is answered from here on. Callers that wait
+    /// hear of it when the lock is free.
     fn will_end(&self, after: &mut After, ended: Ended) {
         self.is_ending.store(true, Ordering::Release);
         self.is_serving.store(false, Ordering::Release);
@@ -197,7 +198,7 @@ impl Shared {
         after.ended.get_or_insert(ended);
     }
 
-    /// What may take longer, or call others: without the lock.
+    /// Does the work that may take longer or call others. The member's lock must not be held.
     pub fn follow_up(self: &Arc<Self>, after: After, patience: Patience) {
         if let Some(ended) = after.ended {
             self.end(ended);
@@ -279,7 +280,7 @@ impl Shared {
         }
     }
 
-    /// The writer has applied what came before: whoever acts on the role may.
+    /// Publishes a role. The writer has applied all entries before it, so others may act on it now.
     pub fn publish(self: &Arc<Self>, role: Role) {
         let epoch = match &role {
             Role::Serving { epoch }

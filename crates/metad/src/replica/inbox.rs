@@ -1,8 +1,8 @@
-//! Where inputs from all threads meet the one member.
+//! The place where inputs from all threads meet the one member.
 //!
-//! Nobody waits for the member's lock to hand something in: it goes into the inbox, and whoever holds the lock
-//! takes it from there before letting go. The lock is held for the time of a few steps, never across a disk, a
-//! socket or the namespace.
+//! No thread waits for the member's lock to hand an input in: it goes into the inbox, and the holder of the lock
+//! takes it from there before letting go. The lock is held for the time of a few steps, never across a disk, a socket
+//! or the namespace.
 
 use super::{driver::After, shared::Shared};
 use base::Durable;
@@ -82,8 +82,8 @@ impl Shared {
         self.pump(patience);
     }
 
-    /// Looks at the member. What was handed in meanwhile was left to whoever held the lock, which a mere look does
-    /// not deal with: it may be under the namespace's lock. The disk's thread does.
+    /// Looks at the member. Inputs that were handed in meanwhile were left to the holder of the lock. A mere look
+    /// does not deal with them, because it may be under the namespace's lock. The disk's thread does.
     pub fn look<R>(&self, look: impl FnOnce(&Member) -> R) -> R {
         let result = look(&self.member.lock());
         if !self.inbox.is_empty() {

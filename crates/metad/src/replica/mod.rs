@@ -1,11 +1,11 @@
-//! Drives this server's membership in its group: steps the machine, carries out what it asks for.
+//! Drives this server's membership in its group: steps the machine, and carries out its effects.
 //!
-//! The member is stepped by whatever thread has an input for it, one at a time ([`inbox`]); [`driver`] carries
-//! out what a step asks for, [`disk`] what of it waits for the disk. [`timer`] is the thread that beacons come
-//! from; it waits for nothing else. [`world`] speaks with the coordinator, [`reader`] reads the log for others.
+//! The member is stepped by whatever thread has an input for it, one at a time ([`inbox`]); [`driver`] carries out
+//! the effects of a step, and [`disk`] those that wait for the disk. [`timer`] is the thread that beacons come from;
+//! it waits for nothing else. [`world`] speaks with the coordinator, [`reader`] reads the log for others.
 //!
-//! What has committed elsewhere, and what this member becomes, goes to the namespace's writer as [`Followed`]:
-//! a role is published once everything before it has been applied.
+//! Entries that have committed elsewhere, and this member's new role, go to the namespace's writer as [`Followed`]: a
+//! role is published once everything before it has been applied.
 
 mod disk;
 mod driver;
@@ -41,14 +41,14 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// What this member is at the moment, for those who act on a change.
+/// This member's present role and epoch, for code that acts on a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// As published: whatever committed before the role changed has been applied.
+    /// The role as published: all entries that committed before it changed have been applied.
     pub role: Role,
     /// The highest epoch seen.
     pub epoch: Epoch,
-    /// Who leads, as far as is known here.
+    /// The member that leads, as far as is known here.
     pub active: Option<MemberId>,
 }
 
@@ -58,7 +58,7 @@ impl Standing {
     }
 }
 
-/// What the group has decided, on its way to the namespace.
+/// The group's decisions on their way to the namespace.
 #[derive(Debug, Default)]
 pub struct Followed {
     /// Committed, and not applied yet.
@@ -66,14 +66,14 @@ pub struct Followed {
     /// To be applied behind them although they have, perhaps, not.
     pub ahead: Vec<Entry>,
     pub committed: Option<Sn>,
-    /// What this member has become.
+    /// The new role of this member, if it has changed.
     pub role: Option<Role>,
 }
 
 /// Called once with the answer to an order, on any thread.
 pub type OrderDone = Box<dyn FnOnce(Result<String, String>) + Send>;
 
-/// What a replica is made of.
+/// The parts of a replica.
 pub struct Parts {
     pub env: Env,
     pub group: GroupId,
@@ -83,7 +83,7 @@ pub struct Parts {
     pub journal: Journal,
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
-    /// What the block map is told at each commit, before those who wait for it are answered.
+    /// The changes that the block map is told at each commit, before the calls that wait for it are answered.
     pub unsettled: Arc<Unsettled>,
     pub queue: Arc<Queue>,
     pub threads: Arc<Threads>,
@@ -216,14 +216,14 @@ impl Replica {
         self.shared.is_writable.load(Ordering::Acquire)
     }
 
-    /// Who leads, as far as is known here, and where it is reached.
+    /// The member that leads, as far as is known here, and its record.
     pub fn active(&self) -> Option<(MemberId, MemberRecord)> {
         let active = self.shared.standing.borrow().active?;
         let record = self.shared.records.lock().get(&active)?.clone();
         Some((active, record))
     }
 
-    /// What the members say of themselves.
+    /// The members' records.
     pub fn records(&self) -> BTreeMap<MemberId, MemberRecord> {
         self.shared.records.lock().clone()
     }
@@ -259,7 +259,7 @@ impl Replica {
         self.shared.push(Event::Input(Input::DataServers(count)), Patience::None);
     }
 
-    /// What the namespace has come to at a checkpoint that has committed.
+    /// Tells the group the digest of the namespace at a checkpoint that has committed.
     pub fn say_digest(&self, digest: StateDigest) {
         self.shared.push(Event::Input(Input::Digest(digest)), Patience::None);
     }
@@ -280,7 +280,7 @@ impl Replica {
         }
     }
 
-    /// What each of the others said that it runs when it last connected or was reached.
+    /// The release that each of the others named when it last connected or was reached.
     pub fn releases(&self) -> BTreeMap<MemberId, Release> {
         self.shared.peers.get().map(Peers::releases).unwrap_or_default()
     }
@@ -317,7 +317,7 @@ impl Replica {
         Sn(self.shared.image_wanted.load(Ordering::Acquire))
     }
 
-    /// Asks whoever is active to append this. It may be lost.
+    /// Asks the active to append this. The request may be lost.
     pub fn suggest(&self, proposal: Proposal) {
         self.shared.push(Event::Input(Input::Suggest(proposal)), Patience::None);
     }
@@ -340,7 +340,7 @@ impl Replica {
         &self.shared.coordinator
     }
 
-    /// What the members' port has refused; `None` in a group of one.
+    /// The counters of the members' port; `None` in a group of one.
     pub fn peer_counters(&self) -> Option<&PeerCounters> {
         self.shared.peers.get().map(Peers::counters)
     }
@@ -407,7 +407,7 @@ impl Replica {
         self.shared.timer.stop();
         if let Some(peers) = self.shared.peers.get() {
             peers.stop();
-            // What has not committed never will, here: nobody may wait for it.
+            // Entries that have not committed by now never will here, so no call may wait for them.
             self.shared.commit.fail("this server is stopping");
         }
         self.shared.coordinator.release_lock(self.shared.group);
@@ -430,7 +430,7 @@ impl Replica {
         result
     }
 
-    /// What a writer that has nothing to do leaves to others.
+    /// The queue of the writer's work.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.shared.queue
     }
@@ -446,7 +446,7 @@ impl Shared {
     fn between(self: &Arc<Self>, input: Input) {
         let shared = self.clone();
         let work = Work::Between(Box::new(move || shared.push(Event::Input(input), Patience::None)));
-        // The server is stopping: whoever waits for an answer hears that its ticket is gone.
+        // The server is stopping: a call that waits for an answer is told by the loss of its ticket.
         if self.queue.push(work).is_err() {
             for (_, done) in std::mem::take(&mut *self.tickets.lock()) {
                 done(Err("this server is stopping".into()));

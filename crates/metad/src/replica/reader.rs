@@ -21,8 +21,8 @@ struct State {
     is_stopped: bool,
 }
 
-/// A machine asks once for each member and waits for the answer: more than this means that answers are late,
-/// and the oldest question has been given up by whoever asked.
+/// A machine asks once for each member and waits for the answer: more than this means that answers are late, and that
+/// the oldest question has been given up by its asker.
 const ASKED_MAX: usize = 64;
 
 impl Reader {

@@ -1,4 +1,4 @@
-//! What the threads of a replica share.
+//! The state that the threads of a replica share.
 
 use super::{
     OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
@@ -47,12 +47,12 @@ pub struct Shared {
     pub fatal: Arc<Fatal>,
     /// Not there in a group of one.
     pub peers: OnceLock<Peers>,
-    /// What this member says of itself.
+    /// This member's own record.
     pub own_record: OnceLock<MemberRecord>,
-    /// What the members say of themselves, as last read.
+    /// The members' records, as last read.
     pub records: Mutex<BTreeMap<MemberId, MemberRecord>>,
     pub standing: watch::Sender<Standing>,
-    /// What of it the member itself says; changed under its lock.
+    /// The epoch and the leader as the member itself knows them; changed under its lock.
     pub leader: Mutex<(Epoch, Option<MemberId>)>,
     /// Published as serving and not deposed since.
     pub is_serving: AtomicBool,

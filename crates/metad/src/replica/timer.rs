@@ -27,7 +27,7 @@ struct State {
 
 /// How often the coordinator is looked at, should a hint have got lost.
 const LOOK_MS: u64 = 1_000;
-/// An active looks less often: whoever deposes it tells it so.
+/// An active looks less often, because a member that deposes it tells it so.
 const SERVING_LOOK_MS: u64 = 5_000;
 
 impl Timer {

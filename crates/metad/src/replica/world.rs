@@ -1,4 +1,4 @@
-//! What the coordinator says, and what it is told.
+//! The exchange with the coordinator.
 
 use super::{
     inbox::{Event, Patience},
