@@ -31,8 +31,8 @@ class Member:
     def __init__(self, cluster, number):
         self.cluster = cluster
         self.number = number
-        # What it runs; stories of upgrades exchange it.
-        self.clover = cluster.clover
+        # A program of its own, where it does not run what the cluster runs: stories of upgrades exchange it.
+        self.own_clover = None
         self.address = cluster.network.member(number)
         self.rpc_port = cluster.network.port(self.address, 8020)
         self.http_port = cluster.network.port(self.address, 9870)
@@ -78,6 +78,14 @@ class Member:
                 "insecure_coordinator": True,
             }
         toml(self.settings, **{**keys, **others})
+
+    @property
+    def clover(self):
+        return self.own_clover or self.cluster.clover
+
+    @clover.setter
+    def clover(self, program):
+        self.own_clover = program
 
     def format(self, *words):
         """Again where ZooKeeper was too slow for it, as on a machine with much to do: nothing was made then."""

@@ -205,7 +205,10 @@ class Verdict:
         for index, fault in enumerate(scene.faults):
             for client in histories:
                 name = client[0].client if client else "?"
-                seen = outage.of(client, fault.at, min(fault.end, fault.at + FELT_S * 10**9))
+                end = min(fault.end, fault.at + FELT_S * 10**9)
+                if client and client[0].begun >= end:
+                    continue  # It began afterwards.
+                seen = outage.of(client, fault.at, end)
                 felt.append({"fault": fault.label, "client": name, "gap_ms": round(seen.gap_ms), "slowest_ms": round(seen.slowest_ms)})
                 if name not in scene.patient:
                     worst = max(worst, seen.gap_ms)
