@@ -10,7 +10,7 @@ thread_local! {
     static BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread asked for, less what it freed. What other threads free counts there.
+/// Bytes that this thread asked for, less what it freed. A block that another thread frees counts for that thread.
 pub fn allocated_by_this_thread() -> i64 {
     BYTES.with(Cell::get)
 }

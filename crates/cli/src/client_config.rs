@@ -48,8 +48,8 @@ pub enum Provider {
 /// Names and values, with what they are for.
 type Properties = Vec<(String, String, &'static str)>;
 
-/// What a client of a group needs beyond the addresses. A member that does not lead hands a call on or holds it,
-/// so the pauses of the client are for the case that a whole machine is silent.
+/// The properties that a client of a group needs beyond the addresses. A member that does not lead hands a call on or
+/// holds it, so the pauses of the client are for the case that a whole machine is silent.
 const PATIENCE: [(&str, &str, &str); 10] = [
     ("ipc.client.connect.timeout", "1000", "A machine that is off does not answer at all."),
     (
@@ -145,7 +145,7 @@ fn write_both(dir: &Path, core: &Properties, hdfs: &Properties, force: bool) -> 
 
 const HTTP_USE: &str = "Where `hdfs fsck` and its like ask.";
 
-/// Those given, or the usual port of the same hosts.
+/// The addresses that were given, or else the usual port on the servers' hosts.
 fn http_addresses(servers: &[String], given: &[String]) -> anyhow::Result<Vec<String>> {
     if given.is_empty() {
         let host =

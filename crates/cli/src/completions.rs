@@ -1,6 +1,7 @@
 //! Prints shell completions: the options of every command, and for `clover fs` the paths of the file system.
 //!
-//! What can be known beforehand clap writes. The rest is a few lines for each shell, which ask `clover fs complete-path`.
+//! Clap writes the completions of all that is known beforehand. The rest is a few lines for each shell, which ask
+//! `clover fs complete-path`.
 
 use crate::Cli;
 use clap::CommandFactory;

@@ -42,8 +42,8 @@ pub struct Args {
 /// How long the data servers may take to report before something is wrong.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What differs in a demo: everything is on one machine and starts together, so nobody waits for stragglers,
-/// and a stopped data server is noticed while one watches.
+/// The settings that differ in a demo: everything is on one machine and starts together, so there are no stragglers
+/// to wait for, and a stopped data server is noticed while one watches.
 const DEMO_SETTINGS: &[&str] = &[
     "safe_mode_extension_ms=0",
     "heartbeat_interval_ms=1s",
@@ -111,7 +111,7 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// What somebody who tries things can do about it.
+/// Adds advice to an error for a person who tries Clover out.
 fn with_advice(error: anyhow::Error) -> anyhow::Error {
     let is_taken = error
         .chain()

@@ -1,4 +1,4 @@
-//! What `--help` shows beyond the options: a few command lines to start from.
+//! The command lines that `--help` shows beyond the options, to start from.
 //!
 //! They stand in one table, so that one test can hold each of them, and those of the manual, against the parser.
 
@@ -25,7 +25,7 @@ fn at<'a>(command: Command, mut words: impl Iterator<Item = &'a str>, text: &str
     }
 }
 
-/// By the command that they explain. What follows two spaces and a `#` is said to the reader.
+/// The examples by the command that they explain. The text behind two spaces and a `#` is a remark to the reader.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "",

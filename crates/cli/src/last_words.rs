@@ -1,7 +1,7 @@
 //! How a server's process ends that must not go on: after a panic, or because a thread hangs.
 //!
 //! A process with a dead thread in it answers, holds its ports and its place in the group, and does half of its work.
-//! It is better gone: others notice that at once, and whoever supervises it starts it again.
+//! It is better gone: others notice that at once, and its supervisor starts it again.
 
 use metad::LastResort;
 use std::{
@@ -49,7 +49,7 @@ pub fn end_on_panic() {
     }));
 }
 
-/// What a metadata server does when a thread hangs.
+/// The way in which a metadata server ends when a thread hangs.
 pub fn last_resort() -> LastResort {
     LastResort::new(|reason| {
         announce();
@@ -60,7 +60,8 @@ pub fn last_resort() -> LastResort {
 /// The end is near, and comes even if this thread never gets further.
 fn announce() {
     if IS_ENDING.swap(true, Ordering::AcqRel) {
-        // Another thread is at it. What this one would do next rests on something that is broken.
+        // Another thread is ending the process. This one must not go on, because it would rest on something that is
+        // broken.
         loop {
             thread::park();
         }

@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// 128 + SIGPIPE, what other programs end with when whoever was reading has had enough.
+/// 128 + SIGPIPE, with which other programs end when the reader of their output has closed the pipe.
 const EXIT_NOBODY_READS: u8 = 141;
 
 /// `println!` panics when its reader is gone, as in `clover meta format | true`. That is no fault of this program, and

@@ -1,7 +1,6 @@
 //! Columns of text.
 
-/// Lines in which the columns stand below each other, the first being the headings. What is a number stands
-/// to the right.
+/// Lines in which the columns stand below each other, the first being the headings. Numbers stand to the right.
 pub fn lines(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -20,7 +20,7 @@ pub struct Target {
     define: Vec<String>,
 }
 
-/// What to do where nobody was reached.
+/// The advice for a person when no server was reached.
 pub fn remedy(error: &client::Error) -> Option<String> {
     if matches!(error, client::Error::NotServing { .. }) {
         return Some(

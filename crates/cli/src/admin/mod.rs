@@ -1,4 +1,4 @@
-//! What an operator asks of the metadata servers, and orders them to do.
+//! The questions and orders of an operator to the metadata servers.
 //!
 //! The words are those of `hdfs dfsadmin`, which may be used as well: `save-namespace` or `saveNamespace`.
 

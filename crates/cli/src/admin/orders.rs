@@ -145,7 +145,7 @@ pub async fn corrupt_files(fs: &FileSystem, args: Files) -> anyhow::Result<ExitC
     files.sort();
     files.dedup();
     if files.is_empty() && !args.json {
-        // Who counts lines counts none.
+        // Nothing goes to standard output, so that a script that counts lines counts none.
         eprintln!("No file below {} has lost a block.", args.path);
     }
     for path in files {

@@ -59,7 +59,7 @@ fn storage_type(text: &str) -> Result<StorageType, String> {
     })
 }
 
-/// What is to become of the limits of each directory.
+/// A change of the limits of each directory.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     names: Limit,

@@ -9,7 +9,7 @@ use proto::clover::admin::GetGroupResponseProto;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode};
 
-/// As HDFS has it, where the one who is asked does not say.
+/// HDFS's value, for servers that do not tell theirs.
 const STALE_AFTER_MS: u64 = 30_000;
 /// A volume with less is full: no block of the usual smallest size fits.
 const FULL_BELOW_BYTES: u64 = 1 << 20;
@@ -47,7 +47,7 @@ struct Facts {
 }
 
 pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow::Result<ExitCode> {
-    // Where nobody is reached the next call says so, with the remedy.
+    // If no server is reached, the next call says so, with the remedy.
     let group = members.group().await.ok();
     if let Some(group) = group.as_ref().filter(|group| !show::is_served(group)) {
         match args.json {

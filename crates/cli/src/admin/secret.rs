@@ -56,7 +56,7 @@ fn of_file(named_by: &str, file: &Path) -> anyhow::Result<Secret> {
     })
 }
 
-/// What a member on this machine proves to the others: its own file's content, or what its directory holds.
+/// The secret of a member on this machine: the content of its secret file, or the secret in its directory.
 fn of_member(file: &Path) -> anyhow::Result<Secret> {
     let mut settings = Settings::defaults(config::META);
     settings.read_file(file)?;

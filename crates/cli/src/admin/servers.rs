@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Orders take as long as a change of the view takes, or as a group needs to settle.
 pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long an order may wait without a word to whoever gave it.
+/// How long an order may wait before the person who gave it is told.
 const WORD_PERIOD: Duration = Duration::from_secs(5);
 
 pub struct Servers {
@@ -36,7 +36,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// By the same means as the shell: `--fs`, the configuration files, this machine.
+    /// Finds the servers as the shell does: by `--fs`, the configuration files, or on this machine.
     pub fn find(target: &Target) -> anyhow::Result<Self> {
         let config = target.configuration()?;
         let location = Location::resolve(&target.uri(&config), &config)?;
@@ -46,7 +46,7 @@ impl Servers {
         Ok(Self { uri: location.uri(), user, addresses: location.servers, secret })
     }
 
-    /// Those of a group whose addresses are known.
+    /// The servers of a group whose addresses are known.
     pub fn of(user: String, addresses: Vec<String>) -> Self {
         Self { uri: "the group".to_owned(), user, addresses, secret: Source::default() }
     }
@@ -56,12 +56,12 @@ impl Servers {
         (self.secret.file, self.secret.config) = (file, config);
     }
 
-    /// As whom calls are made.
+    /// The user name with which calls are made.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// What orders are proved with.
+    /// The secret with which orders are proved.
     pub fn secret(&self) -> anyhow::Result<Secret> {
         self.secret.read()
     }
@@ -108,7 +108,7 @@ impl Servers {
         Client::connect(address, protocol::ADMIN, &self.user, options)
     }
 
-    /// What the group looks like: the active's answer if there is one, else the newest of the others.
+    /// The state of the group: the active's answer if there is one, else the newest of the others.
     pub async fn group(&self) -> anyhow::Result<GetGroupResponseProto> {
         let answers = self.everybody(&self.addresses, false).await;
         let mut refusals = Vec::new();
@@ -131,7 +131,7 @@ impl Servers {
         })
     }
 
-    /// What each server says that is in `addresses`, in their order.
+    /// The answer of each server in `addresses`, in their order.
     pub async fn everybody(
         &self,
         addresses: &[String],
@@ -186,7 +186,7 @@ impl Servers {
                         reason(&error)
                     )
                 }
-                // Whoever was not reached has done nothing; another may pass the order on.
+                // A server that was not reached has done nothing; another may pass the order on.
                 Err(error @ CallError::Connect(_)) => refusals.push(format!("{address}: {}", reason(&error))),
                 Err(error) => bail!("{address}: {}", reason(&error)),
             }
@@ -223,7 +223,7 @@ pub fn address_of(group: &GetGroupResponseProto, member: u32) -> Option<String> 
         .filter(|address| !address.is_empty())
 }
 
-/// An answer of the active is worth most, then the one of whoever has seen most.
+/// Orders answers by their worth: the active's is worth most, then the answer of the member that has seen most.
 fn worth(answer: &GetGroupResponseProto) -> (bool, u64, u64) {
     let by_active = answer
         .members

@@ -48,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was made.
+/// The image that was made, in numbers.
 pub struct Report {
     pub files: u64,
     pub directories: u64,

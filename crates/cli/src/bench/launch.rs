@@ -201,7 +201,7 @@ impl Member {
         Ok(())
     }
 
-    /// Starts the process. What it says is in its log.
+    /// Starts the process. Its output goes to its log.
     pub fn start(&mut self) -> anyhow::Result<()> {
         let log = File::options().create(true).append(true).open(self.log())?;
         let child = self

@@ -47,7 +47,7 @@ pub struct Args {
 const CELLS: u64 = 6;
 const NAMES: u64 = 3;
 const FILES_MAX: usize = 400;
-/// Who is refused at once would fill the history with nothing else.
+/// The pause after a refusal. Without it, refusals would fill the history.
 const REST: Duration = Duration::from_millis(20);
 
 /// Runs until standard input ends.
@@ -127,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// The same on names that all workers of this kind share, in cells of three.
+    /// Works on names that all workers of this kind share, in cells of three.
     async fn share(mut self) {
         for cell in 0..CELLS {
             self.make_directory(&format!("cells/{cell}")).await;

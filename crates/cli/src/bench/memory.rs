@@ -1,9 +1,9 @@
 //! `clover bench memory`: the bytes that a metadata server allocates for a file.
 //!
-//! The namespace and the block map of this program are filled through the same plans, edits and reports that
-//! a cluster makes: unique names of 24 bytes, a thousand files a directory, one block a file, three locations
-//! a block. What is counted is what was asked of the allocator and not given back. The retry cache is listed
-//! apart, for it is bounded by time and count, not by the number of files.
+//! The namespace and the block map of this program are filled through the same plans, edits and reports that a
+//! cluster makes: unique names of 24 bytes, a thousand files a directory, one block a file, three locations a block.
+//! It counts the bytes that were asked of the allocator and not given back. The retry cache is listed apart, for it
+//! is bounded by time and count, not by the number of files.
 
 use super::tree::{Caching, LOCATIONS, Tree};
 use crate::allocator::allocated_by_this_thread;

@@ -1,9 +1,9 @@
 //! `clover bench meta`: metadata operations over Hadoop's RPC, against any NameNode.
 //!
-//! A closed loop: each of C connections keeps K calls in flight. The same bytes go to Clover and to Hadoop,
-//! and what a server spends on an operation is read from the kernel's account of its process, so the figures
-//! of two servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a
-//! process of its own, that answers without doing anything.
+//! A closed loop: each of C connections keeps K calls in flight. The same bytes go to Clover and to Hadoop, and the
+//! time that a server spends on an operation is read from the kernel's account of its process, so the figures of two
+//! servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a process of its
+//! own, that answers without doing anything.
 
 mod cpu;
 mod group;

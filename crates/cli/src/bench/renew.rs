@@ -31,7 +31,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What clients felt in one stretch of time.
+/// The operations of clients in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 struct Felt {
     operations: u64,
@@ -50,7 +50,7 @@ struct Outcome {
     renewed_ms: u64,
     image_bytes: u64,
     image_ms: u64,
-    /// Of the log, and of all else that the other members have said.
+    /// The bytes of the log, and those of all other messages of the members.
     journal_bytes: u64,
     before: Felt,
     meanwhile: Felt,
@@ -78,7 +78,7 @@ async fn measure(args: &Args, directory: &Path) -> anyhow::Result<Outcome> {
     let mut stage = args.scene.start(Network::Loopback, directory, pause).await?;
     let active = stage.group.wait_whole().await?;
     let member = (1..=args.scene.members).rev().find(|member| *member != active).context("a group of one")?;
-    // What the start of the group has left to do is no part of what is compared.
+    // The work that the start of the group has left to do must not count in the comparison.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = monotonic_ns();
     tokio::time::sleep(watched).await;
@@ -124,7 +124,7 @@ fn number(line: &str, name: &str) -> Option<u64> {
 }
 
 impl Felt {
-    /// By the operations that ended between two moments.
+    /// Counts the operations that ended between two moments.
     fn of(operations: &[Operation], from_ns: u64, to_ns: u64) -> Self {
         let inside = operations.iter().filter(|it| (from_ns..to_ns).contains(&it.ended_ns));
         let mut took: Vec<u64> = inside.map(|it| it.ended_ns - it.began_ns).collect();

@@ -49,7 +49,7 @@ fn check(file: &Path, role: Option<Role>) -> anyhow::Result<(Role, Vec<String>)>
     let role = role.unwrap_or_else(|| role_of(&text));
     let mut settings = Settings::defaults(role.tables());
     let mut problems = settings.take_toml(&text, &file.display().to_string());
-    // What must hold between keys is no question while single ones are wrong.
+    // The rules between keys are checked only if every single key is right.
     if problems.is_empty() {
         let user = user::of_this_process()?;
         let whole = match role {

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 /// Where the members of a group speak to each other unless told otherwise: next to the clients' port.
 const PEER_PORT: u16 = 8021;
 
-/// What a name service of Hadoop's becomes.
+/// The keys that stand for a name service of Hadoop's.
 const GROUP_KEYS: &str =
     "member, members, the addresses and coordinator of clover meta, metadata_servers of clover data";
 
@@ -31,7 +31,7 @@ pub struct Convert {
     json: bool,
 }
 
-/// What became of a key.
+/// The fate of a key.
 #[derive(Debug)]
 enum Fate {
     Taken {
@@ -50,7 +50,7 @@ struct Converted {
     meta: BTreeMap<&'static str, String>,
     data: BTreeMap<&'static str, String>,
     fates: Vec<(String, String, Fate)>,
-    /// What nobody but the operator can say.
+    /// Hints about settings that only the operator can know.
     hints: Vec<(Role, String)>,
 }
 

@@ -42,7 +42,7 @@ pub const KEYS: &[Key] = &[
     key::INSECURE_SIMPLE_AUTH,
 ];
 
-/// What a data server is started with.
+/// The configuration of a data server from the settings.
 pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     let directories = settings.texts("data_dirs");
     if directories.is_empty() {

@@ -76,7 +76,7 @@ pub const KEYS: &[Key] = &[
         help: "The length of a file of the journal, a multiple of 4096: one is kept ready, and what an image has made superfluous is removed by whole files." },
 ];
 
-/// What must hold at every start.
+/// Checks the rules for every start.
 fn check(settings: &Settings) -> anyhow::Result<()> {
     let members = members(settings)?;
     let in_sync_min = settings.number("in_sync_min");
@@ -170,7 +170,7 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
     })
 }
 
-/// What must hold when the group is made.
+/// Checks the rules for making the group.
 pub fn check_for_format(settings: &Settings) -> anyhow::Result<()> {
     let (members, me) = (members(settings)?, member(settings));
     if !members.contains(&me) {

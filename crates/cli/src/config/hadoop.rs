@@ -1,6 +1,6 @@
-//! What becomes of the keys of Hadoop that no key here has the name of.
+//! Advice about those keys of Hadoop's that no key here is named after.
 
-/// What to do about a key.
+/// The advice about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Hadoop's older name of another key.
@@ -9,7 +9,7 @@ pub enum Advice {
     OfClients,
     /// Something else does it here, or nothing has to.
     Instead(&'static str),
-    /// What it asks for is not there yet.
+    /// The feature that it configures is not there yet.
     NotYet(&'static str),
     /// A key of Hadoop's of which nothing more is known.
     Unknown,
@@ -51,7 +51,7 @@ const NAME_SERVICE: &str =
 const OWN_IMAGES: &str = "each metadata server writes its own images; leave it out";
 const NO_AUTHENTICATION: &str = "clients are not authenticated: see `insecure_simple_auth`";
 
-/// By the whole key, or by its beginning where it ends in a dot. The first that fits counts.
+/// The advice by the whole key, or by its beginning if the entry ends in a dot. The first entry that fits counts.
 const KNOWN: &[(&str, Advice)] = &[
     ("dfs.namenode.handler.count", Instead(NO_THREADS)),
     ("dfs.datanode.handler.count", Instead(NO_THREADS)),
@@ -149,7 +149,7 @@ const BEGINNINGS: &[&str] = &[
     "rpc.",
 ];
 
-/// What becomes of a key that has no counterpart of the same name; nothing for what is no key of Hadoop's.
+/// The advice about a key that has no counterpart of its name; `None` if it is no key of Hadoop's.
 pub fn advice(key: &str) -> Option<Advice> {
     if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key) {
         return Some(Renamed(new));

@@ -6,10 +6,10 @@ use std::fmt;
 /// A key of a role's configuration.
 pub struct Key {
     pub name: &'static str,
-    /// The same setting under Hadoop's name, and the unit that a bare number there has.
+    /// Hadoop's name of the setting, and the unit that a bare number has there.
     pub hadoop: Option<(&'static str, HadoopUnit)>,
     pub kind: Kind,
-    /// As one would write it. Empty text, path or list: nothing.
+    /// The default as it would be written. An empty text, path or list stands for nothing.
     pub default: &'static str,
     pub help: &'static str,
 }
@@ -32,7 +32,7 @@ pub const INSECURE_SIMPLE_AUTH: Key = Key {
     help: "Anyone who reaches the server can act as any user, because clients are not authenticated. Without this, servers listen on loopback addresses only.",
 };
 
-/// What a bare number means under Hadoop's name, where that differs from ours.
+/// The unit of a bare number under Hadoop's name, if it differs from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HadoopUnit {
     Same,

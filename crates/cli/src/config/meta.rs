@@ -117,7 +117,7 @@ pub const KEYS: &[Key] = &[
         help: "Racks of data servers by host name or address; others are in /default-rack." },
 ];
 
-/// What a metadata server is started with.
+/// The configuration of a metadata server from the settings.
 pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     let name_dir = settings.text("name_dir");
     if name_dir.is_empty() {

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 /// The tables of a metadata server.
 pub const META: &[&[Key]] = &[meta::KEYS, group::KEYS];
-/// Those of a data server.
+/// The keys of a data server.
 pub const DATA: &[&[Key]] = &[data::KEYS];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

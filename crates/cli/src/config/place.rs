@@ -1,7 +1,7 @@
 //! Where the global view of a group is kept, as one writes it: `embedded`, or
 //! `zookeeper://host:port,host:port/path`.
 
-/// What the key `coordinator` says.
+/// The value of the key `coordinator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In this server's own directory: for a group of one.

@@ -81,7 +81,7 @@ impl Settings {
             }
         };
         let mut problems = Vec::new();
-        // By line, not by name.
+        // The keys are taken by line, not by name.
         let mut rows: Vec<_> = table.get_ref().iter().collect();
         rows.sort_by_key(|(key, _)| key.span().start);
         for (key, value) in rows {

@@ -27,7 +27,7 @@ use tokio::{
 
 /// The directory of a lone metadata server; those of a group are numbered.
 pub const LONE_MEMBER: &str = "meta";
-/// What clients call the group.
+/// The name by which clients call the group.
 const NAMESERVICE: &str = "clover";
 /// How soon a member that has ended is started again: late enough to be seen missing.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);

@@ -56,7 +56,7 @@ async fn apply(change: &Change, item: &Item) -> Outcome {
         .map_err(|error| Failure::Other(format!("changing permissions of '{}': {error}", item.shown)))
 }
 
-/// What is to become of a mode.
+/// A change of a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     clauses: Vec<Clause>,

@@ -60,7 +60,7 @@ impl Args {
     }
 }
 
-/// What servers call the absence of erasure coding.
+/// The name that servers give to the absence of erasure coding.
 const REPLICATED: &str = "Replicated";
 
 pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
@@ -166,7 +166,7 @@ fn columns(args: &Args, summary: &ContentSummary) -> String {
     line
 }
 
-/// What stands behind the figures, in either form.
+/// The columns behind the figures, in either form.
 fn last_columns(args: &Args, summary: &ContentSummary) -> String {
     let mut line = String::new();
     if args.policy {

@@ -42,7 +42,7 @@ impl Destination {
         }
     }
 
-    /// What a source of this name becomes: an entry of the directory, or the destination itself.
+    /// The target of a source with this name: an entry of the directory, or the destination itself.
     pub async fn target(&self, name: &str) -> Outcome<Item> {
         if !self.item.is_dir() && !self.item.is_directory_like {
             return Ok(self.item.clone());

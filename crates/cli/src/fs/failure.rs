@@ -1,4 +1,4 @@
-//! What a command says when something did not work, in the words that Hadoop's shell uses.
+//! The failures of a command, in the words that Hadoop's shell uses.
 
 use crate::target;
 use std::fmt;

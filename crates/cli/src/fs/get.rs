@@ -60,7 +60,7 @@ async fn run(shell: &mut Shell, mut args: Args, is_move: bool) -> Outcome {
         return Ok(());
     }
     check(&written, &destination, sources.len(), args.options.force)?;
-    // As for a destination that is there: a name that can only mean a directory stands for one.
+    // A name that can only mean a directory stands for one, as for a destination that is there.
     let is_directory = destination.is_dir() || written.ends_with('/');
     let mut get = Get { transfer: Transfer::new(&args.options), args, after: Vec::new(), is_move };
     for source in sources {
@@ -105,7 +105,7 @@ struct Get {
     is_move: bool,
 }
 
-/// What follows a directory's copy.
+/// The work that follows a directory's copy.
 struct After {
     source: Item,
     status: FileStatus,

@@ -12,7 +12,7 @@ pub struct Item {
     pub fs: FileSystem,
     /// Absolute, without a scheme.
     pub path: String,
-    /// As the person wrote it, or as children of what was written are spelt.
+    /// The path as the person wrote it, or as it is spelt below the one that was written.
     pub shown: String,
     /// Written as a directory: with a slash at the end, or as `.` or `..`.
     pub is_directory_like: bool,

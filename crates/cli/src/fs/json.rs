@@ -1,4 +1,4 @@
-//! The same facts for programs: one JSON object a line.
+//! The output for programs: one JSON object a line.
 
 use super::format;
 use client::{ContentSummary, FileKind, FileStatus};

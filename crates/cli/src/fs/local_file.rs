@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What a file is called until it is whole, as Hadoop's shell calls it.
+/// The ending of a file's name until it is whole, as in Hadoop's shell.
 pub const UNFINISHED: &str = "._COPYING_";
 
 /// Files that are to go when the command is interrupted.

@@ -218,7 +218,7 @@ impl Command {
 
 /// Exit code of a command that was interrupted: 128 + SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
-/// 128 + SIGTERM, as of whoever stops a job that takes too long.
+/// 128 + SIGTERM, with which a job that takes too long is stopped.
 const EXIT_TERMINATED: u8 = 143;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

@@ -6,7 +6,7 @@ use super::failure::{Failure, Outcome};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub scheme: Option<String>,
-    /// What stands between `//` and the path; empty where nothing does.
+    /// The text between `//` and the path; empty if there is none.
     pub authority: String,
     /// The rest, with `//`, `.` and `..` resolved; relative unless it begins with a slash.
     pub path: String,

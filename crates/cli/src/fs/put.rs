@@ -61,7 +61,7 @@ impl Above {
     }
 }
 
-/// What follows a directory's copy.
+/// The work that follows a directory's copy.
 struct After {
     source: PathBuf,
     metadata: Metadata,
@@ -132,8 +132,8 @@ struct Put {
 }
 
 impl Put {
-    /// Copies a file, or a directory with everything below. Directories are made as they are met. What cannot be
-    /// read is told, and the rest is copied.
+    /// Copies a file, or a directory with everything below. Directories are made as they are met. A file that cannot
+    /// be read is told of, and the rest is copied.
     async fn copy(&mut self, shell: &mut Shell, source: PathBuf, metadata: Metadata, target: Item) {
         // A list instead of recursion: depth costs no stack.
         let mut waiting = vec![Waiting { source, metadata, target, above: None }];

@@ -51,7 +51,7 @@ pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
     Ok(())
 }
 
-/// What is to be done, and to what; complaints in Hadoop's words and order.
+/// The change, and the paths that it is for. Complaints come in Hadoop's words and order.
 fn parse(args: &Args) -> Result<(Change, &[String]), String> {
     let removes = args.remove_all || args.remove_default;
     let modifies = args.modify || args.remove;

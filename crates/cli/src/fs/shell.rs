@@ -1,4 +1,4 @@
-//! What all commands share: connections, the meaning of paths, the output, and the count of failures.
+//! The state that all commands share: connections, the meaning of paths, the output, and the count of failures.
 
 use super::{
     failure::{Failure, Outcome},
@@ -22,7 +22,7 @@ pub struct Shell {
     command: &'static str,
     config: Config,
     default_fs: String,
-    /// By authority.
+    /// The connections by authority.
     connections: BTreeMap<String, FileSystem>,
     pub is_json: bool,
     out: BufWriter<std::io::Stdout>,
@@ -63,7 +63,7 @@ impl Shell {
 
     /// Prints a complaint without counting it.
     pub fn warn(&mut self, text: impl std::fmt::Display) {
-        // What was printed before must not appear after it.
+        // Lines that were printed before must not appear after it.
         let _ = self.out.flush();
         eprintln!("{}: {text}", self.command);
     }
@@ -149,7 +149,7 @@ impl Shell {
         Ok(item)
     }
 
-    /// All that the arguments mean, wildcards included. What cannot be found out is told at once.
+    /// The items that the arguments mean, wildcards included. A failure to look one up is told at once.
     pub async fn expand_all(&mut self, arguments: &[String]) -> Vec<Item> {
         let mut items = Vec::new();
         for argument in arguments {
@@ -159,8 +159,8 @@ impl Shell {
         items
     }
 
-    /// What one argument means: a path without wildcards always means itself, one with wildcards whatever
-    /// matches, and an error where nothing does.
+    /// The items that one argument means. A path without wildcards always means itself; one with wildcards means all
+    /// that matches, and is an error if nothing does.
     pub async fn expand(&mut self, argument: &str) -> Outcome<Vec<Item>> {
         let items = self.expand_glob(argument).await?;
         match items.is_empty() {
@@ -278,7 +278,7 @@ async fn matching_in(
             Ok(Some(status)) if pattern.matches(status.name()) => found.push(status),
             Ok(Some(_)) => {}
             Ok(None) => return Ok(found),
-            // What was deleted a moment ago does not match.
+            // A file that was deleted a moment ago does not match.
             Err(error) if error.is_not_found() => return Ok(found),
             Err(error) => return Err(error.into()),
         }

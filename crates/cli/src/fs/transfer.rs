@@ -113,7 +113,7 @@ impl Progress {
         progress
     }
 
-    /// Of a command that copies one file after the other.
+    /// The progress of a command that copies one file after the other.
     pub fn of_bytes(bytes: u64) -> Self {
         let progress = Self::new();
         progress.bar.set_length(bytes);

@@ -35,7 +35,7 @@ pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
     let mut waiting = Vec::new();
     for item in shell.expand_all(&args.paths).await {
         let outcome = truncate(shell, &item, length, args.wait).await;
-        // As Hadoop's shell, which ends at an argument that makes no sense.
+        // Hadoop's shell ends at an argument that makes no sense, too.
         if let Err(Failure::Usage(_)) = outcome {
             return outcome.map(drop);
         }

@@ -1,4 +1,4 @@
-//! What is said when a command line is not understood.
+//! The messages about a command line that is not understood.
 
 use super::shell::EXIT_USAGE;
 use clap::{CommandFactory, error::ErrorKind};

@@ -9,7 +9,7 @@ use client::Listing;
 
 /// Yields an item and, if it is a directory, everything below. One page a level is in memory.
 pub struct Walk {
-    /// What comes next, before the listings go on.
+    /// The item that comes next, before the listings go on.
     next: Option<Item>,
     open: Vec<(Item, Listing)>,
 }

@@ -34,7 +34,7 @@ impl Encoding {
 }
 
 impl Encoding {
-    /// As a value of JSON, which has quotes of its own. What is no text is written as hex.
+    /// The value for JSON, which has quotes of its own. A value that is no text is written as hex.
     pub fn for_programs(self, value: &[u8]) -> String {
         match (self, std::str::from_utf8(value)) {
             (Self::Text, Ok(text)) => text.to_owned(),
@@ -79,7 +79,7 @@ fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-/// As Hadoop's decoder: other characters are skipped, and it ends at the padding.
+/// Decodes as Hadoop does: other characters are skipped, and it ends at the padding.
 fn from_base64(text: &str) -> Vec<u8> {
     let (mut value, mut bits, mut count) = (Vec::new(), 0u32, 0);
     for letter in text.bytes().take_while(|letter| *letter != b'=') {

@@ -1,4 +1,4 @@
-//! What an entry of the log does, in one line.
+//! The meaning of an entry of the log, in one line.
 
 use base::{Entry, EntryKind, MemberLife};
 use metad::EpochStart;
@@ -18,7 +18,7 @@ fn time(ms: u64) -> String {
     ms.map_or_else(|| "at no time".to_owned(), |time| format!("{time:.3}"))
 }
 
-/// What the payload means; of one that cannot be read, why.
+/// The meaning of the payload; or why it cannot be read.
 pub fn meaning(entry: &Entry) -> String {
     match entry.kind {
         EntryKind::Operation => match Edit::decode(&entry.payload) {
@@ -33,7 +33,7 @@ pub fn meaning(entry: &Entry) -> String {
     }
 }
 
-/// Who leads is written from level 2 on.
+/// Entries name the leader from level 2 on.
 fn epoch_start(entry: &Entry) -> String {
     let epoch = entry.id.epoch;
     let Some(start) = EpochStart::decode(&entry.payload) else {
@@ -65,7 +65,7 @@ fn told(edit: &Edit) -> String {
 /// acl: None })` becomes `Create parent=7 mode=0644 acl=-`. Texts in quotes stay as they are.
 fn plain(shown: &str) -> String {
     let mut text = String::new();
-    // What each open bracket closes with.
+    // The closing bracket of each open one.
     let mut open: Vec<&str> = Vec::new();
     let mut is_within = false;
     let mut rest = shown;

@@ -11,7 +11,7 @@ use std::{io::Write, path::Path};
 /// The order of a hash table decides nothing that is shown.
 const SEED: u64 = 1;
 
-/// What was learned of one image.
+/// The result of reading one image.
 pub struct Read {
     pub header: ImageHeader,
     pub file_bytes: u64,

@@ -34,11 +34,11 @@ pub struct Args {
     json: bool,
 }
 
-/// What to do about damage; where a group has another copy, its server mends itself.
+/// The advice about damage. If a group has another copy, its server mends itself.
 const REMEDY: &str =
     "docs/operating/recovery.md says what to do; a member of a group is renewed by the other members";
 
-/// What a path turns out to be.
+/// The kind of thing that a path is.
 enum Kind {
     Store(PathBuf),
     Segment,

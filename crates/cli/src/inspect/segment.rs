@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 const RECORDS_BEHIND: usize = 5;
 const DUMPED_BYTES: usize = 128;
 
-/// What was learned of one segment.
+/// The result of reading one segment.
 pub struct Read {
     pub bytes: Bytes,
     pub group: GroupId,

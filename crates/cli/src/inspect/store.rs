@@ -144,7 +144,7 @@ fn tell(
     Ok(())
 }
 
-/// What all of it comes to, in a sentence.
+/// The verdict about the whole store, in a sentence.
 fn verdict(rows: &[Row], findings: &[String]) -> String {
     let damaged = rows.iter().filter(|row| !row.is_sound).count();
     let many =

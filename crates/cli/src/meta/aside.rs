@@ -176,7 +176,7 @@ fn restore(args: &Order) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::FAILURE);
     }
-    // One that was interrupted is in no list any more.
+    // A store whose restore was interrupted is in no list any more.
     let put_back = journal::restore(&env, &store, args.number)?;
     let last =
         put_back.last.map_or_else(|| "no entry that can be read".to_owned(), |id| format!("entry {id}"));

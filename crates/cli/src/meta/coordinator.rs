@@ -1,5 +1,4 @@
-//! What the coordinator must say before a directory is made: nothing is left behind by a `format` that could not
-//! have gone well.
+//! Asks the coordinator before a directory is made, so that a `format` that could not go well leaves nothing behind.
 
 use anyhow::{Context, bail};
 use base::MemberId;

@@ -39,7 +39,7 @@ pub fn text(group: &GetGroupResponseProto) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What becomes of members whose disks have failed, and what a person has to do for it.
+/// Lines about the members whose disks have failed, and what a person has to do about them.
 fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     let (failed, others): (Vec<_>, Vec<_>) = group.members.iter().partition(|member| member.disk_failed());
     if failed.is_empty() {
@@ -67,7 +67,7 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     let complete = failed.iter().filter(|member| in_sync(group, member) != "no");
     let longest = complete.filter_map(|member| Some((member.end.as_ref()?, *member)));
     let Some((end, member)) = longest.max_by_key(|(end, member)| {
-        // Of several the one that led last: it need not find out whether the active is gone.
+        // Of several, this prefers the member that led last: it need not find out whether the active is gone.
         let led = group.view.as_ref().and_then(|view| view.active) == Some(member.member);
         (end.epoch, end.sn, led, member.member)
     }) else {
@@ -97,7 +97,7 @@ pub fn is_served(group: &GetGroupResponseProto) -> bool {
     group.members.iter().any(|member| ["active", "reads only"].contains(&role(member)))
 }
 
-/// Who leads, whether changes are taken, and what an operator should know.
+/// The first lines: which member leads, whether changes are taken, and what an operator should know.
 pub fn headline(group: &GetGroupResponseProto) -> Vec<String> {
     let mut lines = Vec::new();
     let place = format!("Group {} of {}", group.group, group.cluster_id);
@@ -159,7 +159,7 @@ pub fn headline(group: &GetGroupResponseProto) -> Vec<String> {
             duration(away_ms)
         ));
     }
-    // Whoever has the epoch knows as much as an active, even where it cannot serve yet.
+    // A member that has the epoch knows as much as an active, even if it cannot serve yet.
     let is_substitute = view.active != Some(group.answered_by);
     if let Some(reason) =
         group.active_unreachable.as_deref().filter(|reason| is_substitute && !reason.is_empty())
@@ -235,7 +235,7 @@ fn heard(group: &GetGroupResponseProto, member: &MemberProto) -> String {
     }
 }
 
-/// What is being done with it, and how far that is.
+/// The word for a member's state, and its progress.
 fn state(member: &MemberProto) -> String {
     let word = member.state.as_deref().unwrap_or_default();
     let mut state = match (member.image_bytes_done, member.image_bytes_total) {

@@ -109,7 +109,7 @@ pub async fn run(servers: &Servers, args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What members that answer have and the one to be elected has not.
+/// Lines about entries that answering members have and the one to be elected has not.
 fn others_know(group: &GetGroupResponseProto, elected: u32) -> Vec<String> {
     let end = |id: u32| group.members.iter().find(|one| one.member == id)?.end;
     let Some(mine) = end(elected) else { return Vec::new() };

@@ -163,7 +163,7 @@ impl Group {
         self.format(member, &["--join", "--replace"])
     }
 
-    /// What a member has written to its log.
+    /// The text of a member's log file.
     pub fn log(&self, member: u16) -> anyhow::Result<String> {
         Ok(std::fs::read_to_string(self.directory.join(format!("meta-{member}.log")))?)
     }
@@ -198,7 +198,7 @@ impl Group {
         self.members.iter().map(|member| member.rpc.clone()).collect()
     }
 
-    /// What the group looks like, if anybody says so.
+    /// The state of the group, if any member answers.
     pub async fn look(&self) -> anyhow::Result<GetGroupResponseProto> {
         self.servers.group().await
     }

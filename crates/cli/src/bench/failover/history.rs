@@ -1,4 +1,4 @@
-//! What the clients were told, operation by operation, and what follows from it.
+//! The answers that the clients got, operation by operation, and the conclusions from them.
 //!
 //! Each worker keeps to a directory of its own, one operation at a time, and never uses a name again whose
 //! operation failed: so every answer is known in advance. An answer that denies what an acknowledged operation did,
@@ -7,7 +7,7 @@
 use anyhow::{Context, ensure};
 use std::{collections::BTreeMap, path::Path};
 
-/// What an operation came to.
+/// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Ok,
@@ -50,7 +50,7 @@ pub struct Operation {
     pub outcome: Outcome,
     /// Relative to the root of the load.
     pub path: String,
-    /// Of a rename.
+    /// The destination of a rename.
     pub to: Option<String>,
 }
 
@@ -89,7 +89,7 @@ pub fn gap_ms(operations: &[Operation], from_ns: u64, to_ns: u64) -> f64 {
     around.map(|pair| (pair[1] - pair[0]) as f64 / 1e6).fold(0.0, f64::max)
 }
 
-/// What a whole load shows.
+/// The result of a whole load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub acknowledged: u64,
@@ -110,7 +110,7 @@ impl Verdict {
     }
 }
 
-/// What is known of a name.
+/// The knowledge about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     There,

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 const FILES_MAX: usize = 400;
 const DIRECTORIES_MAX: usize = 40;
-/// Who is refused at once would fill the history with nothing else.
+/// The pause after a refusal. Without it, refusals would fill the history.
 const REST: Duration = Duration::from_millis(50);
 
 /// Workers at work.

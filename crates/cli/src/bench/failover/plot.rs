@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use std::path::Path;
 
 const SIZE: (u32, u32) = (800, 480);
-/// What text beside an axis takes.
+/// The pixels that the text beside an axis takes.
 const LABEL_AREA: u32 = 48;
 
 pub fn write(file: &Path, cell: &Cell) -> anyhow::Result<()> {

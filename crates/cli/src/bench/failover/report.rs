@@ -1,4 +1,4 @@
-//! What a cell of runs came to: a table for people, a line for programs.
+//! The result of a cell of runs: a table for people, a line for programs.
 
 use super::{Fault, history::Verdict, scene::Client};
 use proto::clover::admin::TakeoverProto;
@@ -11,7 +11,7 @@ pub struct Cell {
     pub members: u16,
     /// Milliseconds, a run each, in their order.
     pub gaps_ms: Vec<f64>,
-    /// As the new actives tell of them.
+    /// The takeovers, as the new actives tell of them.
     pub takeovers: Vec<TakeoverProto>,
     pub verdict: Verdict,
 }

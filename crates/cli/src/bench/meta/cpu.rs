@@ -1,4 +1,4 @@
-//! What a process has spent, from the kernel's account in `/proc`.
+//! The processor time that a process has spent, from the kernel's account in `/proc`.
 
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 

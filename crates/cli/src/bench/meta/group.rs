@@ -177,7 +177,7 @@ impl Subject {
     }
 }
 
-/// What one operation costs in a group of one size.
+/// The costs of one operation in a group of one size.
 struct Cell {
     op: String,
     members: usize,

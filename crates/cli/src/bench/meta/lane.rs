@@ -35,12 +35,12 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Longest reply taken.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// What the operations came to.
+/// The results of the operations.
 #[derive(Debug)]
 pub struct Outcome {
     /// Nanoseconds from the first call of an operation to its last reply.
     pub latency: Histogram<u64>,
-    /// What servers refused with, and how often.
+    /// The refusals of servers, each with its number.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -71,7 +71,8 @@ pub struct Pace {
 struct Schedule {
     /// When the next operation begins.
     due: Instant,
-    /// What could not be sent when it was due counts from then on, not from when there was a place for it.
+    /// A call that could not be sent when it was due counts from that time on, not from when there was a place for
+    /// it.
     is_late: bool,
 }
 

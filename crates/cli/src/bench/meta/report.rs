@@ -1,4 +1,4 @@
-//! What a bench says at its end.
+//! The report of a bench at its end.
 
 use super::lane::Outcome;
 use std::{fmt, time::Duration};

@@ -6,11 +6,11 @@ use std::io::{self, BufRead, Read};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     Gzip,
-    /// What Hadoop's `DefaultCodec` writes.
+    /// The format that Hadoop's `DefaultCodec` writes.
     Zlib,
     Bzip2,
     Zstd,
-    /// As the program `lz4` writes it.
+    /// The format that the program `lz4` writes.
     Lz4Frame,
     SnappyFrame,
     /// Raw lz4 in Hadoop's blocks.
@@ -19,7 +19,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// By the first bytes, where nothing else begins with them.
+    /// The codec by the first bytes, if nothing else begins with them.
     pub fn of_content(head: &[u8]) -> Option<Self> {
         let is_bzip2 = head.starts_with(b"BZh")
             && head.get(4..10).is_some_and(|mark| mark == b"1AY&SY" || mark == b"\x17\x72\x45\x38\x50\x90");
@@ -33,7 +33,7 @@ impl Codec {
         }
     }
 
-    /// By the ending that Hadoop's codecs give to files.
+    /// The codec by the ending that Hadoop's codecs give to files.
     pub fn of_name(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "gz" => Some(Self::Gzip),
@@ -46,7 +46,7 @@ impl Codec {
         }
     }
 
-    /// By the class that a sequence file names.
+    /// The codec by the class that a sequence file names.
     pub fn of_class(class: &str) -> Option<Self> {
         match class.strip_prefix("org.apache.hadoop.io.compress.")? {
             "DefaultCodec" | "DeflateCodec" => Some(Self::Zlib),
@@ -64,7 +64,7 @@ impl Codec {
         !matches!(self, Self::Zlib | Self::HadoopLz4 | Self::HadoopSnappy)
     }
 
-    /// What a person calls it.
+    /// The codec's name for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Gzip => "a gzip file",

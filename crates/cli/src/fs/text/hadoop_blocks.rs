@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 
 /// A chunk, compressed or taken apart. Hadoop writes 256 KiB unless it is told otherwise.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
-/// What one byte of lz4 can stand for, at most.
+/// The most bytes that one byte of lz4 can stand for.
 const LZ4_RATIO_MAX: usize = 255;
 
 pub struct HadoopBlocks<R> {

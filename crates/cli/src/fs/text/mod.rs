@@ -1,7 +1,8 @@
-//! `text`: prints files as text: what compressed files hold, and the rows of sequence files.
+//! `text`: prints files as text: the content of compressed files, and the rows of sequence files.
 //!
 //! As in Hadoop's shell, the name's ending says how a file is compressed. Where the first bytes say it, the name does
-//! not matter. The bytes are foreign: nothing is allocated that they merely promise, and what grows has a limit.
+//! not matter. The bytes are foreign: no memory is allocated on their mere promise, and every buffer that grows has a
+//! limit.
 
 mod codec;
 mod hadoop_blocks;
@@ -65,7 +66,7 @@ fn print_local(shell: &mut Shell, argument: &str) -> Outcome {
     decoded.map_err(|error| Failure::path(argument, &form.complaint(&error)))
 }
 
-/// What a file is, nothing for text; a failure where it is not what its name says.
+/// The form of a file; `None` for text, and a failure if the file is not what its name says.
 fn form_of(head: &[u8], name: &str, shown: &str) -> Outcome<Option<Form>> {
     if head.starts_with(b"Obj\x01") {
         let reason = "is an Avro file, which `text' does not read; `cat' prints it as it is";
@@ -108,7 +109,7 @@ async fn print(shell: &mut Shell, item: &Item) -> Outcome {
     }
 }
 
-/// What a file is that is not text as it stands.
+/// The form of a file that is not text as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Compressed(Codec),
@@ -137,7 +138,7 @@ impl Form {
                 let mut decoder = codec.decoder(input);
                 loop {
                     let mut piece = Vec::new();
-                    // What came before a failure is handed on: it is all that there is of a file that was cut.
+                    // Bytes before a failure are handed on: they are all that there is of a file that was cut.
                     let read = decoder.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece);
                     if !piece.is_empty() {
                         take(piece.into())?;

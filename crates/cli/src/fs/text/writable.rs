@@ -23,7 +23,7 @@ pub enum Writable {
 }
 
 impl Writable {
-    /// By the class that a file names.
+    /// The type by the class that a file names.
     pub fn of_class(class: &str) -> io::Result<Self> {
         Ok(match class.strip_prefix("org.apache.hadoop.io.").unwrap_or_default() {
             "NullWritable" => Self::Null,

@@ -7,7 +7,7 @@ use ruzstd::decoding::{
 };
 use std::io::{self, BufRead, Read};
 
-/// What the program `zstd` takes without being asked to take more.
+/// The largest window that the program `zstd` takes without an option for more.
 const WINDOW_BYTES_MAX: u64 = 128 << 20;
 
 pub struct Zstd<R> {
