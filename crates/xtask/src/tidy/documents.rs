@@ -14,7 +14,7 @@ use std::{
 const INDEX: &str = "docs/README.md";
 /// Pages that quote what the program prints, and in how many columns of their tables, counted from the first.
 const QUOTING: &[(&str, usize)] = &[("docs/operating/troubleshooting.md", 1), ("docs/glossary.md", 2)];
-/// What is shorter may stand anywhere by chance, and is not looked for.
+/// Shorter texts may stand anywhere by chance, and are not looked for.
 const FRAGMENT_CHARACTERS_MIN: usize = 4;
 
 pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
@@ -93,8 +93,8 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What links to the headings of a page are called: as GitHub makes it, small letters, digits, `-` and `_`, spaces as `-`, and a
-/// number behind a name that comes again.
+/// The anchors of a page's headings, made as GitHub makes them: small letters, digits, `-` and `_`, spaces as `-`,
+/// and a number behind a name that comes again.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {
@@ -140,7 +140,8 @@ fn unreached<'a>(pages: &BTreeMap<&'a str, &Text>) -> Vec<&'a str> {
     pages.keys().copied().filter(|path| path.starts_with("docs/") && !reached.contains(*path)).collect()
 }
 
-/// What these pages quote is printed by some crate: a reader who looks for a message or a word finds the one that there is.
+/// Checks that some crate prints the texts that these pages quote: a reader who looks for a message or a word finds
+/// the one that there is.
 fn quotes(workspace: &Workspace, pages: &BTreeMap<&str, &Text>, findings: &mut Vec<Finding>) {
     let sources: Vec<String> = workspace
         .sources

@@ -1,8 +1,8 @@
-//! What a reader of the repository may rely on, checked.
+//! Checks the properties of the repository that a reader may rely on.
 //!
-//! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order:
-//! who may know whom ([`walls`], [`purity`]), what every source file has ([`sources`]), and whether the
-//! documents point at things that exist ([`documents`]) and name every setting ([`keys`]).
+//! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order: which
+//! crate may know which ([`walls`], [`purity`]), what every source file has ([`sources`]), and whether the documents
+//! point at things that exist ([`documents`]) and name every setting ([`keys`]).
 
 mod documents;
 mod keys;

@@ -11,8 +11,8 @@ use std::{
     fs,
 };
 
-/// Packages that bring a runtime, a system call, a clock or a source of randomness. `libc` counts, because
-/// whoever links it can do all of these.
+/// Packages that bring a runtime, a system call, a clock or a source of randomness. `libc` counts, because a crate
+/// that links it can do all of these.
 const WORLDLY: &[&str] = &[
     "async-io",
     "async-std",

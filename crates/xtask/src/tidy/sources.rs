@@ -1,4 +1,4 @@
-//! What every source file has, and what none has.
+//! Checks of single source files: the parts that each must have, and the texts that none may have.
 
 use super::{Finding, workspace::Workspace};
 
@@ -7,7 +7,7 @@ use super::{Finding, workspace::Workspace};
 const LINES_MAX: usize = 800;
 const LONG_BECAUSE: &str = "// tidy: long, because ";
 
-/// What may not be committed, and why. Written in halves, so that this file does not find itself.
+/// Texts that may not be committed, and why. Written in halves, so that this file does not find itself.
 const UNFINISHED: &[(&str, &str)] = &[
     (concat!("todo", "!("), "the work is not done"),
     (concat!("unimplemented", "!("), "the work is not done"),

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the table and the line about pure crates allow.
+/// The dependencies that the table and the line about pure crates allow.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// For each crate, the crates that it may depend on besides `base`.

@@ -1,4 +1,4 @@
-//! Who may depend on whom: the table of `ARCHITECTURE.md` against the manifests.
+//! Compares the table of `ARCHITECTURE.md`, which says which crate may depend on which, with the manifests.
 
 use super::{Finding, workspace::Workspace};
 use cargo_metadata::DependencyKind;

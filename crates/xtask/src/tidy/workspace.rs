@@ -1,4 +1,4 @@
-//! What the checks look at: the crates as cargo sees them, the sources and documents as text.
+//! The subject of the checks: the crates as cargo sees them, the sources and documents as text.
 
 use super::table::Table;
 use anyhow::{Context as _, Result};
@@ -12,7 +12,7 @@ use std::{
 pub struct Workspace {
     pub metadata: Metadata,
     pub table: Table,
-    /// By short name (the crate's directory), which is what the table and the code say.
+    /// The crates by short name (the crate's directory), which the table and the code use.
     pub crates: BTreeMap<String, Crate>,
     pub sources: Vec<Text>,
     pub documents: Vec<Text>,
@@ -80,8 +80,8 @@ fn crates(metadata: &Metadata) -> Result<BTreeMap<String, Crate>> {
     Ok(crates)
 }
 
-/// Adds the files with this extension below `directory`, in order of their names. What `.gitignore` hides
-/// (build output, fetched clients) all stands under `target` or behind a dot.
+/// Adds the files with this extension below `directory`, in order of their names. All files that `.gitignore` hides
+/// (build output, fetched clients) stand under `target` or behind a dot.
 fn collect(root: &Path, directory: &Path, extension: &str, found: &mut Vec<Text>) -> Result<()> {
     if !directory.is_dir() {
         return Ok(());
