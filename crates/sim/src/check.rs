@@ -1,5 +1,5 @@
-//! The checkers, one a file, named as sentences. Those of a lone server panic; those of a group say which rule
-//! is broken, so that a model check can show how it came to that.
+//! The checkers, one a file, named as sentences. The checkers of a lone server panic. The checkers of a group return
+//! the rule that is broken, so that a model check can show how it came to that.
 
 pub mod acknowledged_calls_have_their_effect;
 pub mod acknowledged_edits_survive;

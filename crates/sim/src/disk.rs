@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a sync or a write that fails says.
+/// The error of a sync or a write that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// EIO.
@@ -231,7 +231,7 @@ impl SimDisk {
         self.copy_with(Dice::new(0))
     }
 
-    /// The same with dice of its own for what it loses.
+    /// As [`SimDisk::copy`], with dice of its own for its losses.
     pub fn copy_with(&self, dice: Dice) -> SimDisk {
         let copy = SimDisk::new(dice);
         for (path, content) in self.files() {
@@ -284,7 +284,7 @@ impl State {
         self.note(b"sync", &file.to_le_bytes());
         self.syncs += 1;
         if let Some(fault) = strike(&mut self.sync_fault) {
-            // What was to be synced counts as clean from now on and is not on the medium.
+            // The bytes that were to be synced count as clean from now on, and are not on the medium.
             self.content(file).forget_pending();
             return Err(fault.error());
         }

@@ -1,4 +1,4 @@
-//! What an outside observer knows: who was told what.
+//! The knowledge of an outside observer: which answers were given to whom.
 
 use base::{CallOrigin, LogPoint, Sn};
 use namespace::Reply;

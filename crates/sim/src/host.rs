@@ -11,11 +11,11 @@ use group::{
 };
 use std::collections::VecDeque;
 
-/// What one member's disk holds.
+/// The content of one member's disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LogDisk {
     pub promised: Epoch,
-    /// What the entries follow: the empty log, or an image.
+    /// The point that the entries follow: the empty log, or an image.
     pub start: LogPoint,
     /// Written, in order. The first `durable` of them survive a crash.
     pub entries: Vec<Entry>,
@@ -91,16 +91,16 @@ impl LogDisk {
     }
 }
 
-/// What one input has led to, for the world beyond the member and its disk, in order.
+/// The effects of one input on the world beyond the member and its disk, in order.
 #[derive(Debug, Default)]
 pub struct Happened {
     pub changes: Vec<ViewChange>,
     pub messages: Vec<(MemberId, Message)>,
-    /// What may be delivered, in the order of the steps; messages and proofs are taken care of.
+    /// The effects that may be delivered, in the order of the steps; messages and proofs are taken care of.
     pub outgoing: Vec<Outgoing>,
     pub promised: Vec<Epoch>,
     pub appended: Vec<Entry>,
-    /// What was cut off, oldest first.
+    /// The entries that were cut off, oldest first.
     pub cut: Vec<Entry>,
 }
 
@@ -111,8 +111,8 @@ pub struct Host {
     pub disk: LogDisk,
     /// `None`: the process is not there.
     pub member: Option<Member>,
-    /// What waits for the disk: released when the log is durable up to this length (in entries, the cut ones
-    /// not counted).
+    /// The effects that wait for the disk. Each is released when the log is durable up to this length (in entries,
+    /// the cut ones not counted).
     waiting: VecDeque<(usize, Outgoing)>,
     /// The last entry that the state machine has applied; an active's runs ahead of what has committed.
     pub applied: LogPoint,

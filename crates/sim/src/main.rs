@@ -1,8 +1,8 @@
 //! Runs scenarios from the command line.
 //!
-//! `run` plays many and says what they came to; each that fails prints the line that replays it. `replay` plays one
-//! and tells it line by line. `model` is the bounded check of the group's machine. What happens in a scenario is
-//! the library's; this program must never decide anything about it.
+//! `run` plays many and tells their results; each that fails prints the line that replays it. `replay` plays one and
+//! tells it line by line. `model` is the bounded check of the group's machine. The library decides all that happens
+//! in a scenario; this program must never decide anything about it.
 
 use anyhow::{Context, bail};
 use group::Broken;

@@ -1,11 +1,11 @@
 //! The bounded check of the group's machine: every order of events in a small group.
 //!
-//! The very [`group::Member`] that a server runs is stepped here, with its log on a modelled disk
-//! ([`crate::host`]), a network that holds back and loses, and a coordinator whose answers get lost. A
-//! [`World`] is a value; the check clones it, lets one [`Event`] happen, and asks whether the rules of
-//! [`crate::check`] hold, until it has been everywhere within its [`Bounds`]. Time has no meaning: clocks
-//! jump ahead when the check says so, each member's by itself, so whatever holds here rests on no clock.
-//! What rests on clocks (leases) is for [`crate::cluster`].
+//! The very [`group::Member`] that a server runs is stepped here, with its log on a modelled disk ([`crate::host`]),
+//! a network that holds back and loses, and a coordinator whose answers get lost. A [`World`] is a value; the check
+//! clones it, lets one [`Event`] happen, and asks whether the rules of [`crate::check`] hold, until it has been
+//! everywhere within its [`Bounds`]. Time has no meaning: clocks jump ahead when the check says so, each member's by
+//! itself, so a rule that holds here rests on no clock. Rules that rest on clocks (leases) are for
+//! [`crate::cluster`].
 //!
 //! Bounded: it is not a proof. A rule left out on purpose ([`group::Broken`]) must be found.
 

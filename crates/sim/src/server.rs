@@ -49,7 +49,7 @@ pub fn format(env: &Env, place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the journal has said, in its order.
+/// The journal's answers, in its order.
 type Answers = Arc<Mutex<VecDeque<Result<Durable, Arc<Fault>>>>>;
 
 /// A running server. Answers of the journal collect in a box until [`Server::handle_answers`].

@@ -1,4 +1,4 @@
-//! What somebody who sees all members of a group at once knows of it.
+//! The knowledge of an observer who sees all members of a group at once.
 
 use crate::host::{Happened, Host};
 use base::{EntryKind, Epoch, GroupView, LogPoint, MemberId, Sn};
@@ -12,9 +12,9 @@ pub type Broken = String;
 pub struct Truth {
     /// Every entry that any member has called committed, from sn 1 on.
     pub committed: Vec<LogPoint>,
-    /// Who led in which epoch.
+    /// The member that led in each epoch.
     pub leaders: BTreeMap<Epoch, MemberId>,
-    /// Who made the entries of which epoch.
+    /// The member that made the entries of each epoch.
     pub appenders: BTreeMap<Epoch, MemberId>,
     /// The highest promise that each member's disk ever held.
     pub promises: BTreeMap<MemberId, Epoch>,
@@ -106,7 +106,7 @@ impl Truth {
         }
     }
 
-    /// What holds of all members together, after every step.
+    /// Checks the rules about all members together. They hold after every step.
     ///
     /// # Errors
     /// The logs contradict each other, a member that may be elected lacks a committed entry, or a committed entry has

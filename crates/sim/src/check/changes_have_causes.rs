@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 const AT_ONCE_NS: u64 = 50_000_000;
 const KEPT: usize = 32;
 
-/// What was asked of the coordinator, and made, of late.
+/// The changes that were asked of the coordinator, and made, of late.
 #[derive(Default)]
 pub struct Changes {
     asked: BTreeMap<MemberLife, VecDeque<(u64, ViewChange)>>,

@@ -1,4 +1,4 @@
-//! What one member calls committed, nobody calls otherwise (I4).
+//! All members agree on the committed entries (I4).
 
 use crate::truth::{Broken, Truth};
 use base::{LogPoint, MemberId};

@@ -1,8 +1,8 @@
-//! What a member knows to have committed it never cuts off again (I3).
+//! A member never cuts off an entry that it knows to have committed (I3).
 //!
-//! Members that nobody relies on may hold a committed entry without knowing that it has committed, and may
-//! cut it off at the word of an older active whose messages were late; they get it back before they count again.
-//! That nobody who counts does so is for [`super::eligible_is_complete`].
+//! A member that is not in sync may hold a committed entry without knowing that it has committed, and may cut it off
+//! at the word of an older active whose messages were late; it gets the entry back before it counts again.
+//! [`super::eligible_is_complete`] checks that no member that counts does so.
 
 use crate::{
     host::Host,

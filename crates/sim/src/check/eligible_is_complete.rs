@@ -1,4 +1,4 @@
-//! Whoever may be elected holds every committed entry, durably (I2).
+//! A member that may be elected holds every committed entry, durably (I2).
 
 use crate::{
     host::Host,

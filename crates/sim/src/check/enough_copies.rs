@@ -1,4 +1,4 @@
-//! What has committed is durable on as many members as the group's minimum says (I9).
+//! A committed entry is durable on as many members as the group's minimum says (I9).
 
 use crate::{
     host::Host,

@@ -1,4 +1,4 @@
-//! Whoever has applied the same entries has the same state.
+//! Equal entries applied give equal state.
 
 use crate::history::History;
 use base::{LogPoint, TxId};

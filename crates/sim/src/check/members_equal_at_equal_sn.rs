@@ -1,10 +1,10 @@
-//! Whoever has applied the same entries has the same state.
+//! Members that have applied equal entries have equal state.
 
 use crate::truth::Broken;
 use base::LogPoint;
 use std::collections::BTreeMap;
 
-/// Somebody has applied everything up to `at` and come to `digest`.
+/// A member has applied all entries up to `at`, and its state has this digest.
 ///
 /// # Errors
 /// A member has come to another state at this entry.

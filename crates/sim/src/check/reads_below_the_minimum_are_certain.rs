@@ -1,4 +1,5 @@
-//! What a member answers below the minimum, not knowing what has committed, is what has (I7).
+//! An answer of a member below the minimum, which does not know what has committed, agrees with the committed entries
+//! (I7).
 
 use crate::{
     cluster::{client::CallKey, request::Answer},

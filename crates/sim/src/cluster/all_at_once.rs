@@ -1,4 +1,4 @@
-//! What strikes all members at once: their disks fail, or all are put back to what they were at one moment.
+//! Faults that strike all members at once: their disks fail, or all are put back to copies of one moment.
 
 use super::{
     happening::{Arrival, Happening},
@@ -24,7 +24,8 @@ impl World {
         }
     }
 
-    /// The process ends. Of what was written and not synced some is there afterwards.
+    /// Ends the process with a note of the failed disk. Some of the bytes that were written and not synced are there
+    /// afterwards.
     pub(super) fn disk_fails_with_a_note(&mut self, seat: usize) -> Result<(), Broken> {
         let durable = self.servers[seat].host.disk.durable;
         let written = self.servers[seat].host.unsynced() as u64;
@@ -104,7 +105,8 @@ impl World {
         self.copied_up_to = Some(self.observer.truth.last());
     }
 
-    /// What has committed since the copy is lost, and nothing else.
+    /// Puts all disks and the coordinator back to the copy. The entries that have committed since then are lost, and
+    /// nothing else.
     pub(super) fn restore_all(&mut self) {
         let (Some(left), Some((view, version))) = (self.copied_up_to, self.keeper.backup.clone()) else {
             return;

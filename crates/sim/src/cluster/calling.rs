@@ -59,7 +59,7 @@ impl World {
         };
         match reply {
             ClientReply::NotActive => {
-                // The same call, a little later, to the next member.
+                // The call goes to the next member a little later.
                 let (tries, wait_ms) = (current.tries, 5 + self.dice.below(50));
                 self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
                 Ok(())

@@ -7,7 +7,7 @@ pub struct Clock {
     start_ns: u64,
     /// Its nanoseconds in a million true ones.
     rate: u64,
-    /// What the wall clock shows beyond the true time; it may jump.
+    /// The time by which the wall clock is ahead of the true time; it may jump.
     wall_ahead_ms: i64,
     /// It stands, since this true time.
     stands_since_ns: Option<u64>,
@@ -60,7 +60,7 @@ impl Clock {
         self.jumped_ns.is_some_and(|at| at >= ns)
     }
 
-    /// What it would show if it had not stood since it showed `since`.
+    /// The moment that the clock would show if it had not stood still since it showed `since`.
     pub fn sound_moment(&self, since: Moment, now_ns: u64) -> Moment {
         let stood_ns = self.stands_since_ns.map_or(0, |since_ns| now_ns - since_ns);
         let later = self.stops.iter().filter(|(at, _)| *at >= since).map(|(_, ns)| ns).sum::<u64>();

@@ -1,4 +1,4 @@
-//! What a scenario does, done.
+//! Carries out the faults of a scenario.
 
 use super::{
     happening::{Arrival, Fault, Happening, Whom},
@@ -203,8 +203,8 @@ impl World {
         }
     }
 
-    /// What an operator does who reads the table of the group: nothing is wrong, or the order goes to the active, or to the
-    /// member whose log goes furthest.
+    /// Acts as an operator who reads the table of the group: does nothing if nothing is wrong, and else gives the
+    /// order to the active, or to the member whose log goes furthest.
     fn repair(&mut self) {
         let now_ns = self.now_ns;
         let is_wrong = self.servers.iter().filter(|server| server.host.is_up()).any(|server| {

@@ -133,7 +133,7 @@ pub enum ClientReply {
     NotActive,
 }
 
-/// What a scenario does to a cluster.
+/// A fault or an order that a scenario brings upon a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A process is killed; what it had written stays or not, by the dice.
@@ -222,8 +222,8 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
     Seat(usize),
-    /// Whoever serves, or begins to.
+    /// The member that serves, or begins to.
     Active,
-    /// One who does not.
+    /// A member that does not serve, by number.
     Standby(usize),
 }

@@ -1,4 +1,4 @@
-//! What lies between members: delay, loss, copies, and directions that are cut.
+//! The network between members: delay, loss, copies, and directions that are cut.
 
 use crate::dice::Dice;
 use base::MemberId;

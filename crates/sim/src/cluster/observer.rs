@@ -1,4 +1,4 @@
-//! What somebody outside sees of the cluster and its clients, held against the rules.
+//! An outside observer, who holds all that is seen of the cluster and its clients against the rules.
 
 use super::{
     client::{CallKey, Pending},
@@ -26,9 +26,9 @@ pub struct Observer {
     pub stale: u64,
     /// One line an event, with the time.
     pub transcript: Vec<String>,
-    /// The digest of the namespace after each entry, whoever applied it.
+    /// The digest of the namespace after each entry, on any member.
     pub digests: BTreeMap<LogPoint, u64>,
-    /// Whose call an entry is.
+    /// The call that each entry belongs to.
     pub calls: BTreeMap<LogPoint, CallKey>,
     /// Where each call has committed.
     pub effects: BTreeMap<CallKey, Sn>,
@@ -136,8 +136,9 @@ impl Observer {
         Ok(())
     }
 
-    /// An operator lets `host` lead, whatever it lacks. What has committed up to the returned number is left; of what was
-    /// given up in earlier elections, `host` brings back whatever it knows to have committed.
+    /// Takes note that an operator lets `host` lead, whatever it lacks. The committed entries up to the returned
+    /// number are left. Of the entries that were given up in earlier elections, `host` brings back those that it
+    /// knows to have committed.
     ///
     /// # Errors
     /// `host` holds other entries than those that have committed, among those that it calls committed.
@@ -183,7 +184,7 @@ impl Observer {
         self.inodes.clear();
     }
 
-    /// What has committed behind `left` is lost, and may be.
+    /// Gives up the committed entries behind `left`: their loss is allowed.
     fn give_up_behind(&mut self, left: Sn) {
         for lost in self.truth.committed.split_off(left.0 as usize) {
             self.lost.extend(self.calls.get(&lost).copied());

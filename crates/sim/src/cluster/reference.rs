@@ -21,7 +21,7 @@ impl Reference {
         self.entries.push(entry);
     }
 
-    /// What has committed behind this is no part of the group's history any more.
+    /// Forgets the committed entries behind this one: they are no part of the group's history any more.
     pub fn forget_behind(&mut self, sn: Sn) {
         self.entries.truncate(sn.0 as usize);
         self.namespace = None;

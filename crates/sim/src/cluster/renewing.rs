@@ -60,7 +60,7 @@ impl World {
         self.servers[seat].is_downloading = false;
         let server = &self.servers[seat];
         let committed = server.host.member().committed();
-        // Whoever is eligible, or knows of more, has no use for it.
+        // A member that is eligible, or knows of more, has no use for the image.
         let store = server.host.store;
         if self.keeper.view.is_eligible(store) || image.at.id.sn <= committed {
             return;

@@ -1,4 +1,4 @@
-//! What clients ask for.
+//! The requests of clients.
 
 use crate::dice::Dice;
 use base::{CallOrigin, Caller, Moment, Timestamp};

@@ -60,13 +60,13 @@ pub struct Server {
     pub cuts: u64,
     /// What it was told of others' processes, connections and orders.
     pub news: u64,
-    /// Rises with each process: what was meant for an earlier one is void.
+    /// Rises with each process: an arrival that was meant for an earlier one is void.
     pub life: u64,
     /// A process is there, though its member may still wait for the view.
     pub is_running: bool,
     pub is_paused: bool,
     pub namespace: Namespace,
-    /// What was touched by entries that were applied before they had committed, and by which last.
+    /// The marks touched by entries that were applied before they had committed, with the last such entry of each.
     in_doubt: BTreeMap<Mark, Sn>,
     pub waiting: Vec<Waiting>,
     /// The process is killed in the middle of its so many-th step from now.
@@ -114,7 +114,7 @@ pub fn apply_to(namespace: &mut Namespace, entry: &Entry) -> Result<(), String> 
     Ok(())
 }
 
-/// What the first entry of an epoch says to the tree.
+/// The part of an epoch's first entry that concerns the tree.
 pub fn epoch_of(start: &EpochStart) -> NewEpoch {
     NewEpoch {
         inodes: start.id_steps.inode,
@@ -195,7 +195,8 @@ impl Server {
             })
     }
 
-    /// What a process does before it joins: the state as it was when its log's known part ended.
+    /// Builds the state of a process before it joins: the state at the end of the part of its log that is known to
+    /// have committed.
     ///
     /// # Errors
     /// The image cannot be read, or an entry cannot be applied.
@@ -265,8 +266,9 @@ impl Server {
         self.apply(entry)
     }
 
-    /// What an edit touches is in doubt until the edit has committed, whether this member has planned the edit as an active
-    /// or inherited it: an active that is deposed may lead again before its own edits have committed.
+    /// Notes that the inodes which an edit touches are in doubt until it has committed, whether this member has
+    /// planned the edit as an active or inherited it: an active that is deposed may lead again before its own edits
+    /// have committed.
     fn note_doubt(&mut self, edit: &Edit, sn: Sn) {
         let committed = self.host.member().committed();
         self.in_doubt.retain(|_, last| *last > committed);
@@ -292,7 +294,7 @@ impl Server {
         }
     }
 
-    /// Plans a call. What is to be appended is applied already; the answer waits.
+    /// Plans a call. An edit that is to be appended is applied already; the answer waits.
     pub fn take_call(&mut self, key: CallKey, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
         let origin = origin_of(key);
         let end = self.host.disk.end();

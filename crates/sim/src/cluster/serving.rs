@@ -85,7 +85,7 @@ impl World {
                 return false;
             }
             if !answers {
-                // What has become of it, the next active knows.
+                // The next active knows the fate of this call.
                 replies.push((waiting.key, ClientReply::NotActive));
                 return false;
             }

@@ -27,7 +27,7 @@ pub struct Hang {
     thread: Thread,
     watch: Watch,
     since_ns: u64,
-    /// What the thread would have done.
+    /// The arrivals that the thread would have dealt with.
     held: Vec<Arrival>,
 }
 
@@ -50,7 +50,7 @@ impl Thread {
 }
 
 impl Server {
-    /// What arrives now, unless a thread that hangs would have to do it.
+    /// Returns an arrival, unless a thread that hangs would have to deal with it; then it is kept for later.
     pub(super) fn held_up(&mut self, what: Arrival) -> Option<Arrival> {
         match &mut self.hang {
             Some(hang) if hang.thread.does(&what) => {

@@ -21,14 +21,14 @@ use std::collections::BTreeMap;
 
 const SESSION_MS: u64 = 2_000;
 
-/// What kind of cluster.
+/// The kind of a cluster.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub members: usize,
-    /// Of these, so many start empty and not in sync.
+    /// The number of these members that start empty and not in sync.
     pub juniors: usize,
     pub clients: usize,
-    /// Of these, so many only read.
+    /// The number of these clients that only read.
     pub readers: usize,
     pub in_sync_min: u32,
     pub settings: Settings,
@@ -74,13 +74,13 @@ pub struct World {
     pub(super) readers: usize,
     pub(super) tells_what_is_in_doubt: bool,
     pub(super) proves_reads: bool,
-    /// What had committed when all disks and the coordinator were copied.
+    /// The last entry that had committed when all disks and the coordinator were copied.
     pub(super) copied_up_to: Option<Sn>,
     /// Clients begin nothing new.
     pub is_closing: bool,
     /// Arrivals of those who are stopped.
     inboxes: Vec<Vec<(u64, Arrival)>>,
-    /// Who holds the lock, in which life.
+    /// The seat of the member that holds the lock, and its life.
     lock: Option<(usize, u64)>,
     pub(super) hearing: Hearing,
 }
@@ -579,7 +579,7 @@ impl World {
                 self.note(format!("member {} is {role:?}", member(seat)));
                 match role {
                     Role::Serving { epoch } => {
-                        // One that was elected before the view was put back proves nothing about it.
+                        // A member that was elected before the view was put back proves nothing about it.
                         self.keeper.is_older &= epoch != self.keeper.view.epoch;
                         self.lock = Some((seat, life));
                     }

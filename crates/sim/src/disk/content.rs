@@ -34,8 +34,8 @@ impl Content {
         count
     }
 
-    /// What a reader gets who goes past the system's cache: what was synced, and what is still to be, which the system
-    /// writes out first. What a failed sync has lost is not there.
+    /// The bytes for a reader that goes past the system's cache: those that were synced, and those still to be, which
+    /// the system writes out first. Bytes that a failed sync has lost are not there.
     pub fn medium(&self) -> Vec<u8> {
         let mut medium = self.durable.clone();
         for change in &self.pending {

@@ -113,7 +113,7 @@ impl Names {
         Ok(())
     }
 
-    /// Of files only: no store renames a directory so far.
+    /// Renames files only: no store renames a directory so far.
     pub fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let node = Node::File(self.file(from)?);
         if !to.parent().is_some_and(|parent| self.is_directory(parent)) {

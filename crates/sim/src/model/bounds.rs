@@ -95,7 +95,7 @@ impl Bounds {
         }
     }
 
-    /// What is gone through in every order, up to so many different worlds each, and what it is about.
+    /// The checks: for each a sentence about its subject, and its bounds, with at most `states` different worlds.
     pub fn profiles(states: usize) -> [(&'static str, Self); 6] {
         let plain = Self { states, ..Self::default() };
         let unknown = Self { crashes: 0, unknowns: 1, alarms: 1, beats: 1, wakes: 1, ..plain.clone() };

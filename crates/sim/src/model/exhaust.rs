@@ -1,10 +1,10 @@
-//! Goes every way there is, breadth first: what it finds is as short as can be.
+//! Goes every way there is, breadth first, so that a counterexample is as short as can be.
 //!
 //! No world is kept. Of each that was seen there is a fingerprint of 64 bits, and the event that led to it from which
-//! other one: 18 bytes. Whoever is to be looked at next is made again from the outset, by the events that led there. Worlds
-//! are looked at in the order in which they were found, so that neighbours share most of their way: only the end of
-//! it is gone again. Two worlds may have one fingerprint by chance, and then one of them is not looked at: of 100
-//! million worlds, with a probability of 3 in 10,000.
+//! other one: 18 bytes. The world to be looked at next is made again from the outset, by the events that led there.
+//! Worlds are looked at in the order in which they were found, so that neighbours share most of their way: only the
+//! end of it is gone again. Two worlds may have one fingerprint by chance, and then one of them is not looked at: of
+//! 100 million worlds, with a probability of 3 in 10,000.
 
 use super::{
     Bounds, Event, World,
@@ -12,7 +12,7 @@ use super::{
 };
 use std::time::Instant;
 
-/// Of a world that was seen: fingerprints fill at most four fifths of their table.
+/// The bytes that a world that was seen takes: fingerprints fill at most four fifths of their table.
 const FINGERPRINT_BYTES: usize = 10;
 /// Where it came from.
 type Origin = (u32, Event);
@@ -94,7 +94,7 @@ impl Way {
         let mut missing = Vec::new();
         let mut at = target;
         loop {
-            // Whoever was found later comes from whoever was found earlier, so that numbers rise along every way.
+            // A world that was found later comes from one that was found earlier, so numbers rise along every way.
             while self.steps.last().is_some_and(|(number, _)| *number > at) {
                 self.steps.pop();
             }

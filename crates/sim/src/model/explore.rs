@@ -14,7 +14,7 @@ pub struct Counterexample {
     pub events: Vec<Event>,
 }
 
-/// What a check has seen.
+/// The worlds that a check has seen, in numbers.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Different worlds.
@@ -59,8 +59,8 @@ pub(super) fn go(world: &mut World, event: Event, bounds: &Bounds) -> Result<(),
     })
 }
 
-/// What one walk is like: some let everything settle, some interfere at once, and in some a part of the world
-/// hardly hears of the rest.
+/// The temper of one walk: some let everything settle, some interfere at once, and in some a part of the world hardly
+/// hears of the rest.
 struct Temper {
     /// How often ordinary events are preferred to others, in percent.
     patience: u64,

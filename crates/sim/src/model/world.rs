@@ -65,7 +65,7 @@ pub(super) struct Keeper {
     pub version: u64,
     pub records: BTreeMap<MemberId, MemberLife>,
     pub requests: Vec<Request>,
-    /// What it has answered and its author has not heard yet.
+    /// The answers of the coordinator that their askers have not heard yet.
     pub answers: Vec<Answer>,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn hash_of(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The same on every machine and in every run.
+/// A hasher that gives equal values on every machine and in every run.
 struct StableHasher(u64);
 
 impl Hasher for StableHasher {
@@ -155,7 +155,7 @@ impl Hasher for StableHasher {
     }
 }
 
-/// What a world says while it goes on, if somebody listens.
+/// The lines that a world tells while it goes on; `None` if they are not wanted.
 pub type Told<'a> = Option<&'a mut Vec<String>>;
 
 pub(super) fn member(seat: u8) -> MemberId {
@@ -340,12 +340,12 @@ impl World {
         events
     }
 
-    /// What is under way from one member to another gets lost.
+    /// Loses all messages under way from one member to another.
     pub fn lose(&mut self, from: u8, to: u8) {
         self.links.remove(&(from, to));
     }
 
-    /// What only takes its course now, if anything does.
+    /// The next event that only takes its course, if there is one.
     pub fn next_ordinary(&self, bounds: &Bounds) -> Option<Event> {
         self.events(bounds)
             .into_iter()
@@ -374,7 +374,7 @@ impl World {
         self.settle(bounds, told)
     }
 
-    /// What the bounds say takes no time.
+    /// Lets all events happen that take no time by the bounds.
     fn settle(&mut self, bounds: &Bounds, told: &mut Told<'_>) -> Result<(), Broken> {
         loop {
             let next = self.seats.iter().zip(0..).find_map(|(seat, number)| {
@@ -611,7 +611,7 @@ impl World {
             seat.reads_view = false;
             seat.reads.clear();
         });
-        // What it had sent is under way; what was sent to it is gone. Its changes are with the coordinator.
+        // Messages that it had sent are under way; messages to it are gone. Its changes are with the coordinator.
         self.links.retain(|(_, to), _| *to != seat);
         let mut keeper = (*self.keeper.value).clone();
         for request in keeper.requests.iter_mut().filter(|one| seat_of(one.author.store.member) == seat) {

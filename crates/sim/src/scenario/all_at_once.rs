@@ -1,4 +1,4 @@
-//! What strikes all members in one moment.
+//! Stories of faults that strike all members in one moment.
 
 use super::{cluster::FAULTS_END_MS, plots::somebody};
 use crate::{
@@ -44,7 +44,7 @@ pub(super) fn restored(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
             plot.push((at + 500 + dice.below(1_000), Fault::StartAll));
         }
         plot.push((back, Fault::RestoreAll));
-        // The same copy once more.
+        // The copy is put back once more.
         if dice.chance(20) {
             plot.push((back + 500 + dice.below(1_000), Fault::RestoreAll));
         }

@@ -13,12 +13,12 @@ use crate::{
 /// When the faults end and the cluster has to come to itself.
 pub(super) const FAULTS_END_MS: u64 = 12_000;
 const ALL_ENDS_MS: u64 = 45_000;
-/// Of every group in the end.
+/// The minimum in sync of every group in the end.
 const IN_SYNC_MIN: u32 = 2;
 
 pub struct Story {
     pub name: &'static str,
-    /// What it shows, with the number of the fault catalogue where there is one.
+    /// The subject of the story, with the number of the fault catalogue if it has one.
     pub about: &'static str,
     plot: fn(&mut Dice, &mut Shape) -> Vec<(u64, Fault)>,
 }
@@ -147,7 +147,7 @@ pub fn story(name: &str) -> Option<&'static Story> {
     STORIES.iter().find(|story| story.name == name)
 }
 
-/// What a run came to: equal for equal seeds.
+/// The result of a run, equal for equal seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub answers: u64,

@@ -30,7 +30,7 @@ impl Default for Options {
     }
 }
 
-/// What a run came to: equal for equal seeds.
+/// The result of a run, equal for equal seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub transcript: Vec<String>,

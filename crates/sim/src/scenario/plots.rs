@@ -1,4 +1,4 @@
-//! What is done to clusters: one function a story, each a list of faults with their times, made from a seed.
+//! The plots of the stories: one function each, which makes a list of faults with their times from a seed.
 
 use super::cluster::FAULTS_END_MS;
 use crate::{
