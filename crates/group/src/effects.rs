@@ -1,9 +1,9 @@
-//! What a step wants done, in an order that the types enforce.
+//! The effects of a step, in an order that the types enforce.
 
 use crate::{ChangeName, Message, Proof, Proposal, ReadLog};
 use base::{Durable, Entry, Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn};
 
-/// What the world must now do.
+/// The work that a step leaves to the world.
 ///
 /// 1. [`Effects::take_change`] goes to the coordinator and [`Effects::take_messages`] to the peers at once;
 ///    [`Effects::take_outgoing`] is delivered at once as well, in the order of the steps: nothing in it rests
@@ -40,7 +40,7 @@ pub struct ViewChange {
     pub requires: Vec<MemberLife>,
 }
 
-/// What durability has released.
+/// The effects that durability has released.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "what was released is to be carried out"]
 pub struct Outgoing {
@@ -67,10 +67,10 @@ pub struct Outgoing {
     pub read_log: Vec<ReadLog>,
     /// This member leads no more: why. Replies not yet given are of unknown outcome.
     pub stepped_down: Option<String>,
-    /// What others suggested to this serving member: to be proposed by the state machine's own writer.
+    /// The proposals that others suggested to this serving member. The state machine's own writer is to propose them.
     pub suggested: Vec<Proposal>,
-    /// The state machine has applied what was cut off: it must be built anew from the disk. The sentence says
-    /// why.
+    /// The state machine has applied entries that were cut off: it must be built anew from the disk. The sentence
+    /// says why.
     pub rebuild: Option<String>,
     /// The store must not be trusted any more: its generation is to be raised and the member renewed from
     /// others.
@@ -97,7 +97,7 @@ pub struct Outgoing {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Takeover {
     pub epoch: Epoch,
-    /// What made this member claim: "lease over", "process gone", "lock gone", "hand-over", "start".
+    /// The cause of this member's claim: "lease over", "process gone", "lock gone", "hand-over", "start".
     pub trigger: &'static str,
     /// Since the old active was last heard of, until the claim was made.
     pub detect_ms: u64,
@@ -113,7 +113,7 @@ pub struct Takeover {
     pub sync_ms: u64,
 }
 
-/// What a member does now.
+/// The present role of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Waiting: for the view, for leases to end, or for another active. In sync (a standby) or not (a junior):
@@ -135,7 +135,7 @@ pub enum Role {
 }
 
 impl ViewChange {
-    /// What the answer to this change is known by.
+    /// The name by which the answer to this change is known.
     pub fn name(&self) -> ChangeName {
         ChangeName { expected_version: self.expected_version, change_id: self.view.change_id }
     }
@@ -156,7 +156,7 @@ impl Effects {
         std::mem::take(&mut self.messages)
     }
 
-    /// What is to be delivered at once.
+    /// Takes the effects that are to be delivered at once.
     pub fn take_outgoing(&mut self) -> Outgoing {
         std::mem::take(&mut self.outgoing)
     }

@@ -57,7 +57,7 @@ pub struct EpochStart {
     /// State machines remember which ids the raise skips. Not in entries of earlier programs, whose state machines did not:
     /// all members must come to the same state, also one that starts from an image of such a program.
     pub keeps_skipped: bool,
-    /// Who leads the epoch, in which life. Written from level 2 on ([`base::Level::EPOCH_LEADERS`]).
+    /// The life of the member that leads the epoch. Written from level 2 on ([`base::Level::EPOCH_LEADERS`]).
     pub leader: Option<MemberLife>,
 }
 
@@ -70,7 +70,7 @@ impl EpochStart {
     const BYTES_WITHOUT_FLAGS: usize = 1 + 7 * 8;
     const BYTES_WITHOUT_LEADER: usize = Self::BYTES_WITHOUT_FLAGS + 4;
     const ENCODED_BYTES: usize = Self::BYTES_WITHOUT_LEADER + 4 + 8 + 8 + 2;
-    /// What later releases may add behind the leader, for people: a reader passes it over.
+    /// The most bytes that later releases may add behind the leader, for people: a reader passes them over.
     const ADDED_BYTES_MAX: usize = 1024;
     const FLAG_UNCLEAN: u32 = 1;
     const FLAG_KEEPS_SKIPPED: u32 = 2;

@@ -12,7 +12,7 @@ pub enum Input {
     /// The coordinator's answer to a [`crate::ViewChange`]: the new version, or why not. Answers may come late, twice and
     /// in any order, so each names the change that it answers.
     Changed { asked: ChangeName, answer: Result<u64, ChangeFailed> },
-    /// What [`crate::Effects::release`] gave back: these writes are durable.
+    /// The proof from [`crate::Effects::release`]: these writes are durable.
     Durable(Proof),
     /// The journal has failed; nothing of this member becomes durable any more.
     DiskFailed,
@@ -32,14 +32,14 @@ pub enum Input {
     Operator { ticket: u64, order: Order },
     /// After [`crate::Role::HandingOver`]: no turn of the state machine's writer is open, and none will begin.
     Quiet,
-    /// To be appended by whoever is active: a checkpoint, for instance. May be lost.
+    /// An entry for the active to append: a checkpoint, for instance. The suggestion may be lost.
     Suggest(Proposal),
     /// Whether the state machine could serve clients at once, were this member active. Where it could not, others are
-    /// preferred: a wish, on which nothing rests. Who says nothing is ready.
+    /// preferred: a wish, on which nothing rests. A member that says nothing counts as ready.
     Ready(bool),
     /// The state machine has applied an entry that raises the group's level, and that entry has committed.
     Level(Level),
-    /// What the state machine has made of the log up to a checkpoint, which has committed.
+    /// The digest of the state machine at a checkpoint, which has committed.
     Digest(StateDigest),
     /// So many data servers have reached this member lately. An active that none reaches gives way to a member in sync that
     /// some do reach.
@@ -87,7 +87,7 @@ pub enum LogReadFailed {
     Failed,
 }
 
-/// What an operator may want of a member.
+/// The orders of an operator to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The active ends its epoch and this member goes on; any in-sync one where none is named.

@@ -25,7 +25,7 @@ use evidence::Evidence;
 use follow::Following;
 use lead::Leading;
 
-/// What the store remembers of this member.
+/// The facts about this member that its store remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     pub promised: Epoch,
@@ -37,7 +37,7 @@ pub struct Restored {
     pub boot: u64,
     /// The log's end was torn: an entry that this member has acknowledged may be missing.
     pub is_suspect: bool,
-    /// What the state machine had made of the log at the checkpoints that were applied anew, the oldest first.
+    /// The digests of the state machine at the checkpoints that were applied anew, the oldest first.
     pub digests: Vec<StateDigest>,
     /// A store of this member was put aside because its state differed from that of the others, and is still there.
     pub has_differed: bool,
@@ -90,10 +90,10 @@ pub struct Member {
     data_servers: u32,
     following: Following,
     candidacy: Candidacy,
-    /// What others have proved of the group's history.
+    /// The evidence of the others' stores about the group's history.
     evidence: Evidence,
     digests: Digests,
-    /// Whoever leads.
+    /// The state of an active; `None` if this member does not lead.
     leading: Option<Box<Leading>>,
     /// When to send the pending change again, or to read the view again and then, perhaps, to claim.
     retry_at: Option<Moment>,
@@ -112,7 +112,7 @@ struct Pending {
     is_in_doubt: bool,
     /// The claim of a member that may lack what has committed.
     is_unclean: bool,
-    /// Whoever ordered that need lose nothing any more: it is not repeated.
+    /// The unclean claim is not repeated, because nothing need be lost any more.
     is_void: bool,
 }
 
@@ -231,7 +231,7 @@ impl Member {
         }
     }
 
-    /// What time, or the input just taken, has made due. Cheap when nothing is.
+    /// Does all that time, or the input just taken, has made due. Cheap when nothing is.
     fn drive(&mut self, now: Moment, effects: &mut Effects) {
         self.repeat_change(now, effects);
         self.go_on_repairing(now, effects);

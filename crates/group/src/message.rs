@@ -1,4 +1,4 @@
-//! What members say to each other.
+//! The messages between members.
 //!
 //! Every message travels with its sender's store and boot ([`crate::Input::Message`]); the transport has
 //! made sure that the sender is who it says. Messages may be lost, doubled and delayed; none is relied upon.
@@ -15,7 +15,7 @@ pub enum Message {
         epoch: Epoch,
         last: Sn,
     },
-    /// `previous` of an `Append` is not in this log. Whoever leads goes on from `committed`.
+    /// `previous` of an `Append` is not in this log. The active goes on from `committed`.
     Mismatch {
         epoch: Epoch,
         end: LogPoint,
@@ -108,7 +108,7 @@ pub enum Message {
         epoch: Epoch,
         end: LogPoint,
     },
-    /// What the sender's state machine has made of the log, at its last checkpoints, the oldest first.
+    /// The digests of the sender's state machine at its last checkpoints, the oldest first.
     Digests {
         digests: Vec<StateDigest>,
     },
@@ -119,8 +119,8 @@ pub enum Message {
     },
 }
 
-/// What a member's store proves of the group's history. It may be more than the coordinator knows, where that was restored
-/// from a backup.
+/// The proof of a member's store about the group's history. It may tell more than the coordinator knows, if that was
+/// restored from a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Known {
     /// The highest epoch that the store has promised, durably. The coordinator knew that epoch before.
@@ -141,7 +141,7 @@ pub struct StateDigest {
 }
 
 impl StateDigest {
-    /// What a difference is told with begins so, also where it stands beside a store that was put aside for it.
+    /// Every message about a difference begins with this, also the note beside a store that was put aside for one.
     pub const DIFFERENCE: &str = "the members have made different states of the same entries";
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Peer {
     pub in_flight: VecDeque<(Sn, usize)>,
     /// The last round before its connection broke or was made.
     asked_since: u64,
-    /// It has answered a later round: whoever is heard now is the one that was heard before.
+    /// It has answered a later round, so the process that is heard now is the one that was heard before.
     pub has_answered: bool,
     /// The coordinator has just refused to let this life in.
     pub let_in_after: Moment,
@@ -51,7 +51,7 @@ pub(crate) enum Next {
     At(Sn),
     /// Entries after this one were asked for on the disk.
     Reading(Sn),
-    /// What it lacks is gone from the log.
+    /// The entries that it lacks are gone from the log.
     NeedsImage,
     /// It holds other entries for committed than this log, and nobody has given them up.
     Contradicts,
@@ -132,7 +132,7 @@ impl Peer {
         self.has_answered |= round > self.asked_since;
     }
 
-    /// What was sent may be lost: the stream goes on once it has said where.
+    /// Begins the stream anew, because messages may be lost. It goes on once the member has said where.
     pub fn restart_stream(&mut self) {
         self.next = Next::Unknown;
         self.in_flight.clear();

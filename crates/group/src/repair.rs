@@ -1,19 +1,19 @@
-//! What becomes of a damaged store whose holes no copy fills: decided from what the others say of theirs.
+//! Decides about a damaged store whose holes no copy fills, from the others' answers about their stores.
 //!
 //! A damaged store keeps its generation and its place among the complete ones, and takes no part: it grants, acknowledges,
 //! claims and discards nothing. Its holes are filled with any member's copy that fits, which needs no decision. This is about
 //! the rest, and each way on rests on somebody who is complete and says so:
 //!
-//! - *Continue*: the hole is where this log and that of a complete member part, or where its end was. What stood there had
-//!   not committed, for a complete member does not have it.
-//! - *Give up*: an active serves, which has what this store knows to have committed, and the missing entries are purged there. It
-//!   renews this one.
-//! - *Wait*: for those who are silent; and where nobody is, for an operator's unclean election.
+//! - *Continue*: the hole is where this log and that of a complete member part, or where its end was. The entries
+//!   that stood there had not committed, for a complete member does not have them.
+//! - *Give up*: an active serves, which has the entries that this store knows to have committed, and the missing
+//!   entries are purged there. It renews this one.
+//! - *Wait*: for those who are silent; and if none is, for an operator's unclean election.
 
 use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Sn};
 use std::{collections::BTreeMap, fmt};
 
-/// What a member says of its store when one asks that is being repaired.
+/// A member's answer about its store, to a member whose store is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub store: MemberStore,
@@ -30,7 +30,7 @@ pub struct Standing {
     pub written: Sn,
     /// It leads in this epoch, whose first entry has committed, and its lease holds.
     pub serves: Option<Epoch>,
-    /// What it has at the place of the last entry that the asking store knows to have committed.
+    /// Its entry in the place of the last one that the asking store knows to have committed.
     pub at_commit: Option<LogPoint>,
 }
 
@@ -71,10 +71,10 @@ pub enum Verdict {
     },
 }
 
-/// What is waited for.
+/// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Those who are silent may have the entries, or say that nobody needs them.
+    /// Members that are silent may have the entries, or may say that they are not needed.
     Silence,
     /// All have answered, and nobody has them: they are lost unless a disk comes back.
     Lost,

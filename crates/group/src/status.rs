@@ -1,4 +1,4 @@
-//! What a member can say about itself, for operators and pages.
+//! A member's account of itself, for operators and pages.
 
 use crate::{Known, Role, Takeover};
 use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Sn};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub role: Role,
-    /// As last confirmed or read, with its version.
+    /// The view as last confirmed or read, with its version.
     pub view: Option<(GroupView, u64)>,
     /// The highest epoch promised, durable.
     pub promised: Epoch,
@@ -25,9 +25,9 @@ pub struct Status {
     pub is_writable: bool,
     /// The others, as the active sees them; empty elsewhere.
     pub peers: Vec<PeerStatus>,
-    /// What keeps this member from taking part as it should, and what to do. A person must look.
+    /// The trouble that keeps this member from taking part as it should, and what to do. A person must look.
     pub trouble: Option<String>,
-    /// What the stores of the others have proved since this member began.
+    /// The proofs of the others' stores since this member began.
     pub known: BTreeMap<MemberId, (MemberStore, Known)>,
     /// This life's takeovers, newest last.
     pub last_takeovers: Vec<Takeover>,

@@ -11,7 +11,7 @@ pub(crate) struct Tail {
     bytes: usize,
 }
 
-/// What an entry takes beside its payload.
+/// The memory that an entry takes beside its payload, in bytes.
 const ENTRY_BYTES: usize = 96;
 
 impl Tail {

@@ -1,18 +1,18 @@
 //! Whether the threads that a member's word rests on make progress.
 //!
 //! Beacons and grants say that a member lives, and its lease lets it answer: none of that is true of a member whose
-//! log nobody writes. Whoever drives the member looks at its threads again and again, and gives in here what it has
-//! seen.
+//! log nobody writes. The driver of the member looks at its threads again and again, and hands its observations in
+//! here.
 
 use base::Moment;
 use std::collections::BTreeMap;
 
-/// What was seen of a thread.
+/// An observation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
     /// Tells it from all other threads.
     pub number: u64,
-    /// Steps that it has completed so far. One that waits for work counts that, too, every 200 ms.
+    /// Steps that it has completed so far. A thread that waits for work counts a step every 200 ms, too.
     pub steps: u64,
     /// It waits for a disk or another machine: the silences and the stall of [`crate::Settings`] judge that.
     pub rests: bool,
@@ -23,9 +23,9 @@ pub struct Sign {
 pub struct Stands {
     pub number: u64,
     pub ms: u64,
-    /// Of these, when threads of this process waited for a processor.
+    /// The part of `ms` in which threads of this process waited for a processor.
     pub starved_ms: u64,
-    /// For so long that it is dead or hangs.
+    /// It has stood for so long that it is dead or hangs.
     pub hangs: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Watch {
 struct Thread {
     steps: u64,
     stood_ns: u64,
-    /// Of these.
+    /// The part of `stood_ns` that is starved.
     starved_ns: u64,
 }
 

@@ -5,7 +5,7 @@ use crate::{Effects, Message, Role, broken::Broken};
 use base::{Epoch, MemberId, Moment};
 use std::collections::BTreeSet;
 
-/// What makes a member claim that was named by the active before.
+/// The trigger of a claim by the member that the former active has named.
 pub(super) const HAND_OVER: &str = "hand-over";
 
 /// How far the epoch goes on where an operator's word stands for members that are silent. By an older view they may have led later
@@ -17,7 +17,7 @@ pub(super) struct Candidacy {
     pub no_claim_before: Moment,
     /// When the others were last asked whether they hold a live grant.
     pub asked_at: Option<Moment>,
-    /// Those who said since then that they hold none.
+    /// The members that said since then that they hold no lease.
     pub free: BTreeSet<MemberId>,
     /// Addresses that refuse since the active was last heard.
     pub gone: BTreeSet<MemberId>,
@@ -124,8 +124,8 @@ impl Member {
         hint.sn <= self.tail.base().id.sn || self.tail.point_at(hint.sn).is_some_and(|point| point.id == hint)
     }
 
-    /// Spreads rivals: by their place among the eligible ones, and by some chance. Who could not serve clients at once
-    /// comes after all who might.
+    /// Spreads rivals: by their place among the eligible ones, and by some chance. A member that could not serve
+    /// clients at once comes after all that might.
     fn back_off_ms(&mut self) -> u64 {
         let jitter = match self.candidacy.jitter_ms {
             Some(jitter) => jitter,
@@ -338,7 +338,7 @@ impl Member {
         }
     }
 
-    /// Nobody is heard and nobody was told of a change: the watch may have been lost.
+    /// Reads the view again while no active is heard and no change was told: the watch may have been lost.
     fn reread_without_active(&mut self, now: Moment, effects: &mut Effects) {
         if self.is_alone() || now < self.following.granted_until {
             return;

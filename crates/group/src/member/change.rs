@@ -17,7 +17,8 @@ impl Member {
         let (view, version) = self.view.as_ref().expect("a change is based on a view");
         assert!(self.pending.is_none(), "one change at a time");
         let (expected_version, expected_id) = (*version, view.change_id);
-        // What an unclean election loses has no more committed: whoever minded the old hint would never lead again.
+        // Entries that an unclean election loses count as not committed: a member that minded the old hint could
+        // never lead again.
         let is_unclean = cause == Cause::Claim && self.candidacy.forced.is_some();
         let known = if is_unclean { TxId::default() } else { view.commit_hint };
         next.commit_hint = known.max(self.commit_hint(&next));
@@ -47,10 +48,10 @@ impl Member {
         self.retry_at = None;
     }
 
-    /// What is known to have committed, as far as the log in memory tells its epoch.
+    /// The last entry that is known to have committed, as far as the log in memory tells its epoch.
     fn commit_hint(&self, next: &GroupView) -> TxId {
         if next.members == [self.me.member] {
-            // What is in the log of the only member is durable on all of them.
+            // The durable entries of the only member are durable on all members.
             return self.durable.id;
         }
         self.tail.point_at(self.committed).map_or_else(TxId::default, |point| point.id)
@@ -190,7 +191,7 @@ impl Member {
         }
         let is_new_epoch = self.view().is_some_and(|known| known.epoch < view.epoch);
         if is_new_epoch && view.active != Some(self.me.member) {
-            // Whoever was elected has the time of a lease to be heard, or two candidates depose each other.
+            // The elected member has the time of a lease to be heard, or two candidates would depose each other.
             self.forget_force("another member was elected meanwhile", effects);
             self.withdraw();
             let heard_by = now.plus_ms(self.settings.lease_ms);
@@ -224,7 +225,7 @@ impl Member {
         is_behind && view.epoch <= known.epoch
     }
 
-    /// A group of one has nobody to be renewed by: whoever cannot claim says so and stops.
+    /// In a group of one no other member can renew this one: if it cannot claim, it says so and stops.
     fn check_alone(&mut self) {
         let view = self.view().expect("a view was read");
         let (member, generation) = (self.me.member, self.me.generation);
@@ -281,8 +282,8 @@ impl Member {
         }
     }
 
-    /// The view as it is to become. It names the longest lease that anybody may hold: whoever serves has waited for
-    /// the grants that it gave to those before, so only its own lease is left then.
+    /// The view as it is to become. It names the longest lease that any member may hold: an active that serves has
+    /// waited for the grants that it gave to earlier ones, so only its own lease is left then.
     pub(super) fn with_view(&self, change: impl FnOnce(&mut GroupView)) -> GroupView {
         let mut next = self.view().expect("a change is based on a view").clone();
         let others_ms = if matches!(self.role, Role::Serving { .. }) { 0 } else { next.lease_ms };

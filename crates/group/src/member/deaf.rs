@@ -1,8 +1,8 @@
 //! An active that data servers do not reach gives way to a member that they do reach.
 //!
-//! Every data server speaks to all members. One that can speak to the others and not to the active is of no use to it: the active
-//! hears of no new replica, so no file can be closed. What a member has heard is a hint, and no safety rests on it. The
-//! rule is made so that nothing happens without a gain:
+//! Every data server speaks to all members. A data server that can speak to the others and not to the active is of no
+//! use to it: the active hears of no new replica, so no file can be closed. The members' counts are hints, and no
+//! safety rests on them. The rule is made so that nothing happens without a gain:
 //!
 //! - The active is reached by nobody and the other one by somebody, without a break for [`crate::Settings::deaf_ms`]. Where the
 //!   data servers themselves are gone both counts fall to nothing, within a heartbeat interval of each other, and where they
@@ -16,7 +16,7 @@ use super::Member;
 use crate::Role;
 use base::{MemberId, Moment};
 
-/// How much longer an active waits that was handed the group. By eye: a minute, with heartbeats of 3 s.
+/// How many times longer an active waits that was handed the group. By eye: a minute, with heartbeats of 3 s.
 pub(super) const PATIENCE_TIMES: u64 = 4;
 
 impl Member {

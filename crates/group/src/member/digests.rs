@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The digests of this member's state, and those that the other members have told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Digests {
-    /// Of this member's state, the oldest first.
+    /// The digests of this member's state, the oldest first.
     own: VecDeque<StateDigest>,
-    /// What each of the others has told last, and which life of it.
+    /// The digests that each of the others has told last, and the store and boot that told them.
     told: BTreeMap<MemberId, (MemberStore, u64, Vec<StateDigest>)>,
     /// Members whose processes have ended: nobody takes an image from them.
     gone: BTreeSet<MemberId>,
@@ -187,7 +187,7 @@ impl Member {
         Some(format!("{sentence}. {remedy}"))
     }
 
-    /// Who has what; `None` where all have the same.
+    /// A sentence about which member has which state; `None` if all have an equal one.
     fn sentence_of(&self, comparison: &Comparison) -> Option<String> {
         let Comparison { own, others } = comparison;
         let others: Vec<String> = others

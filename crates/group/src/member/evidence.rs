@@ -1,4 +1,4 @@
-//! What other members' stores prove of the group's history, and what this member may not do because of it.
+//! The evidence of other members' stores about the group's history, and the acts that it forbids to this member.
 //!
 //! The coordinator may have been restored from a backup, and so may a store. A store cannot have promised an epoch that the
 //! coordinator never knew, nor know an entry to have committed that never did. So a member claims nothing while another
@@ -9,10 +9,10 @@ use crate::{Effects, Known, broken::Broken, peer::Peer};
 use base::{Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
 use std::collections::BTreeMap;
 
-/// What was heard of others in this life.
+/// The evidence heard of others in this life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Evidence {
-    /// Of each member, what its store has proved last.
+    /// The latest proof of each member's store.
     known: BTreeMap<MemberId, (MemberStore, Known)>,
     /// In this life something has committed here in the epoch of an active that this member followed, or in its own; or an
     /// operator's word stands for that. So the view that it knows has been that of a living group. To hear somebody who claims is
@@ -57,13 +57,13 @@ impl Evidence {
 }
 
 impl Member {
-    /// What this store proves.
+    /// The proof of this store.
     pub(super) fn own_known(&self) -> Known {
         Known { promised: self.promised, end: self.durable, committed: self.committed_point() }
     }
 
-    /// What comes late takes nothing back: neither a promise nor a commit can be undone, and a store does not return to an earlier
-    /// generation.
+    /// Takes in the proof of another store. A late message takes nothing back: neither a promise nor a commit can be
+    /// undone, and a store does not return to an earlier generation.
     pub(super) fn heard_known(&mut self, from: MemberStore, mut known: Known, effects: &mut Effects) {
         if let Some((store, before)) = self.evidence.known.get(&from.member) {
             if store.generation > from.generation {
@@ -129,7 +129,7 @@ impl Member {
         self.evidence.known.get(&member).is_some_and(|(_, known)| !self.may_hold(known.end))
     }
 
-    /// Whether this log holds the entry. Of what is before the part in memory, only epoch and number can be compared.
+    /// Whether this log holds the entry. Before the part in memory, only epoch and number can be compared.
     pub(super) fn may_hold(&self, point: LogPoint) -> bool {
         let base = self.tail.base();
         if point.id.sn < base.id.sn { point.id.epoch <= base.id.epoch } else { self.tail.holds(point) }

@@ -10,7 +10,7 @@ pub(super) struct Following {
     /// No claim before: the lease granted last.
     pub granted_until: Moment,
     granted_to: Option<(MemberId, u64, Epoch)>,
-    /// What was granted earlier is forgotten.
+    /// The beginning of this life. Grants from before it are forgotten.
     began_at: Moment,
     /// When any active was last heard.
     pub heard_at: Option<Moment>,
@@ -24,7 +24,7 @@ pub(super) struct Leader {
     pub epoch: Epoch,
     /// The log agrees with the active's up to here.
     verified: Sn,
-    /// What the active says has committed.
+    /// The last entry that has committed, by the active's word.
     committed: Sn,
     /// It has said so.
     has_told: bool,
@@ -93,9 +93,9 @@ impl Member {
         }
     }
 
-    /// A member that is behind the active's log takes an image and goes on. One that knows entries to have committed which
-    /// the active does not have, or not any more, gives its store up if an unclean election came after them, and to an
-    /// active whose epoch has begun for good; otherwise it keeps what it has.
+    /// A member that is behind the active's log takes an image and goes on. A member that knows entries to have
+    /// committed which the active does not have, or not any more, keeps its store, with one exception: it gives the
+    /// store up if an unclean election came after those entries and the active's epoch has begun for good.
     fn on_needs_image(&mut self, unclean: Epoch, effects: &mut Effects) {
         let Some(leader) = self.following.leader.as_ref().filter(|leader| leader.has_told) else { return };
         let (told, mine) = (leader.committed, self.committed_point());
@@ -167,7 +167,7 @@ impl Member {
             return false; // A candidate listens to the new epoch only.
         }
         if is_new {
-            // What the one before has shown says nothing about this one.
+            // A contradiction with the former active says nothing about this one.
             self.evidence.contradiction = None;
             let (verified, committed) = (Sn(0), Sn(0));
             self.following.leader =
@@ -183,8 +183,8 @@ impl Member {
         true
     }
 
-    /// A claim that would end this epoch is under way. One against an earlier epoch has been overtaken, though
-    /// its answer may be late: whoever leads the later one must not wait for that.
+    /// A claim that would end this epoch is under way. One against an earlier epoch has been overtaken, though its
+    /// answer may be late: the active of the later one must not wait for that.
     fn stands_against(&self, epoch: Epoch) -> bool {
         let seen = self.view().map_or(Epoch(0), |view| view.epoch);
         self.candidacy.is_standing && self.pending.is_some() && epoch <= seen

@@ -137,7 +137,7 @@ impl Member {
         }
     }
 
-    /// What has committed, for the one who goes on.
+    /// The last news of the commit watermark, for the member that goes on.
     fn last_news(&self, epoch: base::Epoch) -> crate::Append {
         crate::Append { epoch, previous: self.tail.end(), entries: Vec::new(), committed: self.committed }
     }

@@ -38,7 +38,7 @@ impl Member {
         }
         let longest_ms = self.view().map_or(0, |view| view.lease_ms);
         if matches!(self.role, Role::Serving { .. }) && longest_ms > self.settings.lease_ms {
-            // All leases of before are over: whoever starts need not wait for so long any more.
+            // All former leases are over, so a member that starts need not wait for so long any more.
             let next = self.with_view(|_| {});
             return self.ask_for(now, Cause::InSync, next, Vec::new(), effects);
         }
@@ -166,8 +166,8 @@ impl Member {
         self.ask_for(now, Cause::InSync, next, vec![Self::life_of(store, boot)], effects);
     }
 
-    /// The coordinator has refused a change of the in-sync set. Whoever was to be let in has begun another life, which
-    /// will be heard of; nothing else has changed, and to ask again at once would be to ask without end.
+    /// The coordinator has refused a change of the in-sync set. A member that was to be let in has begun another
+    /// life, which will be heard of. Nothing else has changed, so asking again at once would go on without end.
     pub(super) fn put_off(&mut self, now: Moment, requires: &[MemberLife]) {
         let again_at = now.plus_ms(self.settings.change_retry_ms);
         let Some(leading) = &mut self.leading else { return };
@@ -234,7 +234,7 @@ impl Member {
             }
             return;
         }
-        // Whoever goes leaves the in-sync set first.
+        // A member that goes leaves the in-sync set first.
         let leaving: Vec<_> =
             view.in_sync.iter().filter(|store| !wanted.members.contains(&store.member)).copied().collect();
         if !leaving.is_empty() {

@@ -25,7 +25,7 @@ pub(super) struct Leading {
     pub change_after: Moment,
     /// When the view may next learn what has committed.
     pub hint_at: Moment,
-    /// What the others were told has committed.
+    /// The last committed entry that the others were told of.
     pub told: Sn,
     pub flush_at: Option<Moment>,
     /// The first entry of the epoch; nothing is served until it has committed. 0: not appended yet.
@@ -63,7 +63,7 @@ pub(super) enum Stage {
 }
 
 impl Leading {
-    /// What made this member claim.
+    /// The trigger of this member's claim.
     pub fn trigger(&self) -> &'static str {
         self.takeover.trigger
     }
@@ -236,7 +236,8 @@ impl Member {
         if self.lacks_witnesses_to_read() {
             return;
         }
-        // What any complete member knows to have committed has. The first entry commits here by this member's own count.
+        // An entry that any complete member knows to have committed has committed. The first entry commits here by
+        // this member's own count.
         let begun_after = Sn(leading.epoch_start.0.saturating_sub(1));
         let is_complete = |peer: &Peer| peer.life.is_some_and(|(life, _)| leading.complete.contains(&life));
         let known = leading
@@ -253,7 +254,7 @@ impl Member {
         }
     }
 
-    /// Those that count have promised, or are given up.
+    /// Whether all members that count have promised, or are given up.
     fn all_have_answered(&self, now: Moment) -> bool {
         let leading = self.leading.as_ref().expect("this member leads");
         let view = self.view().expect("this member leads");
@@ -262,8 +263,8 @@ impl Member {
             store.member == self.me.member
                 || leading.peers.get(&store.member).is_none_or(|peer| peer.has_promised)
         };
-        // The view may be an older one: every member that runs is heard, complete by it or not. One that an epoch was given up for, or
-        // that has shown more than this log holds, has longer to answer.
+        // The view may be an older one: every member that runs is heard, complete by it or not. A member for which an
+        // epoch was given up, or that has shown more than this log holds, has longer to answer.
         let is_over = |(member, peer): (&MemberId, &Peer)| {
             let has_more = self.evidence.gave_way_to.contains_key(member) || self.has_shown_more(*member);
             let is_wanted = has_more && !self.settings.breaks(Broken::WaitsNoLonger);
@@ -274,7 +275,8 @@ impl Member {
             return false;
         }
         if self.is_suspect {
-            // One that has promised and ended since cannot hand on what it holds, nor can a store that has taken its place.
+            // A member that has promised and ended since cannot hand on its entries, nor can a store that has taken
+            // its place.
             let is_there = |store: &MemberStore| {
                 leading.peers.get(&store.member).is_none_or(|peer| !peer.is_gone && self.is_complete(peer))
             };
@@ -306,8 +308,8 @@ impl Member {
             let reason = format!("member {member} knows that {known} has committed, this log ends at {mine}");
             return self.lead_no_more(now, reason, effects);
         }
-        // What is lost may hold the beginnings of all epochs since this log's last, and each has raised the counters: many
-        // after an unclean election, of which this life need not know.
+        // The lost entries may hold the beginnings of all epochs since this log's last, and each of those has raised
+        // the counters. After an unclean election there may be many, of which this life need not know.
         let epochs = epoch.0.saturating_sub(self.end().id.epoch.0).max(1);
         let id_steps = self.settings.id_steps.times(epochs);
         // The view remembers an unclean claim, not this life: who claimed so may have ended before it could write the first
@@ -332,7 +334,7 @@ impl Member {
             self.role = Role::Serving { epoch };
         }
         let leading = self.leading_mut();
-        // What every complete member holds needs no doubt any more once this entry has committed.
+        // Once this entry has committed, the entries that every complete member holds are beyond doubt.
         let members: Vec<_> = leading.peers.keys().copied().collect();
         for member in members {
             self.choose_next(now, member, effects);
@@ -431,7 +433,7 @@ impl Member {
     fn send_beacons(&mut self, now: Moment, effects: &mut Effects) {
         let (lease_ms, beacon_ms) = (self.settings.lease_ms, self.settings.beacon_ms);
         let (committed, unclean) = (self.committed, self.unclean_epoch());
-        // Whoever's own disk stands still must not keep the others from taking over.
+        // An active whose own disk stands still must not keep the others from taking over.
         if self.is_sealed() || !self.has_promised() {
             return;
         }

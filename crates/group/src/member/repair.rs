@@ -13,7 +13,7 @@ pub(super) struct Inquiry {
     is_confirmed: bool,
     pub until: Moment,
     answered: BTreeSet<MemberId>,
-    /// Of those, one that obeys an active, or is one.
+    /// A member among those that obeys an active, or is one.
     led: Option<MemberId>,
 }
 
@@ -93,7 +93,8 @@ impl Member {
         }
     }
 
-    /// What the stores prove that have just answered, and the view that it replaces where that is older than the known one.
+    /// The view that the stores prove which have just answered; and the view that it is to replace, if that one is
+    /// older than the known view.
     fn proved_now(
         &self,
         now: Moment,

@@ -13,7 +13,7 @@ const IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
 const IN_FLIGHT_COUNT_MAX: usize = 256;
 
 impl Member {
-    /// The answers of the others to whoever leads or stands for it.
+    /// Takes the answers of the others to a member that leads or stands for election.
     pub(super) fn on_answer(
         &mut self,
         now: Moment,
@@ -67,7 +67,7 @@ impl Member {
                 self.on_appended(now, sender, last, effects)
             }
             Message::Mismatch { epoch: of, end, committed } if of == epoch => {
-                // Of several messages under way each one missed: the first of them says it all.
+                // If several messages were under way, each of them missed. The first answer says it all.
                 let is_told = peer
                     .missed
                     .is_some_and(|(at, when)| at == end && now.ms_since(when) < self.settings.silence_ms / 2);
@@ -193,7 +193,8 @@ impl Member {
         self.go_on_from(now, member, from, effects);
     }
 
-    /// What has committed there is part of this log, unless one of the two is corrupt.
+    /// The last committed entry that both logs hold. The entries that have committed there are part of this log,
+    /// unless one of the two is corrupt.
     fn common(&self, committed: LogPoint) -> Option<Sn> {
         let is_behind = committed.id.sn < self.tail.base().id.sn;
         (is_behind || self.tail.holds(committed)).then_some(committed.id.sn)
@@ -269,8 +270,9 @@ impl Member {
             peer.matched = last;
             peer.missed = None;
             peer.kept_up_at = now;
-            // What is acknowledged was compared in this epoch: a reading for less, or a word of before that there is nothing in
-            // common, is over. Else a member that has caught up would wait for an image that it does not need.
+            // The acknowledged entries were compared in this epoch: a read of earlier entries, or a former word that
+            // the logs have nothing in common, is over. Else a member that has caught up would wait for an image that
+            // it does not need.
             let is_over = match peer.next {
                 Next::Reading(after) => after < last,
                 Next::NeedsImage | Next::Contradicts => true,
@@ -330,7 +332,7 @@ impl Member {
         {
             let after = Sn(next.0 - 1);
             if after < base.id.sn {
-                // What was sent from the disk is acknowledged before more is read.
+                // Entries that were sent from the disk are acknowledged before more are read.
                 if peer.in_flight.is_empty() && may_read {
                     peer.next = Next::Reading(after);
                     let bytes_max = Message::ENTRIES_BYTES_MAX as u32;
