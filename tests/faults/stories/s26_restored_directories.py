@@ -97,10 +97,12 @@ def back_up(scene, away, there):
     """Of all members. On the server that is away lie replicas of files that were deleted before: nobody lacks them. Of one member
     the backup is from an earlier start than its last, of the others from the same."""
     cluster = scene.cluster
+    before = replicas.on_disk(cluster)
     deleted = replicas.write_files(scene, "/deleted", FILES)
     cluster.data[away].kill()
     cluster.data[away].wait_gone()
-    held = {name: on for name, on in replicas.on_disk(cluster).items() if name != away}
+    # Some that the load has deleted may go as well meanwhile; these are not counted.
+    held = {name: on - before[name] for name, on in replicas.on_disk(cluster).items() if name != away}
     replicas.shell(scene, "-rm", "-r", "-skipTrash", "/deleted")
     all_gone = len(deleted) * len(there)
     now = lambda: sum(len(on - replicas.on_disk(cluster)[name]) for name, on in held.items())
