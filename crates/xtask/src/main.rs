@@ -22,14 +22,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Checks dependency walls, headers, lengths, words and links.
+    /// Checks dependency walls, loops of files, headers, lengths, words and links.
     Tidy,
+    /// Records the files that name each other in a circle, once fewer of them do.
+    Loops,
 }
 
 fn main() -> Result<ExitCode> {
     let Arguments { chore } = Arguments::parse();
     match chore {
         Chore::Tidy => tidy::run(&root()?),
+        Chore::Loops => tidy::record_loops(&root()?),
     }
 }
 

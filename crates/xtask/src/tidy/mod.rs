@@ -1,11 +1,13 @@
-//! Checks the properties of the repository that a reader may rely on.
+//! What a reader of the repository may rely on, checked.
 //!
-//! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order: which
-//! crate may know which ([`walls`], [`purity`]), what every source file has ([`sources`]), and whether the documents
-//! point at things that exist ([`documents`]) and name every setting ([`keys`]).
+//! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order:
+//! who may know whom ([`walls`], [`purity`], [`loops`]), what every source file has ([`sources`]), and whether the
+//! documents point at things that exist ([`documents`]) and name every setting ([`keys`]).
 
 mod documents;
 mod keys;
+mod loops;
+mod modules;
 mod purity;
 mod sources;
 mod table;
@@ -43,15 +45,23 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     sources::check(&workspace, &mut findings);
     documents::check(&workspace, &mut findings);
     keys::check(&workspace, &mut findings);
+    let loops = loops::check(&workspace, &mut findings)?;
 
     for finding in &findings {
         eprintln!("{finding}");
     }
-    let checked = format!("{} crates, {} source files", workspace.crates.len(), workspace.sources.len());
+    let checked =
+        format!("{} crates, {} source files ({loops})", workspace.crates.len(), workspace.sources.len());
     if findings.is_empty() {
         println!("tidy: {checked}, nothing to say");
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("tidy: {checked}, {} findings", findings.len());
     Ok(ExitCode::FAILURE)
+}
+
+/// Records the loops of files that there are.
+pub fn record_loops(root: &Path) -> Result<ExitCode> {
+    loops::record(&Workspace::read(root)?)?;
+    Ok(ExitCode::SUCCESS)
 }

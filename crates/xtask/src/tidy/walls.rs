@@ -33,6 +33,14 @@ pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
             }
         }
     }
+    for (name, other) in unused(workspace) {
+        findings.push(Finding::new(
+            "ARCHITECTURE.md",
+            format!(
+                "`{name}` may depend on `{other}` by the table, and no line of it does: take the edge away"
+            ),
+        ));
+    }
     for (name, allowed) in &table.allowed {
         for unknown in
             std::iter::once(name).chain(allowed).filter(|it| !workspace.crates.contains_key(it.as_str()))
@@ -42,5 +50,42 @@ pub fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
                 format!("the dependency table names `{unknown}`, which is no crate of the workspace"),
             ));
         }
+    }
+}
+
+/// The edges that the table allows and the sources do not use. Tests may use others anyway.
+fn unused(workspace: &Workspace) -> Vec<(&str, &str)> {
+    let edges = workspace
+        .table
+        .allowed
+        .iter()
+        .flat_map(|(name, allowed)| allowed.iter().map(move |other| (name.as_str(), other.as_str())));
+    let uses = |name: &str, other: &str| {
+        let (root, path) = (if name == "fuzz" { "fuzz/" } else { "crates/" }, format!("{other}::"));
+        let source = if name == "fuzz" { root.to_owned() } else { format!("{root}{name}/src/") };
+        let of_crate = workspace.sources.iter().filter(|text| text.path.starts_with(&source));
+        of_crate.flat_map(|text| text.text.lines()).any(|line| names(line, &path))
+    };
+    edges.filter(|(name, other)| !uses(name, other)).collect()
+}
+
+/// Whether `path` begins a word of this line, outside of a comment.
+fn names(line: &str, path: &str) -> bool {
+    let code = line.split("//").next().unwrap_or(line);
+    let is_word = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+    code.match_indices(path).any(|(at, _)| is_word(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_is_named_by_a_path_that_begins_with_it() {
+        assert!(names("use env::Clock;", "env::"));
+        assert!(names("    let now = env::moment();", "env::"));
+        assert!(!names("use std::env::args;", "env::"));
+        assert!(!names("// env::Clock is another's", "env::"));
+        assert!(!names("use my_env::Clock;", "env::"));
     }
 }
