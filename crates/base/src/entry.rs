@@ -76,7 +76,7 @@ impl Entry {
         Self { id, kind, previous_chain: previous.chain, payload }
     }
 
-    /// Where the log stands after this entry.
+    /// The point of the log right behind this entry.
     ///
     /// The chain is `h(previous chain, epoch, sn, kind, h(payload))`, all little-endian, `h` being
     /// rapidhash version 3 with its default seed. It finds diverged logs, not forgers.

@@ -55,16 +55,17 @@ impl fmt::Display for StorageType {
     }
 }
 
-/// On which media the replicas of a block shall be, and on which where those are full or missing.
+/// A storage policy: the media for the replicas of a block, and the media to fall back on if those are full or
+/// missing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoragePolicy {
     pub id: u8,
     pub name: &'static str,
     /// The replicas get one of these each; those beyond the last get the last.
     pub types: &'static [StorageType],
-    /// For a new block.
+    /// The media to fall back on for a new block.
     pub creation_fallbacks: &'static [StorageType],
-    /// For a further copy of a block that is there.
+    /// The media to fall back on for a further copy of an existing block.
     pub replication_fallbacks: &'static [StorageType],
     /// A file takes it from its directory when it is created, and keeps it for ever.
     pub is_copied_on_create: bool,
@@ -108,7 +109,7 @@ impl StoragePolicy {
     /// HOT.
     pub const DEFAULT: u8 = 7;
 
-    /// In the order of their ids.
+    /// All policies, sorted by id.
     pub fn all() -> &'static [StoragePolicy] {
         &POLICIES
     }
@@ -129,7 +130,7 @@ impl StoragePolicy {
         Self::with_id(id).unwrap_or_else(default)
     }
 
-    /// The media that so many replicas shall be on, but for transient ones: nobody counts on them.
+    /// The media for so many replicas. Transient media are left out, because a replica there may be lost at any time.
     pub fn types_for(&self, replication: usize) -> Vec<StorageType> {
         let kinds = self.types.iter().copied();
         let mut chosen: Vec<_> = kinds.filter(|kind| !kind.is_transient()).take(replication).collect();
