@@ -46,7 +46,7 @@ pub struct Config {
     /// The share of a data server's replicas that may be deleted in a day because the namespace does not know their blocks.
     /// Deletions beyond that share are held back until an operator allows them.
     pub unknown_share: f64,
-    /// So many may be deleted whatever their share is.
+    /// The number of unknown replicas that may be deleted, whatever their share is.
     pub unknown_min: u64,
     /// Replicas whose deletion is held back are remembered one by one up to this number, and only counted beyond.
     pub max_held: usize,

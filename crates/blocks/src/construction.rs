@@ -15,15 +15,15 @@ pub struct Construction {
     pub asked: Vec<u32>,
     /// The recovery ordered last may still come to an end until then.
     pub recovering_until: Option<Moment>,
-    /// The length that finished replicas had when the block was opened again. Its writer may keep the stamp: then only
-    /// this tells what was there before from what was written since.
+    /// The length that finished replicas had when the block was opened again. Its writer may keep the stamp: then
+    /// only this length tells replicas from before from those written since.
     pub length_before: Option<u64>,
     /// A place was forgotten that may have had bytes of the block, and may come back.
     pub lost_place: bool,
 }
 
 impl Construction {
-    /// Where a reader of the unfinished block may find it.
+    /// The storages on which a reader may find the unfinished block.
     pub fn places(&self, stamp: GenerationStamp) -> Vec<u32> {
         let mut places = self.targets.clone();
         for (place, replica) in &self.replicas {
@@ -41,7 +41,8 @@ impl Construction {
             && self.length_before == Some(replica.length)
     }
 
-    /// Once somebody writes on the block, what its replicas were before says nothing about what they are.
+    /// Forgets the replicas from before the block was opened again. Once a client writes on it, their former state
+    /// tells nothing.
     pub fn forget_before(&mut self, stamp: GenerationStamp) {
         let mut replicas = std::mem::take(&mut self.replicas);
         replicas.retain(|(place, replica)| {

@@ -1,10 +1,10 @@
 //! A data server names all replicas of one of its storages.
 //!
-//! The rows come in slices, so that the driver can let others in between: `begin_report`, then
-//! `report_slice` as often as it takes, then `finish_report`. A set of the slots seen is kept meanwhile, and
-//! follows what else is learnt about the storage, so that after the last slice it is exactly what the
-//! storage holds. If the storage is recorded to hold more, the rest is forgotten by a sweep; if the two
-//! numbers agree, as they almost always do, nothing is left to be done.
+//! The rows come in slices, so that the driver can let others in between: `begin_report`, then `report_slice` as
+//! often as it takes, then `finish_report`. A set of the slots seen is kept meanwhile, and follows all other news
+//! about the storage, so that after the last slice it is exactly the storage's content. If the storage is recorded to
+//! hold more, the rest is forgotten by a sweep; if the two numbers agree, as they almost always do, nothing is left
+//! to be done.
 
 use crate::{
     map::BlockMap,

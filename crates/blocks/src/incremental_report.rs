@@ -102,8 +102,8 @@ impl BlockMap {
         }
     }
 
-    /// Somebody read a replica and its checksum did not match. Nothing is deleted before enough good
-    /// replicas exist. Without a storage id, whichever of the server's storages holds it is meant.
+    /// Takes the report of a reader that a replica does not match its checksums. Nothing is deleted before enough
+    /// good replicas exist. Without a storage id, whichever of the server's storages holds it is meant.
     pub fn report_bad(&mut self, block: Block, server_uuid: &str, storage: Option<&str>, now: Moment) {
         self.latest = now;
         let (Some(slot), Some(server)) = (self.arena.find(block.id), self.servers.find(server_uuid)) else {

@@ -88,7 +88,7 @@ pub(crate) struct LastAllocated {
 }
 
 impl BlockMap {
-    /// An empty map in safe mode, commanding. The same seed makes the same choices.
+    /// An empty map in safe mode, commanding. Equal seeds make equal choices.
     pub fn new(config: Config, seed: u64, now: Moment) -> Self {
         Self {
             arena: Arena::new(),

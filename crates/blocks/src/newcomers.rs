@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, sync::Arc};
 const CANDIDATES: usize = 8;
 /// Samples ordered in one tick, so that a restart of a large cluster does not begin with a storm of copies.
 const SAMPLES_PER_TICK: usize = 16;
-/// So many samples of one server have to fail: one may fail because of its receiver.
+/// The number of samples of one server that have to fail before it is doubted: one may fail because of its receiver.
 const FAILURES_MAX: u8 = 3;
 
 /// How far a server has come.
@@ -32,11 +32,11 @@ pub enum Trial {
     /// A newcomer. A sample may be asked for, or is on its way: nothing is decided about what it claims.
     #[default]
     Open,
-    /// A newcomer whose claims nobody can prove now: all that could receive a sample have it already.
+    /// A newcomer whose claims cannot be proved now: all that could receive a sample have it already.
     Unprovable,
     /// A newcomer of which no sample came.
     Doubted,
-    /// Not a newcomer.
+    /// The server is no newcomer.
     Passed,
 }
 
@@ -68,7 +68,7 @@ struct Sample {
     source: u32,
     target: u32,
     deadline: Moment,
-    /// Not wanted for itself.
+    /// The copy is wanted only as a sample.
     is_surplus: bool,
 }
 
@@ -89,7 +89,7 @@ impl Newcomers {
         self.samples.remove(&id);
     }
 
-    /// Nothing that was ordered will show anything here any more.
+    /// Forgets all samples, because none that was ordered will arrive here any more.
     pub fn forget_samples(&mut self) {
         self.samples.clear();
     }
@@ -225,7 +225,7 @@ impl BlockMap {
         candidates.into_iter().any(|id| self.order_sample(id, source, now))
     }
 
-    /// False if nobody can receive it, or it is not what it was any more.
+    /// Returns false if no server can receive it, or the replica has changed meanwhile.
     fn order_sample(&mut self, id: BlockId, source: u32, now: Moment) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         let held: Vec<u32> =

@@ -39,7 +39,8 @@ impl Pending {
         }
     }
 
-    /// The rest of a finished block's pipeline: what it reports now is what the client has written.
+    /// Awaits the rest of a finished block's pipeline. Replicas that it reports now are those that the client has
+    /// written.
     pub fn add_writers(&mut self, id: BlockId, servers: Vec<u32>, deadline: Moment) {
         self.add(id, servers.iter().copied(), deadline);
         if let Some(awaited) = self.blocks.get_mut(&id) {

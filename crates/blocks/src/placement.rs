@@ -1,4 +1,4 @@
-//! Where replicas go: HDFS's default policy.
+//! The choice of storages for replicas: HDFS's default policy.
 //!
 //! The first replica goes to the writer's own host if that is a data server, else anywhere; the second to
 //! another rack; the third to the second's rack; further ones anywhere, with no rack holding many more than
@@ -31,7 +31,7 @@ pub struct Placement<'a> {
     pub favoured: &'a [&'a str],
     /// Replicas that the block has already; their servers are not used again.
     pub existing: &'a [Location],
-    /// Not on the writer's own host, if there is another.
+    /// The writer's own host is avoided, if there is another.
     pub avoid_writer: bool,
     /// The id of the file's storage policy; 0: none is set.
     pub storage_policy: u8,

@@ -18,7 +18,7 @@ pub struct Postponed {
     /// An index of the rows by generation stamp. A row can be taken once the namespace has given out its stamp.
     by_stamp: BTreeSet<(GenerationStamp, BlockId, u32)>,
     by_place: BTreeSet<(u32, BlockId)>,
-    /// Where the next look for overdue rows begins.
+    /// The row at which the next look for overdue rows begins.
     cursor: (BlockId, u32),
     limit: usize,
 }

@@ -33,7 +33,7 @@ impl Priority {
 #[derive(Default)]
 pub struct Queue {
     levels: [BTreeSet<BlockId>; LEVELS.len()],
-    /// Where the next round begins in each level, so that blocks which cannot be helped now do not keep
+    /// The block at which the next round begins in each level, so that blocks which cannot be helped now do not keep
     /// the others from their turn.
     cursors: [BlockId; LEVELS.len()],
 }

@@ -58,8 +58,8 @@ impl BlockMap {
         if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
     }
 
-    /// Where a block is that is not complete, each server once: it may have chosen another of its storages than the one
-    /// it was given, and then what it has reported counts.
+    /// The storages of a block that is not complete, each server once: it may have chosen another of its storages
+    /// than the one it was given, and then what it has reported counts.
     pub(crate) fn constructed_places(&self, slot: u32) -> Vec<u32> {
         let record = self.arena.record(slot);
         let construction = self.constructions.get(record.id());

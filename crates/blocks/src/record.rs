@@ -36,7 +36,7 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == 32);
 
-/// Where a record's places are.
+/// The form in which a record holds its places.
 pub enum PlaceList {
     Inline { places: [u32; INLINE_PLACES], count: usize },
     Spilled(u32),

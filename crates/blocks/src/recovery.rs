@@ -11,9 +11,9 @@ use crate::{
 use base::{Block, BlockId, GenerationStamp, Moment};
 use std::cmp::Reverse;
 
-/// So many heartbeats' time an order waits for the one that fetches it.
+/// An order waits so many heartbeat intervals for the heartbeat that fetches it.
 const FETCH_HEARTBEATS: u64 = 5;
-/// So many heartbeats' time a server has for a recovery, as in HDFS.
+/// A server has so many heartbeat intervals for a recovery, as in HDFS.
 const RECOVERY_HEARTBEATS: u64 = 30;
 
 /// Waits for a heartbeat of the server that shall carry it out.

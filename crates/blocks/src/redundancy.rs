@@ -83,7 +83,7 @@ impl BlockMap {
         if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
             return;
         }
-        // Nothing real goes for the sake of what may be made up.
+        // No real replica is deleted for the sake of one that may be made up.
         if count.stale || count.on_trial || count.proved < wanted {
             self.redundancy.undecided.insert(id);
             return;

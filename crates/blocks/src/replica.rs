@@ -67,7 +67,7 @@ pub enum Verdict {
     /// The namespace has no such block: see [`crate::unknown`].
     Unknown,
     Corrupt,
-    /// Nothing follows from it.
+    /// The row changes nothing.
     Ignored,
     Postponed,
 }

@@ -58,7 +58,7 @@ pub struct Stats {
     pub skipped: Amount,
     /// The log holds deletions back, not only the share of them on a server.
     pub is_held_by_log: bool,
-    /// Servers with more unknown replicas than may be deleted without somebody who looks.
+    /// Servers with more unknown replicas than may be deleted before an operator has looked.
     pub servers_over_share: u64,
     /// Storages that have not reported in full since this server began to command.
     pub stale_storages: u64,

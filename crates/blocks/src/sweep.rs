@@ -20,7 +20,7 @@ pub struct Sweeper {
     at: Lap,
     /// Sweeping goes on until here.
     until: Lap,
-    /// Until here each block's redundancy is looked at too.
+    /// Up to this lap, each block's redundancy is looked at too.
     redundancy_until: Lap,
 }
 

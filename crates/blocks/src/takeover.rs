@@ -6,7 +6,7 @@
 //! A server that takes over cannot know the last orders of the one before it. Deletions that were given out and not
 //! yet reported would make it choose another replica to delete, and with two such choices a block is gone. So every
 //! storage counts as *stale* until it has reported in full to the new one, and the report must have begun after its
-//! server was answered by the new one: from then on it obeys nobody older. While one of a block's replicas is on a
+//! server was answered by the new one: from then on it obeys no older active. While one of a block's replicas is on a
 //! stale storage, none of the block's is deleted as superfluous or damaged. Copies need no such care; they wait for a
 //! while, so that a server that is late is not taken for lost.
 
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 pub struct Takeover {
     /// Leases for full reports with higher numbers were given since.
     serial: u64,
-    /// Nothing is copied before.
+    /// No copy is ordered before this moment.
     grace_until: Moment,
 }
 

@@ -112,7 +112,7 @@ pub enum Command {
 /// Bring an unfinished block to an end under a new stamp.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// With the stamp that its replicas have so far.
+    /// The block, with the stamp that its replicas have so far.
     pub block: Block,
     pub stamp: GenerationStamp,
     /// The block that shall result, whatever length its servers have; `None` lets the servers agree on a length. If
@@ -136,7 +136,7 @@ pub struct Location {
     pub storage_type: StorageType,
 }
 
-/// Where a block can be read, best first for the reader who asked.
+/// The places where a block can be read, the best for the asking reader first.
 #[derive(Clone, Debug)]
 pub struct Located {
     pub block: Block,
@@ -146,7 +146,7 @@ pub struct Located {
     pub locations: Vec<Location>,
 }
 
-/// Where a reader or writer runs.
+/// The place of a reader or writer in the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reader<'a> {
     /// Address or host name.
@@ -200,7 +200,7 @@ pub struct Events {
     pub newly_safe: Vec<BlockId>,
     /// Safe mode ended by itself.
     pub left_safe_mode: bool,
-    /// Servers with too many unknown replicas to be deleted without somebody who looks.
+    /// Servers with more unknown replicas than may be deleted before an operator has looked.
     pub held_back: Vec<HeldBack>,
     /// Servers that were found dead or came (back) to life, as `ip:port`.
     pub died: Vec<String>,
