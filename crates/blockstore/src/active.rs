@@ -40,7 +40,7 @@ pub(crate) struct Files {
     pub promised: u64,
     /// The names in the replica's directory are durable: needed once before the first hsync is answered.
     pub is_named_durably: bool,
-    /// Invalidated: nobody may write it any more.
+    /// The replica was invalidated and may not be written any more.
     pub is_gone: bool,
 }
 

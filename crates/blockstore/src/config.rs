@@ -3,7 +3,7 @@
 use crate::choice::VolumeChoice;
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
-/// Where replicas live and how much of each disk is left alone.
+/// The directories of replicas, and the room that is left free on each disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
     pub volumes: Vec<VolumeConfig>,

@@ -122,7 +122,7 @@ pub fn meta_name(id: BlockId, stamp: GenerationStamp) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileName {
     Block(BlockId),
-    /// Its `length` is 0.
+    /// The block that a meta file belongs to; its `length` is 0.
     Meta(Block),
 }
 

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// Where a replica is and what it is; its path follows from this and its id.
+/// The place and the state of a replica; its path follows from this and its id.
 #[derive(Clone)]
 pub(crate) enum Record {
     Finalized(Settled),

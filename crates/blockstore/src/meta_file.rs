@@ -47,7 +47,7 @@ pub fn read_header(meta: &dyn File) -> io::Result<Checksum> {
     decode_header(&header)
 }
 
-/// Where the sum of the chunk that holds `offset` of the block lies.
+/// The offset in the meta file of the sum of the chunk that holds `offset` of the block.
 pub fn sum_offset(checksum: Checksum, offset: u64) -> u64 {
     HEADER_SIZE + offset / checksum.bytes_per_checksum as u64 * checksum.size() as u64
 }

@@ -27,8 +27,8 @@ pub struct Candidate {
 }
 
 impl BlockStore {
-    /// Stops the writer, if there is one, and keeps everybody else off the replica. `recovery` is the stamp
-    /// that the block will have. `None` when there is no such replica here.
+    /// Stops the writer, if there is one, and keeps all others off the replica. `recovery` is the stamp that the
+    /// block will have. `None` when there is no such replica here.
     ///
     /// # Errors
     /// The pool is not served, the replica's stamp is lower than `block`'s or not below `recovery`, or a recovery at

@@ -1,4 +1,4 @@
-//! I/O threads, some for each volume, so that a slow disk holds up nobody but itself.
+//! I/O threads, some for each volume, so that a slow disk holds up only its own work.
 
 use crate::store::VolumeIndex;
 use std::{
@@ -19,7 +19,7 @@ pub struct VolumeThreads {
 
 struct Lanes {
     foreground: Vec<Sender<Job>>,
-    /// Removals and other work that nobody waits for.
+    /// Removals and other work that no caller waits for.
     background: Sender<Job>,
 }
 
@@ -51,7 +51,7 @@ impl VolumeThreads {
         self.submit(VolumeIndex(volume as u16), lane, job);
     }
 
-    /// For work that asks about all volumes (reports, figures) and must not wait behind a disk that hangs.
+    /// Submits work that asks about all volumes (reports, figures) and must not wait behind a disk that hangs.
     pub fn submit_office(&self, job: impl FnOnce() + Send + 'static) {
         let _ = self.office.send(Box::new(job));
     }

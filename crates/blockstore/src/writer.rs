@@ -30,7 +30,7 @@ pub struct Acknowledger {
 }
 
 impl Acknowledger {
-    /// The whole pipeline has this many bytes of the block. Not heard once another writer has taken over.
+    /// The whole pipeline has this many bytes of the block. It has no effect once another writer has taken over.
     pub fn acknowledge(&self, length: u64) {
         self.active.acknowledge(self.writer, length);
     }
