@@ -61,7 +61,7 @@ pub async fn run(
 /// All that a look at an upgrade tells.
 struct Facts {
     group: GetGroupResponseProto,
-    /// What each member says of itself, or what the one who answers was told by it.
+    /// Each member's answer about itself, or the answering member's last news of it.
     members: Vec<MemberProto>,
     /// `None`: nobody serves, so it is not known.
     data_servers: Option<Vec<DataServer>>,

@@ -79,7 +79,7 @@ pub struct Bystander {
     task: tokio::task::JoinHandle<Noticed>,
 }
 
-/// What it has seen.
+/// The calls that the watch has made, and their outcome.
 #[derive(Debug, Default)]
 pub struct Noticed {
     pub calls: u64,
