@@ -8,8 +8,8 @@ use md5::{Digest, Md5};
 use proto::hdfs::{ChecksumTypeProto, LocatedBlockProto, OpBlockChecksumResponseProto};
 use std::fmt;
 
-/// Bytes that Hadoop first reserves for block checksums; it doubles them as needed, and digests what is
-/// reserved instead of what is used.
+/// Bytes that Hadoop first reserves for block checksums; it doubles them as needed, and digests all reserved bytes
+/// instead of the used ones.
 const RESERVED_FIRST: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Nothing but defaults.
+    /// A configuration with nothing but defaults.
     pub fn new() -> Self {
         Self::default()
     }

@@ -16,7 +16,7 @@ pub enum Error {
     /// No metadata server answered: start one, or correct the address.
     #[error("cannot reach a metadata server of {target} ({tried}): {reason}")]
     Unreachable { target: String, tried: String, reason: String },
-    /// The only metadata server that was named does not serve, and names nobody else: name another one.
+    /// The only metadata server that was named does not serve, and names no other: name another one.
     #[error("metadata server {server} does not serve, and names no other one: {reason}")]
     NotServing { server: String, reason: String },
     /// A metadata server answered something that this client does not understand: a bug on either side.

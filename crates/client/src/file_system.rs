@@ -253,7 +253,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Whether nobody writes a file.
+    /// Whether a file is closed: no client is writing it.
     ///
     /// # Errors
     /// There is no such file; or the call fails: see [`FileSystem::call`].
@@ -413,7 +413,7 @@ impl FileSystem {
         crate::checksum::of_file(self, path).await
     }
 
-    /// Where the blocks of a range are.
+    /// The locations of the blocks in a range of a file, in bytes.
     ///
     /// # Errors
     /// There is no such file, or this user may not read it; or the call fails: see [`FileSystem::call`].

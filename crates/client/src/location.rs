@@ -1,4 +1,4 @@
-//! Where a file system is: the metadata servers behind an `hdfs://` name.
+//! The location of a file system: the metadata servers behind an `hdfs://` name.
 
 use crate::config::{Config, ConfigError};
 

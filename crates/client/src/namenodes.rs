@@ -50,7 +50,7 @@ pub struct Namenodes {
     location: Location,
     /// In the order of [`Location::servers`]; behind them those that the only one has named.
     clients: RwLock<Vec<Client>>,
-    /// For clients of those that are named later.
+    /// The options for clients of servers that are named later.
     options: ClientOptions,
     user: String,
     lone: Mutex<Lone>,
@@ -252,7 +252,7 @@ impl Namenodes {
         match error {
             CallError::Remote { class, message, .. } => {
                 match exception::from_remote(&class, &message) {
-                    // That it is not active is an answer, too: the address is right.
+                    // "Not active" is an answer, too: the address is right.
                     error @ FsError::NotActive(_) => Ok(Next::Elsewhere(Error::Fs(error))),
                     error @ FsError::Retry(_) => Ok(Next::Again(Error::Fs(error))),
                     error => {

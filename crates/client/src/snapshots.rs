@@ -49,7 +49,7 @@ impl Change {
 pub struct Difference {
     pub change: Change,
     pub path: String,
-    /// Where something went that was renamed.
+    /// The new path of an entry that was renamed.
     pub target: Option<String>,
 }
 

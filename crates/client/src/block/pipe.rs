@@ -211,7 +211,7 @@ impl Pipe {
                     }
                     _ => None,
                 };
-                // The first server speaks for all; when it blames nobody it is to blame itself.
+                // The first server speaks for all; when it blames no other server, it is to blame itself.
                 Err(SetupError { bad_node: bad_node.or(Some(0)), reason: error.to_string() })
             }
         }

@@ -40,7 +40,8 @@ pub struct Replacement {
     pub policy: ReplacementPolicy,
     /// If no other server can be had, the remaining ones go on. When this is false, the write fails instead.
     pub is_best_effort: bool,
-    /// So many are enough to go on where the metadata service knows no other server; 0: none are.
+    /// The number of remaining servers that suffice to go on if the metadata service knows no other server; 0 if no
+    /// number does.
     pub servers_min: u16,
 }
 

@@ -119,7 +119,7 @@ impl Streamer {
         }
     }
 
-    /// Until the block is closed, its writer is dropped, or no server is left.
+    /// Runs until the block is closed, its writer is dropped, or no server is left.
     pub async fn run(mut self) {
         while let Err(broken) = self.stream().await {
             match self.mend(broken).await {

@@ -197,7 +197,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// From now on others may count on what is written.
+    /// From now on readers may count on the written bytes.
     async fn settle(&self) -> Result<(), WriteError> {
         let (reply, settled) = oneshot::channel();
         self.command(Command::Settle(reply)).await?;

@@ -49,7 +49,7 @@ struct Property {
     value: String,
     /// Later files must not change it.
     is_final: bool,
-    /// Nothing where a program or a command line set it.
+    /// The file and the line; `None` if a program or a command line set it.
     source: Option<(Arc<Path>, u32)>,
 }
 

@@ -44,7 +44,7 @@ pub struct Retries {
     pub failovers_max: Option<u32>,
     /// The pause after the first attempt; it doubles (`dfs.client.failover.sleep.base.millis`).
     pub failover_pause: Duration,
-    /// Where doubling ends (`dfs.client.failover.sleep.max.millis`).
+    /// The pause at which doubling ends (`dfs.client.failover.sleep.max.millis`).
     pub failover_pause_max: Duration,
     /// How often fresh places are asked for when no replica of a block can be read
     /// (`dfs.client.max.block.acquire.failures`).
