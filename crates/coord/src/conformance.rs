@@ -173,7 +173,7 @@ fn a_change_needs_the_version_it_was_based_on(coordinator: &dyn Coordinator) {
     assert!(second.version > first.version, "versions rise");
     assert_eq!(change(coordinator, group, first, &sample()), Err(ChangeError::BadVersion));
     assert_eq!(read(coordinator, group), Some(Versioned { version: second.version, view: next.clone() }));
-    // The same value again is a change as well: else a rival's change could go unnoticed.
+    // Writing an equal value is a change as well: else a rival's change could go unnoticed.
     let third = change(coordinator, group, second, &next).unwrap();
     assert!(third.version > second.version);
     // The version of another view: the coordinator was put back from a backup, and has come so far again.

@@ -96,7 +96,7 @@ pub enum Event {
     View,
     /// A member's record may have changed.
     Members,
-    /// Nobody holds the group's lock any more.
+    /// The group's lock is no longer held.
     LockGone,
     /// The coordinator is out of reach. Nothing is known to be wrong.
     Disconnected,
@@ -110,12 +110,12 @@ pub enum Event {
 /// it should hold weakly what lives shorter.
 pub type Watch = Arc<dyn Fn(GroupId, Event) + Send + Sync>;
 
-/// Keeps the view of each group, what its members say of themselves, and the text that names the cluster.
-/// Methods return at once; answers come through `done`, perhaps before they return.
+/// Keeps the view of each group, its members' records, and the text that names the cluster. Methods return at once;
+/// answers come through `done`, perhaps before they return.
 ///
 /// - A change that was answered with success is durable and seen by every read that starts afterwards.
 /// - Versions of a group rise and are never used twice, not even after a restart.
-/// - What cannot be understood is an error that names the place; it never reads as "there is none".
+/// - A value that cannot be understood is an error that names the place; it never reads as "there is none".
 pub trait Coordinator: Send + Sync {
     /// The view, at least as new as the last change that was answered before this call. `None`: there is no
     /// such group yet.

@@ -110,7 +110,7 @@ pub struct ZooKeeper {
     session: Arc<Session>,
     runtime: Option<Runtime>,
     patience: Duration,
-    /// Where answers go out, and where events do: a watch may wait for an answer.
+    /// The threads that deliver answers and events: a watch may wait for an answer.
     answers: Deliver,
     watches: Arc<Watches>,
     locks: Mutex<BTreeMap<GroupId, watch::Sender<Option<Vec<u8>>>>>,

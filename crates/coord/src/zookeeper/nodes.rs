@@ -1,4 +1,4 @@
-//! Where things are in ZooKeeper, and how their bytes read.
+//! The paths of the nodes in ZooKeeper, and the form of their bytes.
 
 use crate::{
     MemberRecord,
