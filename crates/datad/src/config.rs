@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub struct DataConfig {
     /// Data directories and how they are used.
     pub store: StoreConfig,
-    /// Where clients and other data servers send and fetch blocks (`dfs.datanode.address`).
+    /// The address at which clients and other data servers send and fetch blocks (`dfs.datanode.address`).
     pub transfer_addr: SocketAddr,
-    /// Where RPC is answered (`dfs.datanode.ipc.address`).
+    /// The address of the RPC port (`dfs.datanode.ipc.address`).
     pub ipc_addr: SocketAddr,
-    /// Where `/health` and `/metrics` are (`dfs.datanode.http.address`).
+    /// The address of `/health` and `/metrics` (`dfs.datanode.http.address`).
     pub http_addr: SocketAddr,
     /// The name announced to clients (`dfs.datanode.hostname`); the transfer address's IP when empty.
     pub hostname: String,

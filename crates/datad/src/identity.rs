@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc};
 pub struct Identity {
     pub uuid: Arc<str>,
     pub hostname: Arc<str>,
-    /// Where blocks are sent and fetched; its IP is the server's announced address.
+    /// The address at which blocks are sent and fetched; its IP is the server's announced address.
     pub transfer_addr: SocketAddr,
     pub ipc_port: u16,
     pub http_port: u16,

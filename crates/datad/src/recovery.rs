@@ -22,7 +22,7 @@ use rpc::{Call, CallError, Client, ClientOptions, Replier, RpcError};
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 
-/// For so long the outcome of a recovery is told again while no metadata server takes it: longer than a switch
+/// The number of times that the outcome of a recovery is told while no metadata server takes it: longer than a switch
 /// of the active takes. Then the next order begins anew.
 const COMMIT_TRIES_MAX: u32 = 30;
 const COMMIT_PAUSE: Duration = Duration::from_millis(500);
@@ -165,7 +165,7 @@ async fn recover(
         if target != block.block.id {
             return Err(RecoveryError::NobodyFinished("there is nothing to copy".into()));
         }
-        // Nobody has a byte of it.
+        // No server has a byte of it.
         commit(state, orderer, &block, &order, 0, Vec::new()).await?;
         return Ok(0);
     };

@@ -138,7 +138,7 @@ impl Queue {
         }
     }
 
-    /// Until something urgent waits.
+    /// Waits until there is urgent news.
     pub async fn urgent(&self) {
         self.wake.notified().await;
     }

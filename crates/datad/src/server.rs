@@ -167,7 +167,7 @@ impl DataServer {
         Err(reason)
     }
 
-    /// Until the server is asked to end (a shutdown call), or every metadata server refuses it for good. The
+    /// Waits until the server is asked to end (a shutdown call), or every metadata server refuses it for good. The
     /// answer is the reason.
     pub async fn wait_ended(&self) -> String {
         tokio::select! {
@@ -177,7 +177,7 @@ impl DataServer {
         }
     }
 
-    /// Until no metadata server will have this one, all at the same time.
+    /// Waits until all metadata servers refuse this one at the same time.
     async fn all_refused(&self) -> String {
         let mut waiting: Vec<_> = self.progress.clone();
         loop {

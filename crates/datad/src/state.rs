@@ -171,7 +171,7 @@ impl State {
         });
     }
 
-    /// Until someone asks the server to end.
+    /// Waits until the server is asked to end.
     pub async fn end_requested(&self) -> String {
         let mut end = self.end.subscribe();
         let reason = end.wait_for(Option::is_some).await.map(|reason| reason.clone());

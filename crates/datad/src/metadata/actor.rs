@@ -47,7 +47,7 @@ pub struct Actor {
     pub(super) address: String,
     pub(super) client: Client,
     pub(super) queue: Arc<Queue>,
-    /// Somebody else takes its place there again and again; an operator was told.
+    /// Another data server takes its place there again and again; an operator was told.
     pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
 }

@@ -1,10 +1,10 @@
 //! Which metadata server is obeyed.
 //!
-//! The members of a group all hear everything; the active one alone gives orders. Each answer to a heartbeat
-//! carries a claim: whether its server is active, and a number. Clover's members put the epoch in front
-//! (`epoch * 2^40 + serial number of the log`), Hadoop's NameNodes count transactions, so that both read the same
-//! way: the highest claim that was heard is the one to obey, and nobody older is obeyed again, not even when the
-//! newer one has stepped down since.
+//! The members of a group all hear everything; the active one alone gives orders. Each answer to a heartbeat carries
+//! a claim: whether its server is active, and a number. Clover's members put the epoch in front (`epoch * 2^40 +
+//! serial number of the log`), Hadoop's NameNodes count transactions, so that both read the same way: the highest
+//! claim that was heard is the one to obey, and no older one is obeyed again, not even when the newer one has stepped
+//! down since.
 //!
 //! The epoch is remembered for as long as this process runs. A data server that has restarted registers anew,
 //! and no member trusts what its storages hold before it has answered it; and a member whose lease has ended
@@ -28,7 +28,7 @@ struct Newest {
     is_held: bool,
 }
 
-/// The right of a server to give orders, as long as nobody has a newer one.
+/// The right of a metadata server to give orders, as long as no other has a newer one.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     server: usize,
@@ -92,8 +92,8 @@ impl Leadership {
         self.newest.lock().claim.map_or(0, |claim| claim.epoch())
     }
 
-    /// Does `work`, which must be short, if the claim still stands, and lets no newer one in meanwhile: what is
-    /// done under an older claim has been done before the newer one is known, and shows in what is reported then.
+    /// Does `work`, which must be short, if the claim still stands, and lets no newer one in meanwhile. So work under
+    /// an older claim is done before the newer one is known, and later reports show it.
     pub fn while_standing<T>(&self, claim: Claim, work: impl FnOnce() -> T) -> Option<T> {
         let newest = self.newest.lock();
         newest.claim.is_some_and(|held| held.is_same_reign(&claim)).then(work)

@@ -38,7 +38,7 @@ pub enum Tidings {
     Done(Status),
     /// The replica has ended as it should.
     Ended,
-    /// Nothing more is written.
+    /// The write failed, and nothing more is written.
     Failed(String),
 }
 
@@ -233,7 +233,7 @@ fn write(
     if sync { writer.sync() } else { Ok(()) }
 }
 
-/// For packets without checksums, or with others than the replica began with.
+/// Writes packets without checksums, or with other checksums than the replica began with.
 fn write_with_own_sums(writer: &mut ReplicaWriter, mut offset: u64, mut data: &[u8]) -> StoreResult<()> {
     let disk = writer.checksum();
     let checksum = Checksum::new(disk.kind as i32, disk.bytes_per_checksum)

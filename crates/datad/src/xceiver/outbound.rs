@@ -29,9 +29,10 @@ pub struct Outbound {
     reader: Arc<ReplicaReader>,
     /// The checksum of the packets: NULL when the reader wants no checksums or the replica has none.
     pub checksum: Checksum,
-    /// Where the first chunk begins.
+    /// The offset in the block at which the first chunk begins.
     pub start: u64,
-    /// Where the last chunk sent ends: beyond what was asked for, to a chunk's end where there is one.
+    /// The offset in the block at which the last chunk sent ends: beyond what was asked for, to a chunk's end where
+    /// there is one.
     end: u64,
     /// Replaces the last chunk's sum: the meta file may be ahead of what is sent.
     last_sum: Option<[u8; 4]>,

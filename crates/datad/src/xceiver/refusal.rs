@@ -10,7 +10,7 @@ use std::io;
 pub enum Refusal {
     /// Answered with a status and a message.
     Answer { status: Status, message: String, first_bad_link: String },
-    /// Nobody waits for an answer, or it has been given already.
+    /// No answer is sent: the peer does not wait for one, or it has been sent already.
     Close(String),
 }
 
@@ -68,7 +68,7 @@ impl From<proto::data_transfer::Error> for Refusal {
     }
 }
 
-/// The connection itself failed: there is nobody to answer.
+/// The connection itself failed: there is no peer to answer.
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
         Self::Close(error.to_string())

@@ -94,7 +94,7 @@ impl Speaker<'_> {
 
     fn on_ack(&mut self, ack: &PipelineAckProto) -> Result<(), Refusal> {
         let said = self.shared.responder.lock().on_downstream(from_proto(ack));
-        // Without a word, so that upstream blames this server.
+        // The connection closes without a word, so that upstream blames this server.
         let urgent = said.map_err(|error| Refusal::Close(error.to_string()))?;
         self.shared.urgent.lock().extend(urgent);
         Ok(())
@@ -134,7 +134,7 @@ impl Speaker<'_> {
     }
 }
 
-/// For ever, without a mirror.
+/// The next acknowledgement of the mirror. Without a mirror, it never comes.
 async fn next_ack(mirror: &mut Option<&mut Inbound>) -> Result<PipelineAckProto, StreamError> {
     match mirror {
         Some(mirror) => mirror.message().await,
