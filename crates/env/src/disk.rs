@@ -18,8 +18,8 @@ pub type WriteDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     Read,
-    /// Reads what the medium holds, past what the system keeps of the file in memory: after a failed sync that may be
-    /// what was never written, and will not be.
+    /// Reads the bytes that the medium holds, past the copy that the system keeps of the file in memory: after a
+    /// failed sync that may be what was never written, and will not be.
     ReadMedium,
     ReadWrite,
     /// Fails when the file exists.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// Where the system tells of the threads of this process. It is no file on a disk.
+/// The directory in which the system tells of this process's threads. It is no file on a disk.
 const TASKS: &str = "/proc/self/task";
 
 /// Looks at all threads of this process. Where the system tells nothing, none has waited.

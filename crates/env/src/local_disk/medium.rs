@@ -53,7 +53,8 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 fn forget_pages(file: &fs::File) -> io::Result<()> {
-    // Only clean pages are dropped. An error of this sync is that of the failure that made somebody ask for the medium.
+    // Only clean pages are dropped. An error of this sync is no news: a failed sync is why the caller reads from the
+    // medium.
     let _ = file.sync_data();
     Ok(rustix::fs::fadvise(file.as_fd(), 0, None, rustix::fs::Advice::DontNeed)?)
 }
