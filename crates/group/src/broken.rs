@@ -1,9 +1,8 @@
 //! Rules left out on purpose, for tests that show that each is needed.
 //!
-//! Only the feature `broken` lets settings name one, and no shipped program has it: elsewhere
-//! [`Settings::breaks`] is always false. A member whose settings name one of
-//! these breaks that one rule and keeps all others; the model check and the simulation must catch it. A rule
-//! whose absence nobody notices is either not needed or not tested.
+//! Only the feature `broken` lets settings name one, and no shipped program has it: elsewhere [`Settings::breaks`] is
+//! always false. A member whose settings name one of these breaks that one rule and keeps all others; the model check
+//! and the simulation must catch it. A rule whose absence no check notices is either not needed or not tested.
 
 use crate::Settings;
 

@@ -189,7 +189,7 @@ impl Effects {
         outgoing
     }
 
-    /// For a step that made nothing durable.
+    /// Releases the effects of a step that makes nothing durable.
     pub fn release_at_once(self) -> Outgoing {
         assert!(!self.needs_disk(), "a proof of durability is needed first");
         assert!(self.change.is_none(), "the change of the view was not taken");

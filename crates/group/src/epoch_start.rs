@@ -13,7 +13,7 @@ pub struct IdSteps {
 }
 
 impl IdSteps {
-    /// For so many epochs at once.
+    /// The steps for so many epochs at once.
     pub fn times(self, epochs: u64) -> Self {
         Self {
             inode: self.inode.saturating_mul(epochs),

@@ -112,7 +112,7 @@ pub struct Proof {
     pub(crate) cuts: u64,
 }
 
-/// Where the log is asked for on the disk.
+/// A range of the log that is asked for on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadLog {
     pub to: MemberId,

@@ -47,9 +47,9 @@ pub struct Restored {
 
 /// One server's membership in one replica group.
 ///
-/// Its methods are of three kinds: [`Member::step`] takes what happened and returns what must be done,
-/// [`Member::deadline`] says when to come back if nothing happens, and questions look at it. After each step
-/// the object is clean: [`Member::is_consistent`] holds.
+/// Its methods are of three kinds: [`Member::step`] takes an input and returns its effects, [`Member::deadline`] says
+/// when to come back if nothing happens, and questions look at it. After each step the object is clean:
+/// [`Member::is_consistent`] holds.
 ///
 /// The log may run ahead of the disk, commits may not: an entry commits when every member of the confirmed
 /// in-sync set, and of a set that is being changed to, has proved it durable.
@@ -69,7 +69,7 @@ pub struct Member {
     pending: Option<Pending>,
     /// Highest epoch promised, durable.
     promised: Epoch,
-    /// Highest epoch whose promise was asked for. Nothing lower is listened to any more.
+    /// Highest epoch whose promise was asked for. Messages of lower epochs are ignored.
     promising: Epoch,
     tail: Tail,
     /// The last entry of the own log that is durable.

@@ -119,8 +119,8 @@ impl Peer {
         self.in_flight.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Its connection broke or was made: what it said before this, and what of it is still under way, does not tell
-    /// that its process is there.
+    /// Its connection broke or was made. Messages from before this, and those still under way, do not show that its
+    /// process is there.
     pub fn doubt(&mut self, round: u64) {
         self.asked_since = round;
         self.has_answered = false;

@@ -72,7 +72,7 @@ impl Settings {
     pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
     const HANG_MS_MIN: u64 = 500;
 
-    /// Nothing is granted for longer.
+    /// The longest lease that is granted, in milliseconds.
     pub(crate) const LEASE_MS_MAX: u64 = 60_000;
 
     /// Whether the numbers fit together; the sentence names those that do not.

@@ -1,4 +1,4 @@
-//! The end of the log in memory: what is not known to have committed, and some of what has.
+//! The end of the log in memory: all entries that are not known to have committed, and some that have.
 
 use base::{Entry, EntryKind, LogPoint, Sn};
 use std::collections::VecDeque;

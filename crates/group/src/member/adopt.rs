@@ -191,8 +191,8 @@ impl Member {
         self.fetch(from, self.end(), effects);
     }
 
-    /// The other log does not go on from this entry. One of a complete member is tried from what has committed there, then from what
-    /// has committed here for longest.
+    /// The other log does not go on from this entry. The log of a complete member is tried from the last entry that
+    /// has committed there, then from the entry that has committed here for longest.
     pub(super) fn on_fetch_failed(
         &mut self,
         now: Moment,

@@ -166,7 +166,7 @@ impl Member {
         if waits { Agreement::Waits } else { Agreement::Agrees }
     }
 
-    /// For people, while the members differ.
+    /// A sentence for people while the members differ; `None` while they do not.
     pub(super) fn difference(&self) -> Option<String> {
         let comparison = self.compare_digests()?;
         let sentence = self.sentence_of(&comparison)?;

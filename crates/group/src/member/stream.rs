@@ -180,7 +180,7 @@ impl Member {
         true
     }
 
-    /// Where to begin with a member that has said how far its log goes.
+    /// Chooses where to begin with a member that has said how far its log goes.
     pub(super) fn choose_next(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
         let Some(peer) = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)) else { return };
         let Some(end) = peer.end.filter(|_| peer.has_promised) else { return };
@@ -214,7 +214,7 @@ impl Member {
         }
     }
 
-    /// The member holds something else for committed than this log. One that was complete when this epoch began
+    /// The member holds something else for committed than this log. A member that was complete when this epoch began
     /// proves that this log is corrupt; any other is behind an unclean election, or corrupt itself.
     fn nothing_in_common(&mut self, now: Moment, member: MemberId, effects: &mut Effects) {
         let unclean = self.unclean_epoch();
