@@ -10,7 +10,7 @@ use base::{Durable, Entry, Epoch, Level, LogPoint, Sn};
 use env::pulse;
 use std::{io, sync::Arc};
 
-/// Behind the name of an image that must not be used.
+/// The ending of the name of an image that must not be used.
 const IN_DOUBT: &str = ".in-doubt";
 
 /// Called once, in the order of the appends, on any thread, holding no lock of the journal. In production it is the

@@ -70,7 +70,7 @@ impl Shared {
                 (inner.end, inner.sent, inner.durable) = (after, after, after.id.sn);
                 inner.cuts += 1;
                 drop(inner);
-                // Its file may be gone by name, and goes for good with this: under no lock that appends take.
+                // The name of its file may be gone; the file itself goes with this: under no lock that appends take.
                 drop(segment);
                 tracing::info!(%after, %end, "the end of the log was cut off");
                 Ok(proof)

@@ -50,7 +50,7 @@ pub enum OpenError {
         .directory.display()
     )]
     NoRoomAside { directory: PathBuf, needed: u64, free: u64, kept: usize },
-    /// Somebody has put something there: move it away.
+    /// A person or program has put something there: move it away.
     #[error(
         "a store is to be put aside or put back, and {} is there already. Nothing was written over: move it out of the way",
         .file.display()

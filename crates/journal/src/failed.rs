@@ -28,7 +28,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Who wants the store back, which decides how much of the log must be there.
+/// The authority that wants the store back. It decides how much of the log must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The member itself, to follow another one that leads: everything that was durable must be there, and this member

@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     /// Taken last, held briefly.
     pub(crate) index: Mutex<Index>,
     watermark: Mutex<Watermark>,
-    /// Somebody uses the staging directory.
+    /// The staging directory is in use.
     pub(crate) is_staging: AtomicBool,
     /// Held while a file is put under the spare segment's name, or taken away from it.
     pub(crate) spare: Mutex<()>,

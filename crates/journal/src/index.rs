@@ -16,11 +16,11 @@ pub(crate) struct Index {
     floor: LogPoint,
 }
 
-/// One segment.
+/// A segment, and the marks known in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub epoch: Epoch,
-    /// Its first entry.
+    /// The number of its first entry.
     pub start: Sn,
     pub is_open: bool,
     /// Some of the places where a batch begins, in order; learnt while writing and while reading.
@@ -45,7 +45,7 @@ impl Place {
     /// The life of a segment whose file was never replaced. The open segment has it, for example.
     pub const FIRST_LIFE: u64 = 0;
 
-    /// To be read from its header on.
+    /// The place without its marks, so that the segment is read from its header on.
     pub fn without_marks(&self) -> Self {
         Self { marks: Vec::new(), ..self.clone() }
     }
@@ -89,7 +89,7 @@ impl Index {
         count.checked_sub(1).map(|index| &self.places[index])
     }
 
-    /// All of them, oldest first.
+    /// All segments, oldest first.
     pub fn places(&self) -> &[Place] {
         &self.places
     }

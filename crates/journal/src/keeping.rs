@@ -74,7 +74,7 @@ impl Shared {
         Ok(checkpoint)
     }
 
-    /// Reads back what was written before anybody relies on it.
+    /// Reads the written file back before it is relied upon.
     pub(crate) fn verify(&self, path: &Path, checkpoint: &Checkpoint) -> Result<(), ImageError> {
         let fail = |what: String| ImageError::Verify { file: path.to_owned(), what };
         let digest = self

@@ -71,7 +71,7 @@ pub struct MemberState {
 /// The step that a store's next start begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextStart {
-    /// It is read back.
+    /// The store is read back.
     #[default]
     Recover,
     /// Its log and images are put aside: the store is empty from then on.

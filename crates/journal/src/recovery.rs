@@ -37,7 +37,7 @@ pub struct Recovered {
     pub base: LogPoint,
     /// The entries after `base`: durable here, not known to have committed, not given to `apply`.
     pub tail: Vec<Entry>,
-    /// A torn tail was found now or earlier, and nobody has vouched for the log's end since.
+    /// A torn tail was found now or earlier, and no active has vouched for the log's end since.
     pub is_suspect: bool,
     /// Entries given to `apply`.
     pub replayed: u64,
@@ -504,7 +504,7 @@ impl Recovery {
     }
 }
 
-/// Where a walk over the segments stands.
+/// The state of a walk over the segments.
 struct Walk {
     at: Option<LogPoint>,
     /// Entries above it are not known to have committed.

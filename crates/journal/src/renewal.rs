@@ -14,7 +14,7 @@ use base::Sn;
 use env::Disk;
 use std::{io, path::Path};
 
-/// Where files go that were damaged and written anew, with the number of the start that did it.
+/// The directory for files that were damaged and written anew, followed by the number of the start that did it.
 pub(crate) const DAMAGED: &str = "damaged-";
 
 /// Does what is due, if anything is.

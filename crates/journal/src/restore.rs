@@ -1,9 +1,9 @@
 //! A store that was put aside is put back in place, by order of a person. Nothing is deleted: what is in its place now is put aside
 //! first.
 //!
-//! The store gets a generation that nobody has seen, so nobody counts on it. An active brings it up to date from where the logs agree, and an
-//! unclean election can choose it. Every step may be repeated: a file names what is being put back until all of it is there, and a store
-//! with that file is not opened.
+//! The store gets a generation that no member has seen, so no member counts on it. An active brings it up to date
+//! from where the logs agree, and an unclean election can choose it. Every step may be repeated: a file names what is
+//! being put back until all of it is there, and a store with that file is not opened.
 
 use crate::{
     Checkpoint, NextStart, OpenError, aside, block, renewal,
@@ -90,7 +90,7 @@ pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenErro
     let image = checkpoints.last().copied();
     file.state.known_commit = image.map_or(Sn(0), |image| image.at.id.sn);
     file.state.checkpoints = checkpoints;
-    // Where its log ends now is where it ends.
+    // The end of its log is where the log ends now: no later entry is expected.
     file.state.next = Sn(1);
     keep(&mut file)?;
     disk.remove_file(&store.join(RESTORING)).map_err(io)?;

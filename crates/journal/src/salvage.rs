@@ -41,9 +41,9 @@ impl Run {
 pub(crate) struct Place {
     pub run: Run,
     pub offset: u64,
-    /// Where the last record ends.
+    /// The offset at which the last record ends.
     pub end: u64,
-    /// That record is the last of its batch.
+    /// Whether the last record is the last of its batch.
     pub ends_batch: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Salvaged {
     /// The segment reads as it should, from its header to its end.
     pub scanned: Option<Scanned>,
     pub behind: Behind,
-    /// Up to here entries were written, as headers say whose payloads are not intact.
+    /// The last entry that was written, by headers whose payloads are not intact.
     pub written: Sn,
 }
 

@@ -1,12 +1,12 @@
-//! Reading a segment: what is a record, what was never written, and what has rotted.
+//! Reading a segment: tells records, bytes that were never written, and rotten ones from each other.
 //!
 //! The rules, for the place where reading stops at entry *n*:
 //!
 //! - A record whose checksum is right but that does not follow (group, epoch, sn, chain): refused.
 //! - A record whose checksum is wrong and that does not look cut off: rotten, refused.
 //! - A record that is missing or looks cut off, with a later record that proves *n* durable: refused.
-//! - A record that is missing or looks cut off, otherwise: the end of the log. Batches of which several were
-//!   under way reach the disk in any order, so intact ones may follow; nobody was told of them.
+//! - A record that is missing or looks cut off, otherwise: the end of the log. Batches of which several were under
+//!   way reach the disk in any order, so intact ones may follow. They were never acknowledged.
 
 use crate::{
     block::{Footer, SegmentHeader, VERSION},
@@ -27,9 +27,9 @@ pub struct Damage {
 /// How a segment ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With its footer, at this offset.
+    /// The segment ends with its footer, at this offset.
     Sealed { offset: u64 },
-    /// Nothing was written from here on.
+    /// The segment is open: nothing was written from this offset on.
     Open { offset: u64 },
     /// The bytes from here on are of writes that were cut off.
     Torn { offset: u64 },

@@ -42,7 +42,7 @@ pub(crate) struct Next {
 }
 
 impl OpenSegment {
-    /// Its first entry.
+    /// The number of its first entry.
     pub fn start(&self) -> Sn {
         self.start
     }
@@ -119,7 +119,7 @@ pub(crate) fn roll(
         })()
         .map_err(|error| (old.path.clone(), error))?;
     }
-    // Both names with one sync.
+    // One sync makes both names durable.
     disk.rename(&spare, &path)
         .and_then(|()| match &empty {
             Some(empty) if empty.path != path => disk.remove_file(&empty.path),

@@ -170,8 +170,8 @@ impl Journal {
     /// The last act of a journal: it takes nothing more, and the next start replaces the log and all images by
     /// this one. Only for a member that is not in sync. Blocks.
     ///
-    /// Where the log goes further than the image, it is another history: the generation rises, so that nobody
-    /// counts on what the log held.
+    /// Where the log goes further than the image, it is another history: the generation rises, so that no member
+    /// counts on the entries that the log held.
     ///
     /// # Errors
     /// [`StagingError::Outdated`] if the log has committed up to the image or beyond. [`StagingError::State`] if the

@@ -188,7 +188,7 @@ pub(crate) fn promise_error(directory: &Path, error: promise::ReadError) -> Open
 /// The result of an operator's order to accept a store whose disk had failed.
 #[derive(Debug)]
 pub enum Accepted {
-    /// There was no such note.
+    /// There was no note of a failed disk.
     Nothing,
     /// The log was read back from the medium, and its end is in a new file.
     TakenBack(TakenBack),
@@ -220,8 +220,9 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError
     }
 }
 
-/// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next
-/// start finds it empty. For a member of a group whose others have what it had. Returns the new generation.
+/// Gives up what a store that cannot be opened holds: its note is removed, its generation rises, and the next start
+/// finds it empty. It is for a member of a group whose other members have all that it had. Returns the new
+/// generation.
 ///
 /// # Errors
 /// The member's state cannot be read, is of a later release, or cannot be written.

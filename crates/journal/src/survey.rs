@@ -43,7 +43,7 @@ pub fn is_store(disk: &dyn Disk, directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Reads what is small and lists what is large. The error says which file could not be read, and why.
+/// Reads the small files of a store and lists the large ones. The error says which file could not be read, and why.
 ///
 /// # Errors
 /// The directory is no store, its state is damaged or of a later release, or a directory cannot be listed.

@@ -1,7 +1,8 @@
 //! The last entry that is known to have committed, written often and never synced.
 //!
-//! It is a lower bound: whatever value a crash leaves is a true one, for its entry was durable before the value
-//! was written. So nothing waits for it, and a start has less of a tail to wonder about.
+//! It is a lower bound: whatever value a crash leaves is a true one, for its entry was durable before the value was
+//! written. So nothing waits for it, and a start finds fewer entries of which it cannot know whether they have
+//! committed.
 //!
 //! ```text
 //! two slots, at 0 and 4096, written in turn
