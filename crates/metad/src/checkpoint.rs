@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 
 type Written = Box<dyn FnOnce(Result<(), String>) + Send>;
 
-/// Where requests for an image meet the thread that writes it.
+/// The meeting place of requests for an image and the thread that writes it.
 #[derive(Default)]
 pub struct Trigger {
     state: Mutex<State>,

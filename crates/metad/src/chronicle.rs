@@ -105,7 +105,7 @@ impl Chronicle {
         });
     }
 
-    /// Takes in the takeovers that another member tells. One whose epoch has not begun is not believed.
+    /// Takes in the takeovers that another member tells. A takeover whose epoch has not begun is not believed.
     pub fn learn(&self, told: &[TakeoverProto], epoch: Epoch) {
         let mut takeovers = self.takeovers.lock();
         let is_possible = |it: &&TakeoverProto| {
@@ -117,8 +117,8 @@ impl Chronicle {
         told.iter().filter(is_possible).for_each(|it| takeovers.add(it.clone()));
     }
 
-    /// Asks the active of an epoch whose takeover is not known here; and all others once in a life, for what happened while
-    /// this member was away, or what its file has lost. Does not wait.
+    /// Asks the active of an epoch whose takeover is not known here; and all others once after each start, for
+    /// takeovers while this member was away, or that its file has lost. Does not wait.
     pub fn ask_around(&self, core: &Arc<Core>) {
         let epoch = core.replica.standing().epoch;
         let Some(runtime) = core.forwarder.runtime() else { return };

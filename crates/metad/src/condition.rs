@@ -80,7 +80,7 @@ impl Condition {
     }
 }
 
-/// For people and for clients.
+/// A sentence for people and for clients.
 pub fn removed(core: &Core) -> String {
     format!(
         "member {0} was removed from its group, and serves nobody: stop this server, and take its address out of the clients' \

@@ -8,7 +8,7 @@ use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc};
 
 #[derive(Clone, Debug)]
 pub struct MetaConfig {
-    /// Where the journal, the images and the member's own state live; made by [`crate::format`].
+    /// The directory of the journal, the images and the member's own state; made by [`crate::format`].
     pub name_directory: PathBuf,
     pub rpc_address: SocketAddr,
     /// None: no HTTP port.
@@ -33,7 +33,7 @@ pub struct MetaConfig {
     pub racks: Vec<(String, String)>,
     /// Which groups users are in.
     pub groups: GroupsConfig,
-    /// Where the audit log is written. None: nowhere.
+    /// The file of the audit log; `None` if none is written. None: nowhere.
     pub audit_log: Option<PathBuf>,
     pub group: GroupConfig,
 }
@@ -58,7 +58,7 @@ pub struct GroupConfig {
     pub in_sync_min: Option<u32>,
     /// All members of a new group. Used when it is made; afterwards the coordinator's view says who is in it.
     pub members: Vec<MemberId>,
-    /// Where the other members reach this one. None: there are no others.
+    /// The address at which the other members reach this one. None: there are no others.
     pub peer_address: Option<SocketAddr>,
     pub advertised: Advertised,
     pub coordinator: CoordinatorConfig,

@@ -180,7 +180,7 @@ impl Core {
         }
     }
 
-    /// For the length of one read. Never across a wait.
+    /// The namespace, locked for the length of one read. Never across a wait.
     pub fn tree(&self) -> ShardedLockReadGuard<'_, Tree> {
         // A panic under the lock means that an invariant of the tree is broken: nothing may be served from it.
         self.tree.read().expect("the namespace was left whole by its last writer")
@@ -333,7 +333,7 @@ impl Core {
         }
     }
 
-    /// For the writer, and no longer than a turn.
+    /// The namespace, locked for the writer, no longer than a turn.
     pub fn tree_mut(&self) -> ShardedLockWriteGuard<'_, Tree> {
         self.tree.write().expect("the namespace was left whole by its last writer")
     }

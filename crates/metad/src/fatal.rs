@@ -6,8 +6,8 @@
 //! the store with one write and one sync, before the process ends. From then on every member that knows of it refuses
 //! this request ([`notes`]).
 //!
-//! Members tell each other what they know whenever a connection is made, and pass on what is new to them. Taking the file
-//! away under a server that runs clears the notes of all.
+//! Members tell each other their notes whenever a connection is made, and pass on those that are new to them. Taking
+//! the file away under a server that runs clears the notes of all.
 
 mod in_hand;
 pub mod notes;

@@ -34,7 +34,7 @@ const LAYOUT_WITHOUT_LEVEL: &str = "1";
 const STORE_DIRECTORY: &str = "group-1";
 const COORDINATOR_DIRECTORY: &str = "coordinator";
 
-/// Where the parts of a name directory are.
+/// The paths of the parts of a name directory.
 pub struct Layout {
     pub store: PathBuf,
     pub coordinator: PathBuf,
@@ -137,8 +137,8 @@ pub fn format(
     })
 }
 
-/// Has an empty directory filled. If that fails, for want of room say, the directory is empty again; if even that fails, or
-/// the machine stops, it says of itself that it is half made, and nobody starts on it.
+/// Has an empty directory filled. If that fails, for want of room say, the directory is empty again; if even that
+/// fails, or the machine stops, it says of itself that it is half made, and no server starts on it.
 pub(crate) fn make<T, E: From<FormatError>>(
     env: &Env,
     name_directory: &Path,
@@ -410,7 +410,7 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
         }
         return Err(ClusterError::Missing(name_directory.to_owned()));
     }
-    // Nobody's cluster file is larger; what is longer is cut and then refused.
+    // No cluster file is larger; what is longer is cut and then refused.
     let bytes = recover::read_small(env, &path).map_err(io)?;
     let text = String::from_utf8_lossy(&bytes);
     let layout = text.lines().find_map(|line| line.strip_prefix("layout="));
@@ -537,7 +537,7 @@ mod tests {
                 + &String::from_utf8(recover::read_small(&env, &path.join("CLUSTER")).unwrap()).unwrap();
             assert_eq!(text.contains("memberSecret"), secret.is_none(), "{text}");
             assert!(!text.contains("thirty-two"), "{text}");
-            // Whoever joins knows of it by the file as well, or not at all.
+            // A member that joins knows the secret by the file as well, or not at all.
             let second = GroupConfig { member: MemberId(2), ..group };
             let joined = join(&env, &directory.path().join(format!("{name}-2")), &second).unwrap();
             let known = |cluster, file| super::secret(&env, file, cluster).unwrap();

@@ -29,7 +29,7 @@ pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Resu
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 8;
 
-/// Until the end of the image, or until nobody wants more of it.
+/// Reads until the end of the image, or until no more of it is wanted.
 fn read_ahead(reader: &mut journal::ImageReader, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut piece = vec![0; PIECE_BYTES];

@@ -62,7 +62,7 @@ pub use run::{Ended, RunError, run};
 pub use server::{MetaServer, StartError};
 pub use watch::LastResort;
 
-/// Parsers of foreign bytes that nobody else needs, for those who test them.
+/// Parsers of foreign bytes that no other crate needs, made public for the fuzz targets.
 #[doc(hidden)]
 pub mod foreign {
     pub use crate::{

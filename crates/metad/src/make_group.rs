@@ -19,7 +19,7 @@ use std::{
 };
 use thiserror::Error;
 
-/// Where what the server kept of its coordinator is from then on. Nothing reads it.
+/// The new name of the directory in which the server kept its own coordinator. Nothing reads it from then on.
 pub const BEFORE: &str = "coordinator-before-the-group";
 
 #[derive(Debug, Error)]

@@ -79,7 +79,7 @@ fn health(core: &Core) -> Health {
     if let Some(active) = status.active.filter(|_| status.hears_active) {
         details.insert("active".to_owned(), active.to_string());
     }
-    // No failure of this member's, and nobody's while nobody else fails.
+    // This is no failure of this member, and does no harm until another one fails.
     if let Some(away_ms) = core.replica.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }

@@ -18,7 +18,7 @@ pub enum Work {
     Between(Box<dyn FnOnce() + Send>),
 }
 
-/// In the order of arrival.
+/// The waiting work, in the order of arrival.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,
@@ -79,7 +79,7 @@ impl Queue {
         true
     }
 
-    /// Takes what came meanwhile, behind what the batch has.
+    /// Takes the work that came meanwhile, behind that in the batch.
     pub fn take_more(&self, batch: &mut VecDeque<Work>) {
         let mut state = self.state.lock();
         state.attempts = 0;

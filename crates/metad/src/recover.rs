@@ -1,4 +1,4 @@
-//! From what is on the disk to a member that can take part: image, journal, block map.
+//! The way from the files on the disk to a member that can take part: image, journal, block map.
 
 mod leader;
 mod waiting;
@@ -279,9 +279,9 @@ fn secret_of(env: &Env, config: &MetaConfig, cluster: &Cluster) -> Result<Option
     }
 }
 
-/// Opens the store. One whose disk has failed is taken back first, if another member leads. One of which the coordinator knows a
-/// later life is a copy that was restored: it counts as complete no more, and keeps what it holds, for the stores of all members
-/// may have been restored together.
+/// Opens the store. A store whose disk has failed is taken back first, if another member leads. A store of which the
+/// coordinator knows a later life is a restored copy: it no longer counts as complete, and keeps all that it holds,
+/// for the stores of all members may have been restored together.
 fn open_store(
     env: &Env,
     directory: &Path,

@@ -1,8 +1,8 @@
 //! Hadoop's protocols for reading configuration again while a server runs.
 //!
-//! A metadata server's configuration is a file that is read when it starts, so there is little to read again: what
-//! cannot change is refused with Hadoop's own words for a server that has it switched off, or with what to do
-//! instead. Every member answers for itself.
+//! A metadata server's configuration is a file that is read when it starts, so there is little to read again: a
+//! setting that cannot change is refused with Hadoop's own words for a server that has it switched off, or with
+//! advice. Every member answers for itself.
 
 use crate::{
     client_protocol::{decode, require_superuser_for},

@@ -129,7 +129,7 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// Fetches the newest image that anybody has and ends this server, to start again from it.
+    /// Fetches the newest image that any member has and ends this server, to start again from it.
     fn renew(&self) -> Result<(), String> {
         let core = self.core;
         let committed = core.commit.committed();

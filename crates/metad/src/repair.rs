@@ -255,7 +255,7 @@ impl Repairer<'_> {
         Ok(self.decide(&before.view, &answers, &sources))
     }
 
-    /// Asks a member for all that is missing and takes what fits, then for what it says of itself.
+    /// Asks a member for all missing entries and takes those that fit, then for its answer about itself.
     fn ask(&self, source: &Source) -> Result<Standing, String> {
         let committed = self.desk.with(|repair| repair.commit_point().0);
         let standing = source.standing(committed)?;

@@ -30,7 +30,7 @@ pub struct Unsettled {
 #[derive(Default)]
 struct State {
     committed: Sn,
-    /// In the order of sn.
+    /// The changes that wait, sorted by the numbers of their entries.
     waiting: VecDeque<(Sn, BlockChange)>,
 }
 

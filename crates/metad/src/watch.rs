@@ -115,7 +115,7 @@ impl Threads {
         self.stands_ms.load(Ordering::Relaxed)
     }
 
-    /// The server is being stopped: threads end one after the other, and nobody looks at them any more.
+    /// The server is being stopped: threads end one after the other, and the watcher looks at them no more.
     pub fn stop(&self) {
         self.is_over.store(true, Ordering::Release);
     }

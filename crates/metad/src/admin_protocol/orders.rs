@@ -131,7 +131,7 @@ fn reconfigure(
     members.dedup();
     let in_sync_min = in_sync_min.unwrap_or(view.in_sync_min);
     if in_sync_min as usize > members.len() {
-        // Nobody lowers silently what protects acknowledged changes.
+        // The minimum protects acknowledged changes, so an order may not lower it silently.
         return refuse(
             reply,
             format!(
@@ -217,7 +217,7 @@ async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Re
     let mut standing = core.replica.subscribe();
     let is_so = |standing: &Standing| match to {
         Some(to) if to == me => standing.is_serving(),
-        // Somebody else is there, not only this one gone.
+        // Another member leads now; it is not enough that this one does not.
         _ => !standing.is_serving() && standing.active.is_some_and(|active| active != me),
     };
     let deadline = Instant::now() + PATIENCE;

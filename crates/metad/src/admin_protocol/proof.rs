@@ -72,7 +72,7 @@ pub fn wanted(order: &str) -> FsError {
 /// Why an order is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unproven {
-    /// Not made here, too old, or used before.
+    /// The challenge was not made here, is too old, or was used before.
     Nonce,
     Secret,
 }

@@ -290,7 +290,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         (None, _) => status.trouble.clone(),
     };
     let fetching = core.fetching.get();
-    // Nothing is behind what one knows oneself: how far the active is, only the active can say.
+    // A member is never behind its own log: how far the active is, only the active can say.
     p::MemberProto {
         image_bytes_done: fetching.map(|(done, _)| done),
         image_bytes_total: fetching.map(|(_, total)| total),

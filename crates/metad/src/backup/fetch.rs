@@ -1,4 +1,5 @@
-//! One round: what has committed since, and where the members have removed what comes next, an image.
+//! One round of a backup: fetches the entries that have committed since, and an image if the members have removed the
+//! next entry.
 
 use super::{BackupError, Event, PATIENCE, Run, SYNC_BYTES, Told, history::reach, time_of};
 use crate::pool::{PIECE_BYTES, fetch::Pieces};

@@ -18,7 +18,7 @@ pub struct History {
 pub enum Next {
     /// Nothing: the active has the end of the backup.
     Confirmed,
-    /// Nobody serves, or the active does not know yet that this entry has committed.
+    /// No member serves, or the active does not know yet that this entry has committed.
     Waits,
     /// The active is asked for the entry of this number.
     Asks(Epoch, Sn),

@@ -6,7 +6,7 @@ use namespace::{
     reads::{get_block_locations, get_content_summary, get_file_info, get_listing},
 };
 
-/// One namespace that nobody changes.
+/// A look at a namespace that does not change.
 pub struct Look<'a> {
     namespace: &'a Namespace,
     caller: Caller,

@@ -23,7 +23,7 @@ pub struct Group {
     pub user: String,
 }
 
-/// Where a member takes calls.
+/// The address at which a member takes calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub member: MemberId,

@@ -93,11 +93,11 @@ pub enum Event {
     Missed { after: Sn, up_to: Sn },
     /// A round is over.
     Round(Round),
-    /// Nobody gives more for now.
+    /// No member gives more for now.
     Waits(String),
 }
 
-/// Where a backup stands after a round.
+/// The state of a backup after a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     pub archived: LogPoint,
@@ -113,7 +113,7 @@ pub struct Round {
 /// The counts of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Where the backup ended before.
+    /// The last entry of the backup before this run.
     pub before: Option<LogPoint>,
     pub round: Round,
     pub entries: u64,
@@ -123,7 +123,7 @@ pub struct Summary {
 
 /// The caller of a backup: it says where the members are and when to stop, and is told the news.
 pub trait Operator {
-    /// Where the members are; `None` where nobody can be asked.
+    /// The places of the members; `None` if none can be asked.
     fn find(&mut self) -> Option<Vec<Place>>;
     fn is_stopped(&self) -> bool;
     fn tell(&mut self, event: Event);

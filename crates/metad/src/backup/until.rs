@@ -43,7 +43,7 @@ pub enum TargetError {
         "the backup holds nothing yet: it was interrupted before its image was whole. The same order goes on with it"
     )]
     Empty,
-    /// Nothing of the backup has that state. Where a time was asked for, the nearest times that it has are told.
+    /// The backup does not have that state. If a time was asked for, the error tells the nearest times that it has.
     #[error("it is not in the backup: {why}")]
     Outside {
         why: String,

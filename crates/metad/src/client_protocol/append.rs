@@ -25,7 +25,7 @@ pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
         if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
             && files::take_over(turn, &request.src, &request.client_name)
         {
-            // The file is closed now: it can be written on as any other. Nobody has been told anything yet.
+            // The file is closed now: it can be written on as any other. No answer has been sent yet.
             turn.core().refusals.lock().forget(&call.origin);
             essentials = try_append(turn, call, &request, &machine);
         }

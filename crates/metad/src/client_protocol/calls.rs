@@ -169,8 +169,8 @@ pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResu
     Err(in_safe_mode(core, &blocks, &what(), blocks.in_safe_mode_of_start()))
 }
 
-/// Refuses to say where `blocks` are while safe mode is on and nobody has reported a replica of one of them: a reader
-/// that is told of no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an
+/// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported: a reader that
+/// is told of no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an
 /// operator has turned safe mode on, as in HDFS.
 pub fn refuse_unknown_places(core: &Core, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
     let map = core.blocks.lock();

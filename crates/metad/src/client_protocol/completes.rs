@@ -20,7 +20,7 @@ use std::{collections::HashMap, sync::Arc};
 /// Calls parked at most; more are answered "not yet" at once.
 const PARKED_COUNT_MAX: usize = 100_000;
 
-/// Closed files whose last block nobody has reported yet.
+/// Calls to close a file whose last block was not reported yet.
 #[derive(Default)]
 pub struct Parked {
     by_block: Mutex<HashMap<BlockId, Vec<Waiter>>>,

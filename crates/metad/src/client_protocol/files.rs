@@ -43,7 +43,7 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
         if matches!(answer, Err(FsError::RecoveryInProgress(_)))
             && take_over(turn, &request.src, &request.client_name)
         {
-            // The file is closed now: it is in the way as any other. Nobody has been told anything yet.
+            // The file is closed now: it is in the way as any other. No answer has been sent yet.
             turn.core().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
         }

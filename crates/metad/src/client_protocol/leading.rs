@@ -1,4 +1,4 @@
-//! An answer that rests on reading goes out only when nobody else can have been elected before it was read.
+//! An answer that rests on reading goes out only if no other member can have been elected before the read.
 //!
 //! That is so while the lease lasts: the test is made after the answer was evaluated, and costs a comparison.
 //! Where the lease has run out and this member still serves, the answer waits here for the next grant; where
@@ -49,7 +49,7 @@ pub struct Leading {
 #[derive(Default)]
 struct State {
     waiting: Vec<Waiting>,
-    /// Somebody looks after those that wait.
+    /// A task looks after the answers that wait.
     is_attended: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where the blocks of a file are, as answers tell it.
+//! The locations of a file's blocks, as answers tell them.
 
 use crate::{core::Core, datanodes::wire};
 use ::blocks::{BlockMap, BlockState, Reader};

@@ -168,7 +168,7 @@ fn listing<'a>(start_after: &[u8], paths: &'a [&'a str]) -> Sight<'a> {
     if start_after.starts_with(b"/") { Sight::Everything } else { Sight::Listings(paths) }
 }
 
-/// Where the caller is, to name the nearest replicas first.
+/// The host of the caller, to name the nearest replicas first.
 pub fn host(call: &Call) -> String {
     call.origin.address.map(|address| address.to_string()).unwrap_or_default()
 }

@@ -45,7 +45,7 @@ impl Refusals {
         is_copy.then(|| known.answer.clone())
     }
 
-    /// For an answer that was not given after all.
+    /// Forgets an answer that was not given after all.
     pub fn forget(&mut self, origin: &CallOrigin) {
         self.remove((origin.client_id, origin.call_id));
     }

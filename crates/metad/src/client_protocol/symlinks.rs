@@ -14,7 +14,7 @@ pub fn create_symlink(_: &Arc<Core>, call: Call, reply: Replier) {
     reply.fs_error(&FsError::Unsupported("Symlinks not supported".into()));
 }
 
-/// Nothing is a link, so this only tells what the path is instead.
+/// No path is a symbolic link, so this only tells the kind of the path.
 pub fn get_link_target(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetLinkTargetRequestProto>(&call, reply) else { return };
     calls::read(core, &call, reply, Sight::Paths(&[&request.path]), |tree, context| {

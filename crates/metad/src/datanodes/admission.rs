@@ -1,9 +1,9 @@
 //! Which data servers may take part: those that a file names, if there is one (Hadoop's `dfs.hosts`).
 //!
-//! A line names hosts or addresses, each alone or with the port of its data transfer; what follows a `#` is a
-//! remark. A file that names nobody admits everybody, as in HDFS. Names are resolved when the file is read, and the
-//! address that a data server speaks from is what counts: what it calls itself is its own word. The file is read
-//! when the server starts and when an operator says so (`hdfs dfsadmin -refreshNodes`).
+//! A line names hosts or addresses, each alone or with the port of its data transfer; what follows a `#` is a remark.
+//! A file that names no server admits all, as in HDFS. Names are resolved when the file is read, and the address that
+//! a data server speaks from is what counts: what it calls itself is its own word. The file is read when the server
+//! starts and when an operator says so (`hdfs dfsadmin -refreshNodes`).
 
 use base::{FsError, FsResult};
 use env::{Disk, OpenMode, disk::read_exact_at};
@@ -26,7 +26,7 @@ pub struct Admission {
 /// The content of the file when it was last read.
 #[derive(Default)]
 struct Named {
-    /// The file names nobody, or there is none.
+    /// Every server is admitted: the file names none, or there is no file.
     everybody: bool,
     /// A server at this address with this port of its data transfer, or with any.
     places: BTreeSet<(IpAddr, Option<u32>)>,
@@ -38,7 +38,7 @@ struct Named {
 type Resolve<'a> = &'a dyn Fn(&str) -> io::Result<Vec<IpAddr>>;
 
 impl Admission {
-    /// Admits everybody until the file is read.
+    /// Admits every server until the file is read.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file, named: RwLock::new(Named { everybody: true, ..Named::default() }) }
     }

@@ -91,15 +91,15 @@ pub fn server_id(registration: &DatanodeRegistrationProto) -> ServerId<'_> {
     ServerId {
         uuid: &id.datanode_uuid,
         ip: &id.ip_addr,
-        // A port that is none is nobody's.
+        // An impossible port belongs to no server.
         transfer_port: u16::try_from(id.xfer_port).unwrap_or(0),
         session: registration.keys.current_key.key_bytes.as_deref().unwrap_or_default(),
     }
 }
 
-/// The key of a session goes where a cluster with block tokens tells its newest key. Tokens are off, so a data
-/// server has no use for a key; but Hadoop's keep the answer to their registration as it is, and send all of it with
-/// each message to the server that gave it. They show it to nobody else.
+/// The key of a session goes where a cluster with block tokens tells its newest key. Tokens are off, so a data server
+/// has no use for a key; but Hadoop's keep the answer to their registration as it is, and send all of it with each
+/// message to the server that gave it. They show it to no other peer.
 pub fn keys_with(session: &SessionKey) -> ExportedBlockKeysProto {
     let key_bytes = Some(Bytes::copy_from_slice(&session.0));
     ExportedBlockKeysProto {
@@ -108,7 +108,7 @@ pub fn keys_with(session: &SessionKey) -> ExportedBlockKeysProto {
     }
 }
 
-/// In the words of Hadoop's logs.
+/// The data server in the words of Hadoop's logs.
 pub fn describe(registration: &DatanodeRegistrationProto) -> String {
     let id = &registration.datanode_id;
     let info = &registration.storage_info;

@@ -38,7 +38,7 @@ impl Bell {
         self.state.lock().stopped
     }
 
-    /// Until somebody rings, or a period has passed.
+    /// Waits until another thread rings, or a period has passed.
     fn wait(&self) {
         let mut state = self.state.lock();
         if !state.rung && !state.stopped {

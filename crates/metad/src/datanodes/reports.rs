@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Rows taken under one lock of the block map: a fraction of a millisecond.
 const SLICE_ROWS: usize = 2_000;
-/// Reports with more rows than this go to a thread where they keep nobody waiting.
+/// Reports with more rows than this go to a thread of their own, where they keep no other call waiting.
 const INLINE_ROWS_MAX: u64 = 10_000;
 
 impl DatanodeSide {

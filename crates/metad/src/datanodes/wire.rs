@@ -133,7 +133,7 @@ pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) ->
     p::LocatedBlockProto {
         b: extended_block(pool, block),
         offset,
-        // Readers and writers take addresses from here; the numbers of the server are nobody's business now.
+        // Readers and writers take addresses from here; the server's own figures do not matter here.
         locs: places.iter().map(|place| place_info(&place.server)).collect(),
         corrupt: false,
         block_token: no_token(),

@@ -18,7 +18,7 @@ use std::fmt::Write;
 pub const NOTES_MAX: usize = 64;
 /// The most bytes of all lines together.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Nobody dies so often: beyond is no number, so that none can be used up.
+/// No server dies so often: beyond is no number, so that none can be used up.
 const NUMBER_MAX: u64 = 1 << 48;
 const WORD_BYTES_MAX: usize = 96;
 const HEAD: &str = "clover fatal requests 1";
@@ -158,7 +158,7 @@ impl Notes {
         !self.known.is_empty() || self.cleared > 0
     }
 
-    /// For the next note.
+    /// The number for the next note.
     pub fn next_number(&self) -> u64 {
         self.last_number().saturating_add(1).min(NUMBER_MAX)
     }

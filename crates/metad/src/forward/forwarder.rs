@@ -89,7 +89,7 @@ pub struct Numbers {
     pub released: u64,
     /// Refused because no active was known for too long, or because too many waited.
     pub refused: u64,
-    /// Not sent on since the client had left.
+    /// Calls that were not sent on, because the client had left.
     pub dropped: u64,
     /// Waiting now for an active.
     pub held: u64,
@@ -117,7 +117,7 @@ impl Forwarder {
         Self { inner: Some(Arc::new(Inner { parts, hold, links, counts, closing })) }
     }
 
-    /// For a group of one.
+    /// A forwarder for a group of one, which passes nothing on.
     pub fn alone() -> Self {
         Self { inner: None }
     }
@@ -309,7 +309,7 @@ impl Inner {
         reply.fs_error(&self.standby(&call, &format!("no member has led for {waited} ms")));
     }
 
-    /// Until something has changed, or it is time to try again. False when patience has ended.
+    /// Waits until the standing has changed, or it is time to try again. False when patience has ended.
     async fn wait(
         &self,
         standing: &mut watch::Receiver<Standing>,

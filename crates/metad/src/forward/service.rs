@@ -1,4 +1,4 @@
-//! Where envelopes arrive.
+//! The service at which envelopes arrive.
 
 use super::{
     envelope::{self, Opened},

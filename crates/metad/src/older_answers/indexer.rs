@@ -1,5 +1,5 @@
 //! Keeps the index of older calls: begins it when calls come so fast that the retry cache does not hold those of ten
-//! minutes, goes on with what commits, and has the journal keep what it points to.
+//! minutes, goes on with the entries that commit, and has the journal keep the entries that it points to.
 
 use super::feed::Taken;
 use crate::core::Core;

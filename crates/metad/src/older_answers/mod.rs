@@ -75,7 +75,7 @@ pub struct OlderAnswers {
     has_index: AtomicBool,
     /// Told by the thread that applies.
     pub feed: Feed,
-    /// Until the journal has been gone through after a start.
+    /// True until the journal has been gone through after a start.
     is_filling: AtomicBool,
     lookups: Mutex<Lookups>,
     wake: Condvar,
@@ -90,7 +90,7 @@ struct Lookups {
 }
 
 impl OlderAnswers {
-    /// For a namespace as recovery has left it.
+    /// The index for a namespace as recovery has left it.
     pub fn new(namespace: &Namespace) -> Self {
         Self {
             index: RwLock::new(None),

@@ -138,9 +138,9 @@ pub struct Terms {
 pub struct Session {
     pub other: Other,
     pub version: Version,
-    /// For what this end sends.
+    /// Seals the frames that this end sends.
     pub sealer: Sealer,
-    /// For what this end hears.
+    /// Opens the frames that this end receives.
     pub opener: Opener,
 }
 

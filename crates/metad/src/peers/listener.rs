@@ -19,9 +19,9 @@ use std::{
     time::Duration,
 };
 
-/// For the whole handshake.
+/// The time limit for the whole handshake.
 const HANDSHAKE: Duration = Duration::from_millis(2_000);
-/// For the first frame, which a member sends as soon as it is connected.
+/// The time limit for the first frame, which a member sends as soon as it is connected.
 const HELLO: Duration = Duration::from_millis(1_000);
 /// Connections that wait to be accepted. The system may grant fewer.
 const BACKLOG: i32 = 1_024;
@@ -51,7 +51,7 @@ pub fn run(shared: &Arc<Shared>, socket: &TcpListener) {
     let strangers = Strangers::new(strangers_max);
     let open = Arc::new(AtomicUsize::new(0));
     loop {
-        // One whose place was needed has its descriptor until its thread has noticed.
+        // A connection whose place was needed keeps its descriptor until its thread has noticed.
         while open.load(Ordering::Acquire) > 2 * strangers_max && !shared.is_stopping() {
             std::thread::sleep(ENDING);
         }

@@ -1,8 +1,8 @@
 //! How members of a group reach each other.
 //!
-//! Each member listens on a port of its own and connects to every other member: what it sends goes over the
-//! connection that it made, what it hears comes over the one that the other made. Plain threads, so that
-//! neither a disk nor a client delays a beacon.
+//! Each member listens on a port of its own and connects to every other member: it sends over the connection that it
+//! made, and hears over the one that the other made. Plain threads, so that neither a disk nor a client delays a
+//! beacon.
 //!
 //! - [`handshake`]: both sides prove that they know the cluster's secret, say who they are, and agree on a
 //!   [`version`]; each tells its [`release`]. [`frame`]: its bytes on a stream, with a length and a checksum.
@@ -111,7 +111,7 @@ struct Shared {
     connection_count: AtomicU64,
     /// The group's level as known here, and the release that each member named when it last connected or was reached.
     known: Mutex<Known>,
-    /// Where members are: connections from there are preferred to those of others.
+    /// The addresses of the members: connections from there are preferred to those of others.
     places: Mutex<BTreeMap<MemberId, Places>>,
 }
 

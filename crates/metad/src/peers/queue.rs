@@ -51,7 +51,7 @@ impl Queue {
         self.wake.notify_all();
     }
 
-    /// Nothing will ever be sent again.
+    /// Stops the queue: no letter will ever be sent again.
     pub fn stop(&self) {
         self.state.lock().is_stopped = true;
         self.close();

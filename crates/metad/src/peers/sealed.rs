@@ -126,7 +126,7 @@ mod tests {
             .collect()
     }
 
-    /// What is read of these bytes, up to the first error.
+    /// The frames that are read from these bytes, up to the first error.
     fn read(key: Hmac<Sha256>, bytes: &[u8]) -> (Vec<Bytes>, FrameError) {
         let (mut opener, mut rest, mut bodies) = (Opener::new(key), bytes, Vec::new());
         loop {

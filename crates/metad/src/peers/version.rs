@@ -1,10 +1,10 @@
 //! Which versions of the members' protocol a release speaks, and which one two members agree on.
 //!
 //! Each side names the oldest and the newest that it speaks, and the newest common one is used for that connection.
-//! So members of two neighbouring releases work together, and a group is brought to a new release one member at
-//! a time. A version says which messages there are, and which fields each of them has ([`super::codec`]). The frames
-//! and the handshake stay as they are in [`Version::FIRST`]; what a later version adds to the two first frames goes
-//! behind what is there, where older releases pass over it.
+//! So members of two neighbouring releases work together, and a group is brought to a new release one member at a
+//! time. A version says which messages there are, and which fields each of them has ([`super::codec`]). The frames
+//! and the handshake stay as they are in [`Version::FIRST`]; additions of later versions to the two first frames go
+//! behind their present content, where older releases pass over them.
 
 use std::fmt;
 

@@ -28,7 +28,7 @@ impl Progress {
     }
 }
 
-/// Where pieces of images come from.
+/// A source of pieces of images.
 pub trait Pieces {
     fn member(&self) -> MemberId;
     /// Bytes of an image's file, at most `length`; an error where it does not have them, or is gone. Blocks.

@@ -189,8 +189,9 @@ impl Source {
         Ok(data)
     }
 
-    /// Entries of its log after `after`, as many as one answer carries and none above `up_to`, and the point before them. `None`:
-    /// it does not have them any more. One whose store is damaged may answer with later ones. Blocks.
+    /// Entries of its log after `after`, as many as one answer carries and none above `up_to`, and the point before
+    /// them. `None` if it does not have them any more. A member whose store is damaged may answer with later ones.
+    /// Blocks.
     pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String> {
         let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
         let (after_bytes, up_to_bytes) = (after.0.to_le_bytes(), up_to.0.to_le_bytes());

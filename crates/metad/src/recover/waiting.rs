@@ -16,7 +16,7 @@ pub struct Waiting {
     pub records: Vec<MemberRecord>,
     pub generation: u64,
     pub boot: u64,
-    /// Where its log ends on the medium, where that could be read.
+    /// The end of its log on the medium; `None` if that could not be read.
     pub end: Option<LogPoint>,
     /// A sentence or two for people: what has happened, and what it waits for.
     pub reason: String,

@@ -174,7 +174,7 @@ impl Desk {
         }
     }
 
-    /// Accepts that what is missing is lost, if the operator says so and has made sure that nobody else has it.
+    /// Accepts that what is missing is lost, if the operator says so and has made sure that no other member has it.
     fn accept_loss(
         &self,
         call: &Call,

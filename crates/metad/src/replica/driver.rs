@@ -66,11 +66,12 @@ impl Shared {
         }
     }
 
-    /// Under the member's lock, so that what is queued here has the order of the steps.
+    /// Delivers the effects of a step, under the member's lock, so that all that is queued here has the order of the
+    /// steps.
     fn deliver(&self, outgoing: Outgoing, after: &mut After) {
         debug_assert!(outgoing.proof.is_none(), "a proof goes back into the member");
         if outgoing.rebuild.is_some() {
-            // Before the writer is handed anything: what the group goes on with does not follow what it has applied.
+            // Before the writer is handed anything: the group's next entries do not follow those that it has applied.
             self.is_ending.store(true, Ordering::Release);
         }
         for (to, message) in outgoing.messages {
@@ -99,7 +100,7 @@ impl Shared {
                     committed: outgoing.committed,
                     role: outgoing.role,
                 };
-                // Once the queue is closed the server is stopping: nobody looks any more.
+                // Once the queue is closed the server is stopping: no thread looks any more.
                 let _ = self.queue.push(Work::Follow(followed));
             }
         } else if let Some(sn) = outgoing.committed {

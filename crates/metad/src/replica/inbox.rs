@@ -69,7 +69,7 @@ impl Drop for Entered {
 }
 
 impl Shared {
-    /// Hands one thing in, and sees to it that somebody deals with it.
+    /// Hands one event in, and sees to it that a thread deals with it.
     pub fn push(self: &Arc<Self>, event: Event, patience: Patience) {
         let is_full = {
             let mut waiting = self.inbox.waiting.lock();

@@ -61,9 +61,9 @@ impl Standing {
 /// The group's decisions on their way to the namespace.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Committed, and not applied yet.
+    /// Entries that have committed and are not applied yet.
     pub apply: Vec<Entry>,
-    /// To be applied behind them although they have, perhaps, not.
+    /// Entries to be applied behind them, although they may not have committed.
     pub ahead: Vec<Entry>,
     pub committed: Option<Sn>,
     /// The new role of this member, if it has changed.
@@ -103,7 +103,7 @@ impl Replica {
         Self { shared: Arc::new(Shared::new(parts)), threads: Arc::default() }
     }
 
-    /// Where events of other members go.
+    /// The function that takes events of other members.
     pub fn hear(&self) -> Arc<dyn Fn(PeerEvent) + Send + Sync> {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move |event| {
@@ -228,8 +228,8 @@ impl Replica {
         self.shared.records.lock().clone()
     }
 
-    /// Whether an answer that was evaluated before this call may be sent: nobody else can have been elected
-    /// yet. Where this is false while the member answers, [`Replica::confirm`] may still prove it.
+    /// Whether an answer that was evaluated before this call may be sent: no other member can have been elected yet.
+    /// Where this is false while the member answers, [`Replica::confirm`] may still prove it.
     pub fn may_answer(&self) -> bool {
         let now = self.shared.env.clock.moment();
         self.answers()

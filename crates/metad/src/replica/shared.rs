@@ -45,7 +45,7 @@ pub struct Shared {
     pub queue: Arc<Queue>,
     pub watched: Arc<Threads>,
     pub fatal: Arc<Fatal>,
-    /// Not there in a group of one.
+    /// The connections to the other members; not set in a group of one.
     pub peers: OnceLock<Peers>,
     /// This member's own record.
     pub own_record: OnceLock<MemberRecord>,
@@ -69,7 +69,8 @@ pub struct Shared {
     pub is_ending: AtomicBool,
     pub ended: watch::Sender<Option<Ended>>,
     pub needs_image: watch::Sender<bool>,
-    /// A member lacks what is gone from the log here: an image of this entry or a later one is needed. 0: nobody needs one.
+    /// A member lacks what is gone from the log here: an image of this entry or a later one is needed. 0: no member
+    /// needs one.
     pub image_wanted: AtomicU64,
     /// This member's state is another than that of a majority.
     pub differs: Mutex<Option<String>>,

@@ -38,8 +38,8 @@ impl Shared {
 
     /// Reads the view for the member.
     pub fn read_view(self: &Arc<Self>) {
-        // A read that was begun before somebody asked may miss what he knows of: each asker begins its own,
-        // and only a crowd is told to wait for the next look.
+        // A read that was begun before a caller asked may miss a change that the caller knows of: each asker begins
+        // its own, and only a crowd is told to wait for the next look.
         const UNDER_WAY_MAX: u64 = 8;
         if self.view_reads.fetch_add(1, Ordering::AcqRel) >= UNDER_WAY_MAX {
             self.view_reads.fetch_sub(1, Ordering::AcqRel);
@@ -98,8 +98,8 @@ impl Shared {
         *self.records.lock() = records;
     }
 
-    /// A coordinator that was put back from a copy knows of an earlier life of this member, or of none. Nobody could let it in
-    /// sync then: that is asked for in the name of this very life.
+    /// A coordinator that was put back from a copy knows of an earlier life of this member, or of none. The active
+    /// could not let it in sync then: that is asked for in the name of this very life.
     fn tell_again(&self, told: Option<&MemberRecord>) {
         let Some(mine) = self.own_record.get() else { return };
         let age = |record: &MemberRecord| (record.life.store.generation, record.life.boot);
