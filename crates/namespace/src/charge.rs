@@ -30,7 +30,8 @@ pub struct Charge {
 
 record_fields! { Charge { directory, amounts } }
 
-/// Charges, what snapshots keep of what is moved out of its directory, and the quota that would be exceeded.
+/// The charges, the amounts that snapshots keep of inodes which are moved out of their directory, and the error of
+/// the quota that would be exceeded.
 pub(crate) type Found = (Vec<Charge>, Vec<(InodeId, Amounts)>, Option<FsError>);
 
 /// The charges of an edit on the state that it was planned on, and the quota that they would exceed, if any.
@@ -170,7 +171,7 @@ fn seen_by(ns: &Namespace, target: u32) -> Option<SnapshotId> {
     cover.filter(|cover| ns.birth_of(target) < *cover)
 }
 
-/// HDFS asks for room by what was wanted most before, and for what is wanted now.
+/// As HDFS does, this requires room for the new replication beyond the highest one that was wanted before.
 fn set_replication(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &ops::set_replication::SetReplicationEdit) {
     let file = ns.expect(edit.inode);
     let (bytes, policy) = (ns.held_bytes(file, &[]), ns.tree.policy_of(file));

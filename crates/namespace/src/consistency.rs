@@ -34,7 +34,7 @@ struct Walked {
 }
 
 impl Namespace {
-    /// Walks the whole tree. For tests and simulations: it takes as long as reading an image.
+    /// Walks the whole tree. It takes as long as reading an image, so it is for tests and simulations.
     ///
     /// # Errors
     /// An invariant is broken. The text names the first one found.

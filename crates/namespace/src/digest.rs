@@ -10,12 +10,12 @@ fn mix(value: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// For tables whose keys are numbers that we chose ourselves.
+/// The hash for tables whose keys are numbers that we chose ourselves.
 pub(crate) fn hash_number(seed: u64, number: u64) -> u64 {
     mix(mix(number ^ seed))
 }
 
-/// For tables whose keys strangers choose.
+/// The hash for tables whose keys strangers choose.
 pub(crate) struct SeededHash(RapidSecrets);
 
 impl SeededHash {

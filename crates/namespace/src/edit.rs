@@ -29,7 +29,7 @@ const VERSION_WITH_DUES: u8 = 2;
 pub struct Edit {
     /// When it was planned. Journal time: what an edit changes carries this time on every member.
     pub time: Timestamp,
-    /// `None` for what the service does of itself.
+    /// `None` for the service's own edits.
     pub origin: Option<Origin>,
     /// The edit's dues to snapshots and quotas; `None` for most edits.
     pub dues: Option<Box<Dues>>,
@@ -187,12 +187,12 @@ impl Edit {
         }
     }
 
-    /// An edit that the service makes of itself: answered to nobody, and no quota stands in its way.
+    /// An edit that the service makes of itself. It answers no call, and no quota stands in its way.
     pub(crate) fn of_service(ns: &Namespace, ctx: &Context<'_>, body: Body) -> Self {
         Self::with_dues(ns, &Context { origin: None, ..*ctx }, body).0
     }
 
-    /// With the quota that it would exceed, if any.
+    /// Makes an edit with its dues. The second value is the error of the quota that it would exceed, if any.
     fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: Body) -> (Self, Option<FsError>) {
         let mut edit = Self::new(ctx, body);
         let (charges, kept, refusal) = charge::of(ns, &edit.body);

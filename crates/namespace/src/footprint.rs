@@ -131,7 +131,7 @@ impl Namespace {
                 edit.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
             }
             Body::Delete(edit) => marks.own_entry(edit.inode),
-            // Nobody sees a subtree once it was unlinked.
+            // No read sees a subtree once it was unlinked.
             Body::Cleanup(_) => {}
             Body::AddBlock(edit) => marks.blocks(edit.inode),
             Body::AbandonBlock(edit) => marks.blocks(edit.inode),

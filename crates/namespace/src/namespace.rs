@@ -108,7 +108,7 @@ impl BlockChange {
 #[derive(Debug, Default, PartialEq)]
 pub struct Applied {
     pub reply: Reply,
-    /// In the order in which they happened.
+    /// The changes of blocks, in the order in which they happened.
     pub block_changes: Vec<BlockChange>,
 }
 

@@ -50,7 +50,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Room for so many buckets, a power of two; [`BUCKETS`] in a server. Nothing is touched yet.
+    /// Room for so many buckets, a power of two; [`BUCKETS`] in a server. No memory is touched yet.
     pub fn with_room(buckets: usize) -> Self {
         assert!(
             buckets.is_power_of_two() && (2..=BUCKETS).contains(&buckets),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// An absolute path without empty, `.` or `..` components. One slash at the end is allowed and means nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
-    /// Without the slash at the end; empty for the root.
+    /// The path without a slash at its end; empty for the root.
     text: Cow<'a, str>,
     depth: usize,
 }

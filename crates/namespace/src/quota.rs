@@ -20,7 +20,7 @@ pub const TYPES: usize = StorageType::WITH_QUOTA.len();
 /// No quota is set.
 pub const NO_LIMIT: i64 = -1;
 
-/// A number of inodes and of bytes: limits, what is used, or the difference of both before and after.
+/// A number of inodes and of bytes: limits, a usage, or a difference of usages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// Files and directories, the directory itself included.
@@ -67,7 +67,7 @@ impl Amounts {
         *self == Self::default()
     }
 
-    /// Nothing of it is more than before.
+    /// Whether no amount rises.
     pub(crate) fn adds_nothing(&self) -> bool {
         self.numbers().all(|number| number <= 0)
     }

@@ -105,7 +105,7 @@ fn inode_path(ns: &Namespace, text: &str, rest: &str) -> FsResult<String> {
     let Some(handle) = handle.filter(|handle| ns.tree.is_attached(*handle)) else {
         return Err(FsError::NotFound(format!("File for given inode path does not exist: {text}")));
     };
-    // For NFS, which looks up parents like this; what follows means nothing then.
+    // NFS looks up parents like this; what follows means nothing then.
     if rest.split('/').next() == Some("..") {
         let parent = if handle == ns.tree.root { handle } else { ns.tree.inode(handle).parent };
         return Ok(ns.tree.path_of(parent));

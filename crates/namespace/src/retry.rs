@@ -20,7 +20,7 @@ pub const WINDOW_MS: u64 = 600_000;
 /// About 60 MiB at most. Chosen by eye.
 pub(crate) const ENTRIES_MAX: u64 = 1 << 20;
 
-/// From so many calls the pace is taken.
+/// The number of latest calls from which the pace is taken.
 const PACE_CALLS: u64 = 1 << 18;
 
 /// How far one edit takes journal time ahead. A cluster of fewer than a thousand edits a second keeps its
@@ -35,8 +35,8 @@ pub(crate) fn journal_time(before: Timestamp, edit: Timestamp) -> Timestamp {
     Timestamp::from_ms(edit.ms.clamp(before.ms, before.ms.saturating_add(STEP_MS)))
 }
 
-/// With so many calls the index gets the room for all it may ever hold. To grow later would stop the writer for as long
-/// as a million calls take to be hashed anew.
+/// The number of calls at which the index gets the room for all it may ever hold. To grow later would stop the writer
+/// for as long as a million calls take to be hashed anew.
 const ROOM_AT: usize = 1 << 15;
 
 const PER_PAGE: usize = (64 * 1024 - 16) / size_of::<Record>();

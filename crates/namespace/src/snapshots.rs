@@ -62,7 +62,7 @@ pub(crate) struct Taken {
 /// A snapshottable directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Root {
-    /// In the order of their numbers.
+    /// The snapshots, sorted by number.
     taken: Vec<Taken>,
     by_name: BTreeMap<Arc<str>, SnapshotId>,
 }
@@ -76,7 +76,7 @@ impl Root {
         self.taken.iter()
     }
 
-    /// In the order of their names, after `name`.
+    /// The snapshots after `name`, sorted by name.
     pub fn after_name(&self, name: &str) -> impl Iterator<Item = &Taken> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = if name.is_empty() { Unbounded } else { Excluded(name) };

@@ -1,4 +1,4 @@
-//! Where the tree lives: pages of small records behind 32-bit handles.
+//! The memory of the tree: pages of small records behind 32-bit handles.
 //!
 //! Handles, the order of hash tables and their seed are private to a process: none of them reaches an edit, a
 //! digest or an image.

@@ -31,7 +31,7 @@ impl Tree {
     /// The storage policy of the inode or of its closest ancestor that has one.
     pub fn policy_of(&self, handle: u32) -> u8 {
         let mut at = handle;
-        // Nobody has one in most trees.
+        // In most trees no inode has a policy of its own.
         while self.policies > 0 && at != crate::store::NONE {
             match self.own_policy(at) {
                 POLICY_UNSPECIFIED => at = self.inode(at).parent,

@@ -51,7 +51,7 @@ impl Space {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct XattrName {
     pub space: Space,
-    /// Without the prefix.
+    /// The name without its prefix.
     pub name: Box<str>,
 }
 
@@ -96,7 +96,7 @@ impl Xattrs {
         self.0.binary_search_by(|xattr| xattr.name.cmp(name)).ok().map(|at| &self.0[at])
     }
 
-    /// With `set` in the place of those of the same names, and without `removed`.
+    /// The attributes after a change: those in `set` replace others of the same name, and `removed` are left out.
     pub(crate) fn changed(before: Option<&Self>, set: &[Xattr], removed: &[XattrName]) -> Option<Arc<Self>> {
         let keeps =
             |xattr: &&Xattr| !removed.contains(&xattr.name) && set.iter().all(|new| new.name != xattr.name);

@@ -162,7 +162,7 @@ fn specification(entries: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     Ok(entries)
 }
 
-/// The entry of the same key. Where the caller sent several, it is the one that Java's binary search meets.
+/// The entry of the same key. If the caller sent several, it is the one that Java's binary search meets.
 fn found_by_key<'a>(sent: &'a [AclEntry], entry: &AclEntry) -> Option<&'a AclEntry> {
     let (mut low, mut high) = (0, sent.len());
     while low < high {

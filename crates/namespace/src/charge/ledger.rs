@@ -100,7 +100,7 @@ impl<'ns> Ledger<'ns> {
     }
 }
 
-/// A limit, what would be used, and of what.
+/// A limit that would be exceeded: its kind, its value, and the usage.
 struct Exceeded {
     what: What,
     limit: i64,

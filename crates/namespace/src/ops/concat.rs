@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub target: &'a str,
-    /// In the order in which they are to follow.
+    /// The sources, in the order in which they are to follow.
     pub sources: &'a [String],
 }
 
@@ -33,7 +33,10 @@ pub struct ConcatEdit {
 record_fields! { ConcatEdit { target, sources } }
 
 /// # Errors
-/// Those of HDFS's `FSDirConcatOp`, in its order; and one for more than [`SOURCES_MAX`] sources.
+/// In the order of HDFS's `FSDirConcatOp`: a name is empty or reserved, there are no sources or more than one call
+/// may have, a path cannot be resolved (see [`crate::ops`]) or is not a file, the caller may not write the target or
+/// remove a source, a file is being written, or a source is empty, in another directory, in a snapshot, of a greater
+/// block size, the target itself, or named twice.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_names(req)?;
     let access = Access::new(ctx);

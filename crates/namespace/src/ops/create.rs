@@ -1,8 +1,8 @@
 //! Creates a file and opens it for writing.
 //!
-//! Missing directories are made if the client asks, with the permission of the one they enter. An existing
-//! file is replaced if the flags say so: it is removed and the new one is another inode. Otherwise the
-//! answer depends on whether somebody is writing it, since clients wait for a dying writer's lease.
+//! Missing directories are made if the client asks, with the permission of the one they enter. An existing file is
+//! replaced if the flags say so: it is removed and the new one is another inode. Otherwise the answer depends on
+//! whether a client is writing it, since clients wait for a dying writer's lease.
 
 use crate::{
     BlockChange, Context, Edit, Limits, Namespace, Planned, Reply,

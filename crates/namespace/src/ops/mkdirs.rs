@@ -33,7 +33,7 @@ pub struct Request<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MkdirsEdit {
     pub parent: InodeId,
-    /// From the outermost; each is made in the one before it.
+    /// The directories to make, from the outermost: each is made in the one before it.
     pub directories: Vec<NewDirectory>,
     pub owner: Arc<str>,
     pub group: Arc<str>,

@@ -42,7 +42,8 @@ pub(crate) fn check_enabled(name: &str) -> FsResult<()> {
 }
 
 /// # Errors
-/// Those of HDFS's `FSDirErasureCodingOp`, in its order.
+/// The policy is not replication, the only one that is enabled; the path cannot be resolved (see [`crate::ops`]),
+/// does not exist or is a file; or the caller may not write the directory.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsResult<Planned> {
     check_enabled(policy)?;
     let directory = directory(ns, ctx, path, "Attempt to set an erasure coding policy for a file")?;
@@ -55,7 +56,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsRe
 }
 
 /// # Errors
-/// As above, and [`FsError::NoErasureCoding`] where nothing is noted.
+/// [`FsError::NoErasureCoding`] if the directory has no note of its own. The path cannot be resolved (see
+/// [`crate::ops`]), does not exist or is a file; or the caller may not write the directory.
 pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Planned> {
     let directory = directory(ns, ctx, path, "Cannot unset an erasure coding policy on a file")?;
     if !ns.is_replication_noted(directory) {

@@ -1,4 +1,4 @@
-//! Changes how many replicas a file should have. For what is no file the answer is false.
+//! Changes how many replicas a file should have. For a path that is not a file, the answer is false.
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,

@@ -26,9 +26,9 @@ pub struct Request<'a> {
 
 /// Hadoop's `XAttrSetFlagProto`: what the attribute may be.
 pub mod flag {
-    /// New.
+    /// The attribute may be new.
     pub const CREATE: u32 = 1;
-    /// There already.
+    /// The attribute may be there already.
     pub const REPLACE: u32 = 2;
 }
 

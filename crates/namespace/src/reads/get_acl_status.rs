@@ -18,7 +18,7 @@ pub struct AclStatus<'ns> {
     /// In order: the named users, the owning group and the named groups, if any but the bits are there; then
     /// the default entries.
     pub entries: &'ns [AclEntry],
-    /// `None` for `.snapshot`, which nobody owns.
+    /// `None` for `.snapshot`, which has no owner.
     pub permission: Option<u16>,
 }
 

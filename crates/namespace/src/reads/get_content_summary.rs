@@ -45,7 +45,7 @@ pub struct Walk {
     summary: ContentSummary,
     /// Directories that are not yet done.
     stack: Vec<Level>,
-    /// On its media a block that is being written counts as a full one.
+    /// In the bytes by medium, a block that is being written counts as a full one.
     counts_blocks: bool,
 }
 
@@ -60,7 +60,7 @@ struct Level {
 
 /// How far a directory has been visited.
 enum Place {
-    /// Its children, up to this name.
+    /// The children of the directory were visited up to this name.
     Children(Vec<u8>),
     /// Then what it had, up to this key.
     Past(Option<EntryKey>),

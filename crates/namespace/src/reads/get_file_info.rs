@@ -23,7 +23,7 @@ pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<O
     Ok(resolved.target.map(|handle| ns.status_at(handle, b"", resolved.snapshot)))
 }
 
-/// HDFS's `DOT_SNAPSHOT_DIR_STATUS`: a directory that nobody owns.
+/// HDFS's `DOT_SNAPSHOT_DIR_STATUS`: a directory without an owner.
 fn dot_snapshot(ns: &Namespace, root: u32) -> FileStatus<'_> {
     FileStatus {
         id: InodeId(0),

@@ -139,7 +139,7 @@ fn snapshots_of<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, root: u32, start_aft
 pub struct BatchedListing<'ns> {
     pub listings: Vec<PartialListing<'ns>>,
     pub has_more: bool,
-    /// Where to go on: the index of the path, and the name to start after.
+    /// The place to go on from: the index of the path, and the name to start after.
     pub next: (u32, Vec<u8>),
 }
 

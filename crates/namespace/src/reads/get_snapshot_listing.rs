@@ -20,8 +20,8 @@ pub struct SnapshottableDirectory<'ns> {
     pub quota: u32,
 }
 
-/// The caller's own snapshottable directories, all for a superuser; in the order of their paths. `None` where
-/// nobody has one, which HDFS tells from having none oneself.
+/// The caller's own snapshottable directories, all for a superuser; in the order of their paths. `None` if there is
+/// none of any user. HDFS distinguishes that from an empty list, which means that this user has none.
 pub fn snapshottable<'ns>(ns: &'ns Namespace, ctx: &Context<'_>) -> Option<Vec<SnapshottableDirectory<'ns>>> {
     let access = Access::new(ctx);
     let mut exist = false;

@@ -7,7 +7,7 @@ use crate::{
 };
 use base::{FsError, FsResult, StoragePolicy};
 
-/// Its own, or the closest ancestor's, or the default one.
+/// The storage policy in force for a path: its own, or the closest ancestor's, or else the default one.
 ///
 /// # Errors
 /// The path cannot be resolved (see [`crate::reads`]) or does not exist, or the caller may not read it.

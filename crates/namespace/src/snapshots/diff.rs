@@ -12,8 +12,8 @@ use crate::{
 use base::InodeId;
 use std::sync::Arc;
 
-/// Something that changed. Paths are relative to the directory that was asked about, in its earlier state where
-/// they name what was there, in its later state where they name what is new.
+/// A change. Paths are relative to the directory that was asked about: paths of old entries in its earlier state,
+/// paths of new entries in its later state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEntry {
     /// The directory whose children changed; of what was modified, the inode itself.
@@ -23,11 +23,11 @@ pub struct DiffEntry {
     /// A flag that Hadoop's clients expect. It is set for a modified directory, for a created entry whose inode was
     /// elsewhere before, and for a deleted entry whose inode is elsewhere now.
     pub is_reference: bool,
-    /// Where something that was deleted is now.
+    /// The present path of an inode that was deleted from its former place.
     pub target: Option<Vec<u8>>,
 }
 
-/// Where a diff is to go on.
+/// The place where a diff is to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffCursor {
     /// The path of the inode to go on with.

@@ -70,7 +70,7 @@ impl<T: Slot> Arena<T> {
         self.live -= 1;
     }
 
-    /// All values with their handles. For an arena from which nothing was ever removed.
+    /// All values with their handles. All values of an arena from which none was ever removed.
     pub fn all(&self) -> impl Iterator<Item = (u32, &T)> {
         assert_eq!(self.live, self.used, "free slots would be taken for values");
         (0..self.used).zip(self.pages.iter().flat_map(|page| page.iter()))

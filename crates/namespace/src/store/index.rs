@@ -1,4 +1,4 @@
-//! From an inode's id to its handle.
+//! Finds an inode's handle by its id.
 
 use super::{arena::Arena, inode::Inode};
 use crate::{Piece, Together, digest::hash_number};
@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 /// Enough that one table of a namespace of 100 M inodes grows in about a millisecond; a power of two.
 const SHARDS: usize = 4_096;
 
-/// Where the bits that choose the shard begin: behind those of any position, before those of the tag.
+/// The lowest of the bits that choose the shard: behind those of any position, before those of the tag.
 const SHARD_SHIFT: u32 = 40;
 
 /// Pieces in which a whole index is made. Each looks at all inodes, and holds the ids of its own meanwhile.

@@ -8,14 +8,14 @@ pub(crate) struct OpenFile {
     pub last_block: u32,
     /// The client that holds the lease, as a handle in the strings.
     pub holder: u32,
-    /// Where that client runs.
+    /// The machine that the client runs on.
     pub machine: u32,
     /// The generation stamp that a running block recovery was given; 0: none runs.
     pub recovery: u64,
     /// The file is being truncated inside its last block, and that recovery is to leave so many bytes of it. The
     /// block has the length that it had until the recovery has come to its end.
     pub truncation: Option<u64>,
-    /// That recovery copies so many bytes of this block, which a snapshot shows, into the last block. It is not to go
+    /// The block whose bytes the recovery copies into the last block, because a snapshot shows it. It is not to go
     /// away while it may be needed, whatever becomes of the snapshot.
     pub source: Option<Block>,
 }

@@ -44,7 +44,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         entries * size_of::<(K, V)>() + self.chunks.len() * 40 + self.chunks.capacity() * 8
     }
 
-    /// Where the first key stands that does not come before.
+    /// The position of the first key that does not come before.
     fn position(&self, is_before: impl Fn(&K) -> bool) -> Position {
         let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|(key, _)| is_before(key)));
         match self.chunks.get(chunk) {
