@@ -36,7 +36,7 @@ pub enum ChecksumError {
     "checksum mismatch in the chunk {offset} bytes into the data: stored {stored:#010x}, computed {computed:#010x}"
 )]
 pub struct Mismatch {
-    /// Where the chunk begins within the data verified.
+    /// The offset of the chunk within the data verified.
     pub offset: usize,
     pub stored: u32,
     pub computed: u32,

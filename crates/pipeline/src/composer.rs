@@ -15,7 +15,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Nothing for a kind without checksums.
+    /// `None` for a kind without checksums.
     pub fn new(kind: ChecksumKind) -> Option<Self> {
         let polynomial = match kind {
             ChecksumKind::Null => return None,

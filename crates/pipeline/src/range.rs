@@ -10,7 +10,7 @@ pub struct Range {
     checksum: Checksum,
     /// The next byte wanted and the end of the range.
     wanted: ops::Range<u64>,
-    /// Where the next packet begins.
+    /// The offset in the block at which the next packet begins.
     position: u64,
     next_seqno: i64,
     ended: bool,

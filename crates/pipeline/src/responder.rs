@@ -24,7 +24,7 @@ pub const WINDOW_PACKETS_MAX: usize = 1024;
 #[derive(Debug)]
 struct Waiting {
     seqno: i64,
-    /// Where its data ends in the block.
+    /// The offset in the block at which its data ends.
     end: u64,
     own: Option<Status>,
     downstream: Option<Ack>,
@@ -67,7 +67,7 @@ impl Responder {
         self.mirror_lost
     }
 
-    /// Where the data ends that this server and all behind it have.
+    /// The length of the block that this server and all behind it have.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
