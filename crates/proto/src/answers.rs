@@ -1,9 +1,10 @@
-//! Answers that are written as bytes at once, from where the things stand that they tell.
+//! Answers that are written as bytes at once, straight from the data that they tell.
 //!
-//! The generated messages own what they carry: a page of a directory would be three strings an entry, all of it walked
-//! twice for its length, before it is a byte of an answer. What is asked for most has a view here instead: a struct
-//! that borrows, with one field for each of the message's that this server ever sends. [`Writer`] puts the fields in
-//! the order of their numbers, as the generated code does; the tests hold the bytes of both against each other.
+//! The generated messages own what they carry: a page of a directory would be three strings an entry, all of it
+//! walked twice for its length, before it is a byte of an answer. The most frequent answers have a view here instead:
+//! a struct that borrows, with one field for each of the message's that this server ever sends. [`Writer`] puts the
+//! fields in the order of their numbers, as the generated code does; the tests hold the bytes of both against each
+//! other.
 
 mod file_status;
 mod listing;

@@ -3,8 +3,8 @@
 //! This is the only crate that knows Java class names and protobuf. It turns bytes into values and values
 //! into bytes; it never opens a socket and never decides anything.
 //!
-//! Start with [`rpc_frame`] for what surrounds a call, [`decode`] for what is inside, [`answers`] for what is asked
-//! for most, and [`exception`] for how a refusal is spelt.
+//! Start with [`rpc_frame`] for the bytes around a call, [`decode`] for the messages inside, [`answers`] for the most
+//! frequent answers, and [`exception`] for the names of refusals.
 
 pub mod answers;
 pub mod audit;

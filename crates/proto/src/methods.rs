@@ -1,9 +1,9 @@
 //! The methods of `ClientProtocol`, one row each: what it does, where its paths stand, and which line of the audit log tells of it.
 //!
-//! Whoever asks something of a method by its name asks here. The definitions of the protocol have the same methods; a test holds the two
-//! against each other, so that a new method does not go without its row.
+//! Code that needs a fact about a method by its name finds it here. The definitions of the protocol have the same
+//! methods; a test holds the two against each other, so that a new method does not go without its row.
 
-/// What the rest of the program knows of a method.
+/// The facts about a method that the rest of the program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
     pub name: &'static str,
@@ -14,7 +14,7 @@ pub struct Method {
     pub logged: Option<Logged>,
 }
 
-/// What a method does.
+/// The effect of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Every member answers it about itself, the active or not.
@@ -87,7 +87,7 @@ pub enum Shows {
     Destination,
 }
 
-/// What the answer of a call says that was not refused.
+/// How the audit log reads the answer of a call that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allowed,
@@ -120,7 +120,7 @@ use Paths::{Concat, Many, None as NoPath, One, Second, Snapshot, Two, TwoSnapsho
 use Shows::{Destination, Nothing, Source};
 use Verdict::{Allowed, AllowedAndNamed, AllowedIfTrue, TheAnswer};
 
-/// In the order of their names.
+/// All methods, sorted by name.
 #[rustfmt::skip]
 pub const METHODS: &[Method] = &[
     row("abandonBlock", Edit, Home, Second, NOT_LOGGED),

@@ -1,4 +1,4 @@
-//! From the pages of a snapshot diff to the report that people read.
+//! Makes the report that people read from the pages of a snapshot diff.
 //!
 //! A page names, directory by directory, what came and what went; the report tells it in the order of paths, with a
 //! rename as one line. Hadoop's client puts it together in its `SnapshotDiffReportGenerator`; servers do for clients

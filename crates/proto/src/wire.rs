@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         Ok((number, wire_type))
     }
 
-    /// Passes over a value of a field that nobody here knows. `depth` bounds groups within groups.
+    /// Passes over the value of an unknown field. `depth` bounds groups within groups.
     ///
     /// # Errors
     /// The value is cut off or malformed, a group ends that has not begun, or groups are nested deeper than `depth`.

@@ -58,7 +58,7 @@ pub fn parse_request_header<'a>(frame: &mut Cursor<'a>) -> Result<RequestHeader<
     let (mut has_call_id, mut has_client_id) = (false, false);
     while !header.is_empty() {
         match header.key()? {
-            // An enumeration's value that nobody knows counts as absent.
+            // An unknown value of an enumeration counts as absent.
             (1, WireType::Varint) => {
                 parsed.kind = Some(header.varint()? as i32).filter(|k| (0..=2).contains(k))
             }
