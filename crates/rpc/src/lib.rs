@@ -7,7 +7,7 @@
 //! This crate never learns what a method means. It knows frames, headers, connection contexts and the
 //! exceptions of the RPC layer itself; the bytes are `proto::rpc_frame`'s.
 //!
-//! Authentication is SIMPLE: a name is believed. Where SASL will sit is [`server::negotiation`].
+//! Authentication is SIMPLE: a name is believed. SASL will have its place in [`server::negotiation`].
 
 pub mod client;
 pub mod error;

@@ -1,4 +1,4 @@
-//! A service that does nothing: what it costs is what RPC costs.
+//! A service that does nothing, so that its cost is the cost of RPC.
 
 use crate::{Call, Replier, Service};
 use proto::protocol;

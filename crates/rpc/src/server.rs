@@ -82,9 +82,9 @@ pub struct ServerConfig {
     pub address: SocketAddr,
     pub service: Arc<dyn Service>,
     pub limits: Limits,
-    /// Without one, callers have no groups and nobody acts for another.
+    /// Without one, callers have no groups and no user may act for another.
     pub caller_resolver: Option<CallerResolver>,
-    /// Where HTTP is served instead, as `host:port`, to tell those who ask for it here.
+    /// The `host:port` at which HTTP is served, for a message to those who send an HTTP request here.
     pub http_hint: Option<String>,
     /// The file descriptors that all connections of the process share. By default there are plenty.
     pub descriptors: Arc<Descriptors>,

@@ -54,8 +54,8 @@ impl Call {
     }
 }
 
-/// The one chance to answer a call, from any thread at any time. Dropped unanswered, it sends an error: a
-/// client never waits for a reply that nobody will send.
+/// The one chance to answer a call, from any thread at any time. Dropped unanswered, it sends an error: a client
+/// never waits for a reply that will not be sent.
 #[must_use = "a call wants an answer"]
 pub struct Replier {
     /// Taken by the answer.
@@ -104,7 +104,7 @@ impl Replier {
         self
     }
 
-    /// For a call that somebody else answers, and watches.
+    /// Gives up the watch over a call that another part of the program answers and watches.
     pub fn unwatched(mut self) -> Self {
         self.watch = None;
         self
@@ -115,7 +115,7 @@ impl Replier {
         matches!(self.way, Some(Way::Captured(_)))
     }
 
-    /// Whether nobody waits for the answer any more: the client has closed the connection, or it broke.
+    /// Whether the client no longer waits for the answer: the client has closed the connection, or it broke.
     pub fn is_abandoned(&self) -> bool {
         matches!(&self.way, Some(Way::Connection(_, outbox, _)) if outbox.is_abandoned())
     }

@@ -57,7 +57,7 @@ struct State {
     waiting: HashMap<i32, oneshot::Sender<Outcome>>,
     /// The task is awake, or has been told to be.
     attended: bool,
-    /// Nobody holds the connection any more.
+    /// No caller holds the connection any more.
     released: bool,
     /// Why the connection ended.
     ended: Option<Ending>,

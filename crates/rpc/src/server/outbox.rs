@@ -59,8 +59,9 @@ impl Outbox {
         self.answer(|state| state.put_error(to, error));
     }
 
-    /// Nobody answers this call. A server on its way out says nothing of it: the client finds its connection closed, and
-    /// asks again elsewhere; a refusal it would believe.
+    /// Gives up a call that no thread answers any more, and sends an error in place of its reply. A server on its way
+    /// out says nothing of it: the client finds its connection closed, and asks again elsewhere; a refusal it would
+    /// believe.
     pub(crate) fn give_up(&self, to: ReplyTo, error: &RpcError) {
         self.answer(|state| {
             if !state.shut {

@@ -243,7 +243,7 @@ impl Inbox {
         }
     }
 
-    /// Until what was wanted is there. May be dropped: the place in the queue is kept.
+    /// Waits until the wanted memory is there. May be dropped: the place in the queue is kept.
     pub async fn wait(&mut self) {
         let Some((size, waiting)) = &mut self.waiting else { return std::future::pending().await };
         let (size, paid) = (*size, waiting.await);
