@@ -23,7 +23,7 @@ impl SimClock {
         times.moment = times.moment.plus_ms(ms);
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock, as an administrator may.
     pub fn jump_wall_to(&self, wall: Timestamp) {
         self.0.lock().wall = wall;
     }

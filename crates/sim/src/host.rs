@@ -1,9 +1,9 @@
-//! One member of a group with its log, carried out to the letter and without time: what the model check and
-//! the simulated cluster share.
+//! One member of a group with its log, carried out to the letter and without time. The model check and the simulated
+//! cluster share it.
 //!
-//! The log is a plain one: what was appended is in the page cache until somebody says that it is durable, and
-//! a crash loses what is not. Promises and cuts reach the disk at once, as the driver of a server makes them
-//! do. Everything that the world beyond the disk must do is left in [`Happened`].
+//! The log is a plain one: appended entries are in the page cache until the caller says that they are durable, and a
+//! crash loses the others. Promises and cuts reach the disk at once, as the driver of a server makes them do.
+//! Everything that the world beyond the disk must do is left in [`Happened`].
 
 use base::{Durable, Entry, Epoch, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use group::{

@@ -1,4 +1,4 @@
-//! Clients: what they ask for, whom, and what they do without an answer.
+//! Clients: their requests, the members that they ask, and their next step without an answer.
 
 use super::{
     client::{CallKey, Pending},

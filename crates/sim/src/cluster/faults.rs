@@ -174,8 +174,8 @@ impl World {
         Ok(())
     }
 
-    /// The log that goes furthest of those that may lead stays whole, so nothing is lost that was acknowledged; but what was torn
-    /// cannot be told from what has rotted, so its owner may distrust it as well.
+    /// The log that goes furthest of those that may lead stays whole, so nothing is lost that was acknowledged; but a
+    /// torn record cannot be told from a rotten one, so its owner may distrust it as well.
     fn rot_after_power_loss(&mut self, entries_max: u64) {
         for seat in 0..self.servers.len() {
             self.end(seat, 0);

@@ -129,7 +129,7 @@ pub enum ClientReply {
     /// `rests_on`: everything that the answer rests on; `sn` counts in the order of the group.
     /// `is_doubtful`: a read that rests on a lease in which a clock has stood.
     Done { answer: Answer, rests_on: LogPoint, is_read: bool, is_doubtful: bool },
-    /// Somebody else leads, or nobody: try another member.
+    /// Another member leads, or none: try another member.
     NotActive,
 }
 

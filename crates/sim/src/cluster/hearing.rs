@@ -1,4 +1,4 @@
-//! What is news to a member: a reason to change the view, or to change it back.
+//! The events that are news to a member: reasons to change the view, or to change it back.
 
 use super::happening::Arrival;
 use base::{Epoch, MemberId, Sn};

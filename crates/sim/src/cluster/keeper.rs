@@ -10,7 +10,7 @@ pub struct Keeper {
     pub records: BTreeMap<MemberId, MemberLife>,
     /// Members that cannot reach it, and since when.
     pub unreachable: BTreeMap<MemberId, u64>,
-    /// Nobody can.
+    /// No member can reach the coordinator.
     pub is_down: bool,
     /// Members whose sessions have ended.
     pub expired: BTreeSet<MemberId>,

@@ -21,7 +21,7 @@ impl World {
         }
     }
 
-    /// Somebody who has an image that helps.
+    /// A member that has an image that helps.
     fn source_for(&mut self, seat: usize) -> Option<usize> {
         let has = self.servers[seat].host.disk.start.id.sn;
         let sources: Vec<usize> = (0..self.servers.len())

@@ -27,7 +27,7 @@ pub struct Waiting {
     pub observed: LogPoint,
     /// Nothing of it will ever be in the log: who answers must still lead.
     pub is_read: bool,
-    /// Nothing in doubt was looked at, below the minimum: what the answer must be, by what has committed.
+    /// The answer that the committed entries give, for a read below the minimum that looked at nothing in doubt.
     pub reference: Option<Answer>,
     /// The coordinator is being asked whether the view is still the one that this member knows.
     pub is_confirming: bool,
@@ -58,7 +58,7 @@ pub struct Server {
     pub is_downloading: bool,
     /// How often the log was cut: a sync under way then says nothing about what was written since.
     pub cuts: u64,
-    /// What it was told of others' processes, connections and orders.
+    /// The number of times that it was told of others' processes, connections and orders.
     pub news: u64,
     /// Rises with each process: an arrival that was meant for an earlier one is void.
     pub life: u64,

@@ -1,4 +1,4 @@
-//! A whole cluster in one thread: what happens when, and what follows from it.
+//! A whole cluster in one thread: the agenda of its events, and their consequences.
 
 use super::{
     client::Client,
@@ -36,7 +36,7 @@ pub struct Shape {
     pub drift_ppm: u64,
     /// How long clients wait between two calls, at most.
     pub think_ms: u64,
-    /// Plants a bug: below the minimum, what may have committed or not is told as well.
+    /// Plants a bug: below the minimum, answers rest also on entries that may not have committed.
     pub tells_what_is_in_doubt: bool,
     /// The coordinator is asked for each read, as where no lease can be had.
     pub proves_reads: bool,

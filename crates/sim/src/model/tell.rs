@@ -1,4 +1,4 @@
-//! A counterexample as somebody would tell it who never saw the code.
+//! A counterexample, told so that a person who never saw the code can follow it.
 
 use super::{Event, world::Keeper, world::member};
 use crate::host::{Happened, Host};

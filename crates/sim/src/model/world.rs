@@ -352,7 +352,7 @@ impl World {
             .find(|event| event.is_ordinary() && !matches!(event, Event::Start { .. }))
     }
 
-    /// Nobody waits for the answer to this change any more.
+    /// Whether no member waits for the answer to this change any more.
     pub(super) fn is_orphan(&self, request: u8) -> bool {
         self.keeper.value.requests.get(request as usize).is_some_and(|request| request.is_orphan)
     }
