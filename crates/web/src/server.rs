@@ -23,7 +23,8 @@ pub struct Health {
     /// Whatever else helps, by name.
     #[serde(flatten)]
     pub details: BTreeMap<String, String>,
-    /// Why nobody who asks here would be served now, although this server is well. `/ready` answers 503 then.
+    /// The reason why clients would not be served here now, although this server is well; `None` if they would.
+    /// `/ready` answers 503 then.
     #[serde(skip)]
     pub not_ready: Option<String>,
 }
