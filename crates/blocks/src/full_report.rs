@@ -169,7 +169,7 @@ impl BlockMap {
         true
     }
 
-    /// All rows are in. Replicas that were known and not named are forgotten by the next sweep.
+    /// Ends a report whose rows are all in. Replicas that were known and not named are forgotten by the next sweep.
     ///
     /// # Errors
     /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one.

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Bound};
 /// How urgent a block is, as HDFS ranks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// One replica left of several.
+    /// Blocks with one replica left, of several wanted.
     Highest,
     /// Less than a third of the replicas wanted.
     VeryLow,
@@ -29,7 +29,8 @@ impl Priority {
     }
 }
 
-/// One set a level. A block is in at most one of them; its record says whether it is in any.
+/// The blocks to copy, in one set for each level. A block is in at most one of them; its record says whether it is in
+/// any.
 #[derive(Default)]
 pub struct Queue {
     levels: [BTreeSet<BlockId>; LEVELS.len()],

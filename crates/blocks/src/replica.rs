@@ -62,7 +62,7 @@ impl Corrupt {
 /// The outcome for a row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is now, or was, one of the block's replicas.
+    /// The replica is now, or was already, one of the block's.
     Taken,
     /// The namespace has no such block: see [`crate::unknown`].
     Unknown,

@@ -10,7 +10,7 @@ pub enum Stage {
     Loading,
     /// Too few blocks or servers are reported.
     Waiting,
-    /// Enough is reported; a little longer for the rest.
+    /// Enough blocks are reported; a little longer for the rest.
     Extension {
         since: Moment,
     },
@@ -57,7 +57,7 @@ impl SafeMode {
         self.manual || self.stage != Stage::Off
     }
 
-    /// It is on because the server has begun, and will end by itself.
+    /// Whether safe mode is on because the server has just started, and will end by itself.
     pub fn is_of_start(&self) -> bool {
         !self.manual && self.stage != Stage::Off
     }

@@ -229,13 +229,13 @@ fn hosts(registration: &Registration) -> Vec<Arc<str>> {
 }
 
 impl Server {
-    /// It says that it is at the address from which this server registered.
+    /// Whether the speaker names the address from which this server registered.
     pub fn is_named_by(&self, id: ServerId) -> bool {
         let registration = &self.face.registration;
         &*registration.ip == id.ip && registration.transfer_port == id.transfer_port
     }
 
-    /// It carries the key of the latest registration.
+    /// Whether the speaker carries the key of the latest registration.
     pub fn is_in_session(&self, id: ServerId) -> bool {
         self.session.0 == id.session
     }

@@ -19,7 +19,7 @@ pub const PROMISE_ROLL_MS: u64 = 600_000;
 
 pub enum Life {
     Live,
-    /// Free to be used again once the sweeper has come as far as this.
+    /// The storage is lost. Its index can be used again once the sweeper has come as far as this.
     Retired(Lap),
     Free,
 }

@@ -42,7 +42,7 @@ pub struct Share {
     /// Ordered to be deleted since `since`.
     deleted: u64,
     since: Option<Moment>,
-    /// It was too much: whatever else turns up on this server is held back too.
+    /// The share was exceeded: whatever else turns up on this server is held back too.
     pub is_exceeded: bool,
     /// An operator has seen what was held back there, and said that it may go.
     allowed_until: Option<Moment>,

@@ -26,7 +26,7 @@ pub enum ReplicaState {
     Rbw = 1,
     /// Was being written when its server stopped.
     Rwr = 2,
-    /// Under recovery.
+    /// The replica is under recovery.
     Rur = 3,
     /// A copy under way.
     Temporary = 4,
@@ -62,7 +62,7 @@ pub enum Increment {
         block: Block,
         delete_hint: Option<Arc<str>>,
     },
-    /// Only the id counts.
+    /// A deleted replica; only the id of the block counts.
     Deleted(Block),
 }
 
@@ -173,7 +173,7 @@ pub struct Facts {
     pub live: usize,
     /// `live` has reached the minimum for a written block.
     pub min_replication_reached: bool,
-    /// All that was reported while under construction.
+    /// All replicas that were reported while the block was under construction.
     pub replicas: Vec<UcReplica>,
 }
 
