@@ -38,7 +38,7 @@ pub enum Kind {
     Other = 3,
 }
 
-/// One entry. The order of entries is that of their keys: scope, kind, name.
+/// An entry of an access control list. The order of entries is that of their keys: scope, kind, name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEntry {
     pub scope: Scope,

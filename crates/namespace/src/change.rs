@@ -25,7 +25,7 @@ impl Namespace {
         self.attributes.acquire(&mut tree.attributes, &mut tree.strings, &mut self.strings, values)
     }
 
-    /// One more inode has a combination that is there.
+    /// Counts one more inode for a combination of attributes that is there.
     pub(crate) fn acquire_attributes_again(&mut self, handle: u32) {
         let tree = &mut self.tree;
         tree.policies += u64::from(tree.attributes.get(handle).storage_policy != POLICY_UNSPECIFIED);

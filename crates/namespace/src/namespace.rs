@@ -449,7 +449,8 @@ impl Namespace {
         self.index.find(&self.tree.inodes, inode)
     }
 
-    /// The handle of an inode that an edit names. It is there, since the edit was planned on this state.
+    /// The handle of an inode that an edit names. The handle of an inode that must be there, since the edit was
+    /// planned on this state.
     pub(crate) fn expect(&self, inode: InodeId) -> u32 {
         self.handle(inode).unwrap_or_else(|| panic!("an edit names inode {inode}, which is not there"))
     }

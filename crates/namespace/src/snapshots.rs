@@ -171,7 +171,7 @@ pub(crate) struct Snapshots {
     pub named: SharedMap<InodeId, Arc<Vec<EntryKey>>>,
     /// Inodes that hang nowhere and that past entries name, with their handles.
     pub kept: SharedMap<InodeId, u32>,
-    /// Kept subtrees to be searched for what no snapshot sees.
+    /// Kept subtrees to be searched for inodes that no snapshot sees.
     pub unsearched: VecDeque<InodeId>,
     pub sweep: Option<Cursor>,
     /// Another sweep is to follow the one that is under way.
@@ -301,7 +301,7 @@ impl Snapshots {
         self.roots.insert(inode, Arc::default());
     }
 
-    /// It has no snapshots.
+    /// Removes a directory from the snapshottable ones. It must have no snapshots.
     pub fn remove_root(&mut self, inode: InodeId) {
         if self.roots.remove(&inode).is_some() {
             self.sum = self.sum.wrapping_sub(root_digest(inode));

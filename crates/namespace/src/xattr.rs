@@ -77,7 +77,7 @@ pub struct Xattr {
     pub value: Box<[u8]>,
 }
 
-/// All that an inode has: never empty, in the order of names, each once.
+/// All extended attributes of an inode: never empty, in the order of names, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xattrs(Vec<Xattr>);
 

@@ -10,9 +10,9 @@ use base::FsResult;
 /// The permission that a client asks for a new inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Modes {
-    /// After the client's umask.
+    /// The mode after the client's umask.
     pub masked: u16,
-    /// Before it; a client that knows of inherited lists sends it.
+    /// The mode before the umask; a client that knows of inherited lists sends it.
     pub unmasked: Option<u16>,
 }
 
@@ -23,8 +23,8 @@ impl Modes {
         Self { masked: masked & MODE_MASK, unmasked }
     }
 
-    /// For the missing directories above: their maker may enter and write them, and none is sticky. Only the
-    /// masked mode changes, so where a list is inherited, it may still lock its maker out, as in HDFS.
+    /// The modes for the missing directories above: their maker may enter and write them, and none is sticky. Only
+    /// the masked mode changes, so where a list is inherited, it may still lock its maker out, as in HDFS.
     pub fn of_ancestor(self) -> Self {
         Self { masked: self.masked & 0o777 | 0o300, unmasked: self.unmasked }
     }

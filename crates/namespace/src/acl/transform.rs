@@ -30,7 +30,7 @@ impl<T> PerScope<T> {
 /// A list in the making.
 #[derive(Default)]
 struct Builder {
-    /// All but masks.
+    /// All entries but the masks.
     entries: Vec<AclEntry>,
     masks: PerScope<Option<AclEntry>>,
     /// The caller spoke of the mask.

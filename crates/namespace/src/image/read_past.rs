@@ -92,7 +92,7 @@ impl Image<'_> {
         Ok(())
     }
 
-    /// Written as an edit writes it.
+    /// Reads a place that is written as in an edit.
     fn place(&mut self) -> Result<Place> {
         let mut bytes = Vec::new();
         // Table and inode, then a name of the length that stands before it, then a snapshot.

@@ -53,7 +53,7 @@ struct Level {
     directory: InodeId,
     /// The snapshot in which it is seen; `None`: as it is.
     at: Option<SnapshotId>,
-    /// Only snapshots have it.
+    /// Whether only snapshots have the directory.
     is_past: bool,
     place: Place,
 }

@@ -11,7 +11,7 @@ use base::{FsError, FsResult, InodeId};
 pub enum Usage {
     /// The directory has a quota and knows.
     Known(Quota),
-    /// It has to be counted.
+    /// The usage has to be counted.
     Counted(Walk),
 }
 
@@ -38,7 +38,7 @@ pub fn start(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Look> {
     Ok(Look { check, target, at: resolved.snapshot, path: resolved.path.as_str().to_owned() })
 }
 
-/// All steps at once.
+/// Takes all steps at once.
 ///
 /// # Errors
 /// Those of [`start`] and [`Look::step`].

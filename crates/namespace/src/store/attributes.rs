@@ -118,7 +118,7 @@ impl AttributeIndex {
         self.handles.allocation_size()
     }
 
-    /// One more use of a combination.
+    /// Counts one more use of a combination, which is stored if it is new.
     pub fn acquire(
         &mut self,
         arena: &mut AttributeArena,
@@ -148,7 +148,7 @@ impl AttributeIndex {
         handle
     }
 
-    /// One more use of a combination whose handle is known.
+    /// Counts one more use of a combination whose handle is known.
     pub fn acquire_again(&self, arena: &mut AttributeArena, handle: u32) {
         arena.get_mut(handle).uses += 1;
     }

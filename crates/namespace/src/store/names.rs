@@ -41,7 +41,7 @@ impl NameIndex {
         self.handles.allocation_size()
     }
 
-    /// One more use of a name.
+    /// Counts one more use of a name, and stores it if it is new.
     pub fn acquire(&mut self, heap: &mut Heap, name: &[u8]) -> u32 {
         if name.is_empty() {
             return NONE;

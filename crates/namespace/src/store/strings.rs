@@ -57,7 +57,7 @@ impl StringIndex {
         self.handles.allocation_size()
     }
 
-    /// One more use of `text`.
+    /// Counts one more use of `text`, and stores it if it is new.
     pub fn acquire(&mut self, strings: &mut Strings, text: &str) -> u32 {
         let hash = self.hash.bytes(text.as_bytes());
         if let Some(handle) = self.handles.find(hash, |handle| strings.text(*handle) == text) {
