@@ -100,7 +100,8 @@ pub fn run(core: &Arc<Core>) {
     }
 }
 
-/// Frees what edits that came one by one have left between them in a full segment. One at a time, so that images wait for no more.
+/// Frees what edits that came one by one have left between them in a full segment. Packs one segment at a time, so
+/// that an image waits for no more than one.
 fn pack(core: &Core) {
     if core.commit.failure().is_some() {
         return;
@@ -134,7 +135,7 @@ struct Maker {
     since: Moment,
     /// An image of this standby that the active has not made usable yet.
     suggested: Option<Suggested>,
-    /// After an image that could not be written.
+    /// No image is begun before this moment, after one that could not be written.
     not_before: Moment,
     complained_at: Option<Moment>,
     /// Bytes of log that were there at the start behind the newest image of then: how many of them it lacks is not known.

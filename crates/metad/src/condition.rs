@@ -20,7 +20,7 @@ impl Condition {
         self.removed.load(Ordering::Relaxed)
     }
 
-    /// Looks whether the view that is known lists this server. It says so in the log.
+    /// Looks whether the view that is known lists this server. A change is logged.
     pub fn look_at_view(&self, core: &Core) {
         let me = core.replica.me().member;
         let Some((view, _)) = core.replica.status().view else { return };

@@ -68,7 +68,7 @@ type Tell = Box<dyn Fn(Bytes) + Send + Sync>;
 struct Open {
     file: Option<Arc<dyn File>>,
     end: u64,
-    /// It could not be written the last time, and that was said.
+    /// The file could not be written the last time, and that was logged.
     fails: bool,
 }
 
@@ -104,7 +104,7 @@ impl Fatal {
         fatal
     }
 
-    /// How the others are told. Set once, before anything is in hand.
+    /// Sets the function that tells the other members. It is set once, before any request is in hand.
     pub fn tell_with(&self, tell: impl Fn(Bytes) + Send + Sync + 'static) {
         let _ = self.tell.set(Box::new(tell));
     }
@@ -178,8 +178,8 @@ impl Fatal {
         self.is_changed.store(true, Ordering::Release);
     }
 
-    /// Called now and then, by a thread that may wait for the disk: writes down what others have told, and sees whether
-    /// an operator has taken the file away.
+    /// To be called now and then, by a thread that may wait for the disk: writes down what others have told, and sees
+    /// whether an operator has taken the file away.
     pub fn look(&self) {
         let was_there = self.file.lock().file.is_some();
         if was_there && matches!(self.env.disk.exists(&self.path), Ok(false)) {

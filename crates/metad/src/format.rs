@@ -26,9 +26,11 @@ pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has i
 
 const SECRET_BYTES: usize = 32;
 const CLUSTER_FILE: &str = "CLUSTER";
-/// Held while a directory is being made. With it and without [`CLUSTER_FILE`] the directory is half made.
+/// The file that is locked while a directory is being made. With it and without [`CLUSTER_FILE`] the directory is
+/// half made.
 const MAKING_FILE: &str = "MAKING";
-/// It names the level that the group began at. Releases that know of no levels refuse it.
+/// The layout of a cluster file that names the level at which the group began. Releases that know of no levels refuse
+/// it.
 const LAYOUT: &str = "2";
 const LAYOUT_WITHOUT_LEVEL: &str = "1";
 const STORE_DIRECTORY: &str = "group-1";

@@ -34,7 +34,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(200);
 /// How long the others may take to tell what they have made of the log.
 const AGREE_MS: u64 = 3_000;
 const AGREE_PERIOD: Duration = Duration::from_millis(20);
-/// After a fetch that has failed.
+/// The pause after a fetch that has failed, in milliseconds.
 const RETRY_MS: u64 = 5_000;
 
 /// Runs on a thread of its own until `stop`.

@@ -81,11 +81,11 @@ pub struct Means<'a> {
 /// The outcome for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was written anew where it was damaged.
+    /// The store was written anew where it was damaged.
     Mended,
     /// There was nothing to do: whatever keeps it from being read back is no damage that others can mend.
     Sound,
-    /// It begins empty, and the active renews it.
+    /// The store begins empty, and the active renews it.
     GivenUp,
 }
 

@@ -18,7 +18,7 @@ use namespace::{BlockChange, UnknownReplicas};
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
 
-/// Told under one lock of the block map: about a millisecond.
+/// The changes that are told under one lock of the block map: about a millisecond.
 const TOLD_AT_ONCE: usize = 1_000;
 
 /// Changes that wait for their commit.

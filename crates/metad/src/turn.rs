@@ -142,7 +142,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Applies an edit and lets the block map know: at once, or where replicas may be deleted for it, when it has
-    /// committed. It joins the turn's batch.
+    /// committed. The edit joins the turn's batch.
     pub fn apply(&mut self, edit: &Edit) -> Applied {
         self.apply_with_targets(edit, &[])
     }
@@ -179,7 +179,7 @@ impl<'a> Turn<'a> {
         self.releases.push((self.applied(), Box::new(release)));
     }
 
-    /// One step of taking deleted subtrees apart, and of sweeping away what no snapshot sees.
+    /// Takes one step of taking deleted subtrees apart, and of sweeping away entries that no snapshot sees.
     pub fn clean_up_orphans(&mut self) {
         if !self.tree.namespace.has_background_work() {
             return;

@@ -15,7 +15,7 @@ use thiserror::Error;
 /// The state that is to be restored or looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// All that was archived.
+    /// The end of all that was archived.
     End,
     Entry(Sn),
     /// Milliseconds since 1970.

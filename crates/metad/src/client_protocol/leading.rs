@@ -33,7 +33,7 @@ struct Waiting {
     reply: Replier,
     send: Box<dyn FnOnce(Replier) + Send>,
     since: Instant,
-    /// It was evaluated in this one; a later reign proves nothing about it.
+    /// The epoch in which the answer was evaluated; a later reign proves nothing about it.
     epoch: Epoch,
 }
 

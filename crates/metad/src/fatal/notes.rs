@@ -50,7 +50,7 @@ impl std::fmt::Debug for Fingerprint {
     }
 }
 
-/// One request, and one server that it has ended by a panic.
+/// A note of a request, and of a server that it has ended by a panic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
     pub number: u64,
@@ -140,7 +140,7 @@ fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// All that is known.
+/// All notes that this member has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// In their order, each once.

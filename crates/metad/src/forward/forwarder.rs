@@ -47,7 +47,7 @@ pub struct Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     NotBegun,
-    /// It was under way when this member stopped serving: it may have had its effect.
+    /// The call was under way when this member stopped serving: it may have had its effect.
     Unknown,
 }
 
@@ -83,7 +83,7 @@ struct Counts {
 pub struct Numbers {
     /// Answered by another member.
     pub forwarded: u64,
-    /// Sent, or begun, a second time under the same name.
+    /// Calls that were sent, or begun, a second time under their name.
     pub repeated: u64,
     /// Waited here and then answered here.
     pub released: u64,

@@ -19,7 +19,7 @@ const PROTOCOLS: &[&str] =
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Only what is known already.
+    /// Only groups that are known already are used.
     Known,
     /// May run a command.
     Everywhere,

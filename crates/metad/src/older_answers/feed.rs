@@ -58,7 +58,7 @@ impl Feed {
         held.extend(noted.drain(..));
     }
 
-    /// At most `count` entries behind `after`, none of them behind `up_to`.
+    /// Takes at most `count` entries behind `after`, none of them behind `up_to`.
     pub fn take(&self, after: Sn, up_to: Sn, count: usize) -> Taken {
         let mut held = self.noted.lock();
         while held.front().is_some_and(|first| first.at() <= after) {

@@ -22,7 +22,7 @@ use std::{
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// How often what is old is let go of, in the index and in the journal.
 const TIDY_PERIOD_MS: u64 = 10_000;
-/// After a failure.
+/// The pause after a failure, in milliseconds.
 const RETRY_PERIOD_MS: u64 = 10_000;
 /// After so many failures the index is given up, and the journal keeps nothing for it.
 const FAILURES_MAX: u32 = 6;
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Where nobody waits for the index, the pause is this many times as long as the piece took. All members begin theirs at the same
 /// moment, when calls come fastest, and without this they would keep every core of a small machine from the callers.
 const PAUSES_A_PIECE: u32 = 4;
-/// Made at once of the index's memory: 512 KiB.
+/// The buckets of the index's memory that are made at once: 512 KiB.
 const BUCKETS_AT_ONCE: usize = 1 << 13;
 /// With fewer segments free on the disk than this, the journal keeps nothing for the sake of answers.
 const FREE_SEGMENTS_MIN: u64 = 16;
@@ -71,7 +71,7 @@ struct Indexer<'a> {
     stop: &'a AtomicBool,
     not_before: Moment,
     tidied: Moment,
-    /// One after the other.
+    /// The number of failures one after the other.
     failures: u32,
 }
 

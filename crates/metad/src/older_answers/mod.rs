@@ -73,7 +73,7 @@ pub struct OlderAnswers {
     index: RwLock<Option<OlderCalls>>,
     /// Whether there is an index: most servers are never so busy that they need one.
     has_index: AtomicBool,
-    /// Told by the thread that applies.
+    /// The entries that the applying thread hands over.
     pub feed: Feed,
     /// True until the journal has been gone through after a start.
     is_filling: AtomicBool,

@@ -63,7 +63,7 @@ pub enum PeerEvent {
         boot: u64,
         message: Message,
     },
-    /// It knows of requests that have ended a server.
+    /// A member tells of requests that have ended a server.
     Told {
         text: Bytes,
     },
@@ -123,7 +123,7 @@ struct Known {
 #[derive(Default)]
 struct Places {
     reached_at: Vec<IpAddr>,
-    /// It has proved itself from here.
+    /// The address from which the member has proved itself.
     came_from: Option<IpAddr>,
 }
 

@@ -22,7 +22,7 @@ const LENGTH_BYTES: usize = 4;
 const TAG_BYTES: usize = 16;
 const HEADER_BYTES: usize = LENGTH_BYTES + TAG_BYTES;
 
-/// One direction of one connection: the key, and how many frames there were.
+/// The state of one direction of a connection: the key, and how many frames there were.
 struct Counted {
     key: Hmac<Sha256>,
     next: u64,

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(2_000);
 const PAUSE: Duration = Duration::from_millis(100);
 /// After the other side has refused us: that does not mend itself.
 const PAUSE_REFUSED: Duration = Duration::from_millis(1_000);
-/// Written in one go.
+/// The most bytes that are written in one go.
 const BATCH_BYTES: usize = 1 << 20;
 /// A refusal that goes on is told this often.
 const REMIND_MS: u64 = 500;

@@ -34,7 +34,7 @@ pub struct Place {
 
 /// The outcome for a connection that was just made.
 pub enum Entry {
-    /// It has a place. The address is that of one that had to give its own up for it.
+    /// The connection has a place. The address is that of a connection that had to give up its own.
     Taken(Place, Option<IpAddr>),
     Refused,
 }

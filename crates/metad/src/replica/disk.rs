@@ -25,7 +25,7 @@ pub enum Task {
 pub struct DiskQueue {
     state: Mutex<State>,
     wake: Condvar,
-    /// Held while tasks are carried out.
+    /// The lock that is held while tasks are carried out.
     turn: Mutex<()>,
 }
 

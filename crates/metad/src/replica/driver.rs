@@ -322,7 +322,7 @@ impl Shared {
     }
 }
 
-/// One line for people.
+/// A line about the role, for people.
 fn sentence_of(role: &Role) -> String {
     match role {
         Role::Following => "follows: another member leads, or will".into(),

@@ -10,7 +10,7 @@ use group::{Effects, Input, Member};
 use parking_lot::Mutex;
 use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
-/// One thing for the member.
+/// An input for the member.
 pub enum Event {
     Input(Input),
     /// The writes of this step are durable.

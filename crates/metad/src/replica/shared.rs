@@ -60,7 +60,7 @@ pub struct Shared {
     pub is_reading: AtomicBool,
     /// Until when others have promised to make no claim; 0 when this member does not serve.
     pub lease_end_ns: AtomicU64,
-    /// Enough members are in sync for entries to commit.
+    /// Whether enough members are in sync for entries to commit.
     pub is_writable: AtomicBool,
     pub epoch: AtomicU64,
     /// The server is being shut down: the conversation with the others has ended.
