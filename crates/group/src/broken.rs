@@ -74,7 +74,7 @@ pub enum Broken {
 
 #[cfg(feature = "broken")]
 impl Broken {
-    /// All of them, in the order above.
+    /// All rules, in the order above.
     pub const ALL: [Broken; 27] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,

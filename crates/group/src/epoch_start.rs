@@ -22,7 +22,7 @@ impl IdSteps {
         }
     }
 
-    /// Both, one after the other.
+    /// The sum of the steps of both, one after the other.
     pub fn plus(self, other: Self) -> Self {
         Self {
             inode: self.inode.saturating_add(other.inode),
@@ -63,9 +63,9 @@ pub struct EpochStart {
 
 impl EpochStart {
     const VERSION: u8 = 3;
-    /// It names no leader, and ends before that.
+    /// The version that names no leader, and ends before that field.
     const VERSION_WITHOUT_LEADER: u8 = 2;
-    /// It had no flags either.
+    /// The version that has no flags either.
     const VERSION_WITHOUT_FLAGS: u8 = 1;
     const BYTES_WITHOUT_FLAGS: usize = 1 + 7 * 8;
     const BYTES_WITHOUT_LEADER: usize = Self::BYTES_WITHOUT_FLAGS + 4;

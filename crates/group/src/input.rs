@@ -4,7 +4,7 @@ use crate::{Message, StateDigest};
 use base::{Entry, EntryKind, Epoch, GroupView, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 
-/// One thing that happened.
+/// An event that concerns a member.
 #[derive(Debug)]
 pub enum Input {
     /// The coordinator's view as just read, with its version. A member's first input.
@@ -50,7 +50,7 @@ pub enum Input {
     Tick,
 }
 
-/// One entry to be.
+/// An entry to be appended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Proposal {
     pub kind: EntryKind,

@@ -361,7 +361,7 @@ impl Member {
         }
     }
 
-    /// Enough members are in sync for entries to commit.
+    /// Whether enough members are in sync for entries to commit.
     pub fn is_writable(&self) -> bool {
         self.view().is_some_and(|view| view.in_sync.len() as u32 >= view.in_sync_min)
     }

@@ -56,7 +56,7 @@ impl Member {
             return self.give_up_standing(now);
         }
         let Some(view) = self.view() else { return };
-        // Under way; or just refused, and asked for again in a moment.
+        // A change is under way; or just refused, and asked for again in a moment.
         if self.pending.is_some() || self.retry_at.is_some() {
             return;
         }
