@@ -76,11 +76,14 @@ impl Shared {
                 Ok(proof)
             }
             Err(error) => {
-                MutexGuard::unlock_fair(file);
                 // The entries behind the cut may be gone already.
                 self.inner.lock().durable = after.id.sn;
-                let untrusted = !env::disk::is_want(&error);
-                Err(StateError::Failed(self.fail("cutting the log", culprit, &error, untrusted)))
+                let (fault, is_first) = self.refuse_more("cutting the log", culprit, &error);
+                MutexGuard::unlock_fair(file);
+                if is_first {
+                    self.note_fault(&fault, !env::disk::is_want(&error));
+                }
+                Err(StateError::Failed(fault))
             }
         }
     }

@@ -375,21 +375,34 @@ impl Shared {
         error: &io::Error,
         untrusted: bool,
     ) -> Arc<Fault> {
-        let fault = {
-            let mut inner = self.inner.lock();
-            if let Some(first) = &inner.fault {
-                return first.clone();
-            }
-            let fault = Arc::new(Fault {
-                operation,
-                file,
-                reason: error.to_string(),
-                kind: error.kind(),
-                durable: inner.durable,
-            });
-            inner.fault = Some(fault.clone());
-            fault
-        };
+        let (fault, is_first) = self.refuse_more(operation, file, error);
+        if is_first {
+            self.note_fault(&fault, untrusted);
+        }
+        fault
+    }
+
+    /// From here on nothing more is taken. A thread whose write or sync has failed calls this before it gives back the lock of that file:
+    /// no other thread may write there in between, and have its sync succeed. True: this is the first fault, to be noted with
+    /// [`Shared::note_fault`].
+    pub(crate) fn refuse_more(
+        &self,
+        operation: &'static str,
+        file: PathBuf,
+        error: &io::Error,
+    ) -> (Arc<Fault>, bool) {
+        let mut inner = self.inner.lock();
+        if let Some(first) = &inner.fault {
+            return (first.clone(), false);
+        }
+        let (reason, kind, durable) = (error.to_string(), error.kind(), inner.durable);
+        let fault = Arc::new(Fault { operation, file, reason, kind, durable });
+        inner.fault = Some(fault.clone());
+        (fault, true)
+    }
+
+    /// Remembers the fault in the member's state, if the disk may have lied. Takes the lock of that state.
+    pub(crate) fn note_fault(&self, fault: &Arc<Fault>, untrusted: bool) {
         tracing::error!(%fault, untrusted, "the journal refuses everything from now on");
         if untrusted {
             let mut file = pulse::lock(&self.file);
@@ -405,7 +418,6 @@ impl Shared {
         inner.settle();
         drop(inner);
         self.changed.notify_all();
-        fault
     }
 
     /// Waits until all that was taken is durable, or never will be. Callbacks may still be on their way.
@@ -457,9 +469,9 @@ impl Shared {
                 Ok(proof)
             }
             Err(error) => {
-                drop(file);
                 let path = self.directory.join(promise::FILE_NAME);
                 let fault = self.fail("writing the promise", path, &error, !env::disk::is_want(&error));
+                drop(file);
                 self.deliver();
                 Err(StateError::Failed(fault))
             }
@@ -488,9 +500,11 @@ impl Shared {
         match proof_of(synced) {
             Ok(proof) => Ok(proof),
             Err(error) => {
+                let (fault, is_first) = self.refuse_more("writing the member's state", path, &error);
                 drop(file);
-                let untrusted = !env::disk::is_want(&error);
-                let fault = self.fail("writing the member's state", path, &error, untrusted);
+                if is_first {
+                    self.note_fault(&fault, !env::disk::is_want(&error));
+                }
                 self.deliver();
                 Err(StateError::Failed(fault))
             }
