@@ -65,6 +65,8 @@ pub struct GroupConfig {
     pub timing: group::Settings,
     /// How long a call may wait here while no active is known. Shorter than the clients' own patience.
     pub hold_ms: u64,
+    /// The coordinator is asked about each read before it is answered, so that no answer rests on a clock.
+    pub confirm_reads: bool,
     /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
     /// was drawn when the cluster was made, which the coordinator keeps for those who join.
     pub secret: Option<PathBuf>,
@@ -94,6 +96,7 @@ impl Default for GroupConfig {
             coordinator: CoordinatorConfig::Embedded,
             timing: group::Settings::default(),
             hold_ms: 1_200,
+            confirm_reads: false,
             secret: None,
             fetch_bytes_per_second: 128 << 20,
             scrub_bytes_per_second: 8 << 20,

@@ -51,13 +51,15 @@ pub fn read<A: Answer>(
     sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
+    // Taken before the look: the answer is proved for this epoch only.
+    let epoch = core.replica.epoch();
     let (answer, wait_for) = {
         let tree = core.tree();
         let context = core.context(&call.caller, Some(call.origin));
         (look(&tree, &context), rests_on(&tree, core.commit.committed(), sight))
     };
     match wait_for {
-        None => leading::answer(core, || call.clone(), reply, move |reply| send(reply, answer)),
+        None => leading::answer(core, epoch, || call.clone(), reply, move |reply| send(reply, answer)),
         // It may wait for long, until another member is back.
         Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
@@ -65,7 +67,9 @@ pub fn read<A: Answer>(
             core.clone().commit.when(sn, move |committed| {
                 let _holding = core.in_hand(&call).hold();
                 match committed {
-                    Ok(()) => leading::answer(&core, || call, reply, move |reply| send(reply, answer)),
+                    Ok(()) => {
+                        leading::answer(&core, epoch, || call, reply, move |reply| send(reply, answer));
+                    }
                     Err(reason) => repeat(&core, call, reply, reason),
                 }
             });
@@ -250,12 +254,13 @@ pub fn after_commit<A: Answer>(
     answer: FsResult<A>,
 ) {
     let core = turn.core().clone();
+    let epoch = core.replica.epoch();
     turn.after_commit(move |committed| {
         let _holding = core.in_hand(&call).hold();
         match (committed, rests_on) {
             (Ok(()), RestsOn::OwnEdit) => send(reply, answer),
             (Ok(()), RestsOn::Reading) => {
-                leading::answer(&core, || call, reply, move |reply| send(reply, answer));
+                leading::answer(&core, epoch, || call, reply, move |reply| send(reply, answer));
             }
             (Err(reason), _) => repeat(&core, call, reply, reason),
         }

@@ -5,6 +5,10 @@
 //! no grant comes, as with a member that left the in-sync set and cannot be reached, the coordinator is asked,
 //! once for all that wait and not more often than every 50 ms. A member that stops serving hands what waits to
 //! the one that goes on.
+//!
+//! A lease is measured by a clock, and a clock can stand still: a hypervisor may stop it. With
+//! [`crate::GroupConfig::confirm_reads`] no answer rests on a lease. The coordinator is asked about each, once for
+//! all that came while it was asked the last time.
 
 use super::calls;
 use crate::core::Core;
@@ -84,20 +88,20 @@ impl Leading {
     }
 }
 
-/// Sends an answer that has just been evaluated, now or as soon as it may go out. `call` is asked for only
-/// if it has to wait.
+/// Sends an answer that has just been evaluated, now or as soon as it may go out. `epoch` is the one in which the
+/// evaluation began. `call` is asked for only if the answer has to wait.
 pub fn answer(
     core: &Arc<Core>,
+    epoch: Epoch,
     call: impl FnOnce() -> Call,
     reply: Replier,
     send: impl FnOnce(Replier) + Send + 'static,
 ) {
     let Some(runtime) = &core.leading.runtime else { return send(reply) };
-    if core.replica.may_answer() {
+    if rests_on_lease(core) && core.replica.may_answer() && core.replica.epoch() == epoch {
         return send(reply);
     }
     core.leading.waits.fetch_add(1, Ordering::Relaxed);
-    let epoch = core.replica.epoch();
     let waiting = Waiting { call: call(), reply, send: Box::new(send), since: Instant::now(), epoch };
     let mut state = core.leading.state.lock();
     state.waiting.push(waiting);
@@ -106,10 +110,16 @@ pub fn answer(
     }
 }
 
+/// Whether the lease proves an answer, or only the coordinator does.
+fn rests_on_lease(core: &Core) -> bool {
+    !core.config.group.confirm_reads
+}
+
 /// Looks after the answers that wait, until there are none.
 async fn attend(core: Arc<Core>) {
     let mut asked: Option<Instant> = None;
     loop {
+        let mut may_ask_at_once = false;
         for waiting in core.leading.take_those_before(core.replica.epoch()) {
             calls::hand_over(&core, waiting.call, waiting.reply);
         }
@@ -117,13 +127,14 @@ async fn attend(core: Arc<Core>) {
             for waiting in core.leading.take_all() {
                 calls::hand_over(&core, waiting.call, waiting.reply);
             }
-        } else if core.replica.may_answer() {
-            release(core.leading.take_all());
+        } else if rests_on_lease(&core) && core.replica.may_answer() {
+            release(&core, core.leading.take_all());
         } else if asked.is_none_or(|asked| asked.elapsed() >= CONFIRM_PERIOD) {
             let batch = core.leading.take_all();
             if !batch.is_empty() {
                 asked = Some(Instant::now());
-                confirm(&core, batch).await;
+                let is_confirmed = confirm(&core, batch).await;
+                may_ask_at_once = is_confirmed && !rests_on_lease(&core);
             }
         }
         {
@@ -133,18 +144,23 @@ async fn attend(core: Arc<Core>) {
                 return;
             }
         }
-        tokio::time::sleep(LOOK).await;
+        match may_ask_at_once {
+            true => asked = None,
+            false => tokio::time::sleep(LOOK).await,
+        }
     }
 }
 
-/// Asks the coordinator whether nobody was elected; all of the batch were evaluated before.
-async fn confirm(core: &Arc<Core>, batch: Vec<Waiting>) {
+/// Asks the coordinator whether nobody was elected; all of the batch were evaluated before. Returns whether it
+/// said so.
+async fn confirm(core: &Arc<Core>, batch: Vec<Waiting>) -> bool {
     core.leading.confirmations.fetch_add(1, Ordering::Relaxed);
     let (sender, receiver) = tokio::sync::oneshot::channel();
     core.replica.confirm(move |confirmed| drop(sender.send(confirmed)));
     let confirmed = tokio::time::timeout(CONFIRM_PATIENCE, receiver).await;
     if let Ok(Ok(Ok(()))) = confirmed {
-        return release(batch);
+        release(core, batch);
+        return true;
     }
     // Not known: they wait on, for a grant, for another's reign, or for the end of their patience.
     let patience = Duration::from_millis(core.config.group.hold_ms);
@@ -158,10 +174,17 @@ async fn confirm(core: &Arc<Core>, batch: Vec<Waiting>) {
             waiting.call.method
         )));
     }
+    false
 }
 
-fn release(waiting: Vec<Waiting>) {
+/// Sends answers that are proved for the present epoch. An answer of an earlier one is evaluated again: between two
+/// reigns of this member another one may have led.
+fn release(core: &Arc<Core>, waiting: Vec<Waiting>) {
+    let epoch = core.replica.epoch();
     for waiting in waiting {
-        (waiting.send)(waiting.reply);
+        match waiting.epoch == epoch {
+            true => (waiting.send)(waiting.reply),
+            false => calls::hand_over(core, waiting.call, waiting.reply),
+        }
     }
 }

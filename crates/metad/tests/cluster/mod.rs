@@ -59,7 +59,7 @@ impl Cluster {
 
     /// The same with other times than the usual ones.
     pub async fn start_with(count: u32, timing: group::Settings) -> Self {
-        Self::start_all(count, timing, Level::NEWEST, |_| (Env::production(), LastResort::default())).await
+        Self::start_all(count, timing, Level::NEWEST, usual_world, as_it_is).await
     }
 
     /// The same, each member in a world of its own.
@@ -68,14 +68,23 @@ impl Cluster {
         count: u32,
         world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
     ) -> Self {
-        Self::start_all(count, group::Settings::default(), Level::NEWEST, world_of).await
+        Self::start_all(count, group::Settings::default(), Level::NEWEST, world_of, as_it_is).await
+    }
+
+    /// The same with configurations that the story wants otherwise.
+    #[allow(dead_code, reason = "not every story needs it")]
+    pub async fn start_adjusted(
+        count: u32,
+        world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
+        adjust: impl Fn(u32, MetaConfig) -> MetaConfig + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_all(count, group::Settings::default(), Level::NEWEST, world_of, adjust).await
     }
 
     /// A group that began at this level, as an older release made it.
     #[allow(dead_code, reason = "not every story needs it")]
     pub async fn start_at(count: u32, first_level: Level) -> Self {
-        let world = |_| (Env::production(), LastResort::default());
-        Self::start_all(count, group::Settings::default(), first_level, world).await
+        Self::start_all(count, group::Settings::default(), first_level, usual_world, as_it_is).await
     }
 
     async fn start_all(
@@ -83,6 +92,7 @@ impl Cluster {
         timing: group::Settings,
         first_level: Level,
         world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static,
+        adjust: impl Fn(u32, MetaConfig) -> MetaConfig + Send + Sync + 'static,
     ) -> Self {
         // RUST_LOG=metad=debug shows what the members say of themselves.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
@@ -102,7 +112,7 @@ impl Cluster {
             world_of: Box::new(world_of),
             timing,
             first_level,
-            adjust: Box::new(|_, config| config),
+            adjust: Box::new(adjust),
         };
         let first = cluster.config(1);
         let address = "127.0.0.1".parse().unwrap();
@@ -461,6 +471,15 @@ impl Cluster {
             server.stop_at_once().await;
         }
     }
+}
+
+/// The machine's own clocks and disks.
+fn usual_world(_member: u32) -> (Env, LastResort) {
+    (Env::production(), LastResort::default())
+}
+
+fn as_it_is(_member: u32, config: MetaConfig) -> MetaConfig {
+    config
 }
 
 pub async fn try_mkdirs(client: &rpc::Client, path: &str) -> Result<bool, String> {
