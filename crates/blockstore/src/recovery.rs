@@ -159,7 +159,7 @@ impl BlockStore {
     }
 
     /// Turns a temporary replica (a transfer to a broken pipeline's new member) into one being written, all
-    /// of it acknowledged. `block.length` is what readers already see: the copy must have as much.
+    /// of it acknowledged. `visible` is the number of bytes that readers already see: the copy must have as many.
     ///
     /// # Errors
     /// A newer writer has the replica, it is not temporary, or fewer than `visible` bytes were copied; or its files

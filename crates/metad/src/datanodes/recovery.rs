@@ -3,7 +3,7 @@
 //! A plan to take a file from its writer is carried out here ([`release`]). It comes from a client that asks for it,
 //! from one that wants to create the file anew, or from the server itself when the writer's lease has expired. The
 //! namespace gives the block a new stamp and the file another holder; once that has committed, a data server is told
-//! ([`start_recovery`]). It has all of them agree on a length, and reports it ([`commit_block_synchronization`]):
+//! ([`order`]). It has all of them agree on a length, and reports it ([`commit_block_synchronization`]):
 //! then the block is finished and the file closed.
 
 use super::{identity, wire};
