@@ -30,6 +30,8 @@ pub struct LocalDisk {
 }
 
 impl LocalDisk {
+    /// # Panics
+    /// The system cannot start the threads that write.
     pub fn new() -> Self {
         let queue = Arc::new(WriteQueue::default());
         let mut pulses = Vec::new();
