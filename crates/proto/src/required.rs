@@ -74,8 +74,8 @@ include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 /// Decodes a message after [`check`] has found it whole.
 ///
 /// # Errors
-/// Those of [`check`], but for an unknown name: a message without a schema is decoded without the check.
-/// [`DecodeError::Other`] if prost does not accept the bytes.
+/// Those of [`check`], but for [`DecodeError::UnknownMessage`]: a message without a schema is decoded without the
+/// check. [`DecodeError::Other`] if prost does not accept the bytes.
 pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, DecodeError> {
     let schema = const { schema_of(M::PACKAGE, M::NAME) };
     match schema {
@@ -93,8 +93,10 @@ pub fn decode<M: Message + Default + Name>(bytes: Bytes) -> Result<M, DecodeErro
 /// Checks `bytes` as a message of the given full name, such as `hadoop.hdfs.MkdirsRequestProto`.
 ///
 /// # Errors
-/// [`DecodeError::UnknownMessage`] if there is no message of that name. Otherwise the bytes are cut off or malformed,
-/// a required field is missing, a text is not UTF-8, or messages are nested too deep.
+/// [`DecodeError::UnknownMessage`] if there is no message of that name, [`DecodeError::MissingField`] if a required
+/// field is missing, [`DecodeError::InvalidUtf8`] if a text is not UTF-8, [`DecodeError::WrongWireType`] if a field is
+/// of another kind, and [`DecodeError::TooDeep`] if messages are nested too deep. Bytes that are cut off or malformed
+/// give the errors of [`Cursor`].
 pub fn check(message: &str, bytes: &[u8]) -> Result<(), DecodeError> {
     let schema = find(message).ok_or_else(|| DecodeError::UnknownMessage(message.to_owned()))?;
     check_at(schema, bytes)

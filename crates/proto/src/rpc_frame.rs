@@ -137,7 +137,8 @@ pub enum FrameError {
 /// there. Answers before any of the frame need be in memory.
 ///
 /// # Errors
-/// The length is negative, zero or above `limit`; [`FrameError::Http`] if the bytes begin an HTTP message instead.
+/// [`FrameError::Negative`], [`FrameError::Empty`] for a length of zero, and [`FrameError::TooLong`] for one above
+/// `limit`; but [`FrameError::Http`] if these bytes begin an HTTP message instead.
 pub fn frame_length(bytes: &[u8], limit: usize) -> Result<Option<usize>, FrameError> {
     let Some(length) = bytes.first_chunk::<4>() else { return Ok(None) };
     let length = i32::from_be_bytes(*length);

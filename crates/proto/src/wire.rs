@@ -32,7 +32,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// # Errors
-    /// The bytes end before the number does, or the number needs more than 64 bits.
+    /// [`DecodeError::Truncated`] if the bytes end before the number does; [`DecodeError::VarintTooLong`] if the number
+    /// needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         if let [first @ 0..=0x7f, rest @ ..] = self.rest {
@@ -58,7 +59,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// # Errors
-    /// Fewer than `count` bytes are left.
+    /// [`DecodeError::LengthPastEnd`] if fewer than `count` bytes are left.
     #[inline]
     pub fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let present = self.rest.len();
@@ -74,7 +75,7 @@ impl<'a> Cursor<'a> {
     /// A length and that many bytes.
     ///
     /// # Errors
-    /// The length is no varint, or fewer bytes are left than it says.
+    /// Those of [`Cursor::varint`] for the length; [`DecodeError::LengthPastEnd`] if fewer bytes are left than it says.
     #[inline]
     pub fn delimited(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.varint()?;
@@ -84,7 +85,8 @@ impl<'a> Cursor<'a> {
     /// A field number and the wire type of its value.
     ///
     /// # Errors
-    /// The key is no varint, its number is 0 or above 2^29 - 1, or its wire type is unknown.
+    /// [`DecodeError::InvalidKey`] if the number is 0 or above 2^29 - 1, or the wire type is unknown; and those of
+    /// [`Cursor::varint`].
     #[inline]
     pub fn key(&mut self) -> Result<(u32, WireType), DecodeError> {
         let key = self.varint()?;
@@ -107,7 +109,8 @@ impl<'a> Cursor<'a> {
     /// Passes over the value of an unknown field. `depth` bounds groups within groups.
     ///
     /// # Errors
-    /// The value is cut off or malformed, a group ends that has not begun, or groups are nested deeper than `depth`.
+    /// [`DecodeError::GroupEndWithoutStart`] if a group ends that has not begun; [`DecodeError::TooDeep`] if groups are
+    /// nested deeper than `depth`. A value that is cut off or malformed gives the errors of the other methods.
     pub fn skip(&mut self, number: u32, wire_type: WireType, depth: u32) -> Result<(), DecodeError> {
         match wire_type {
             WireType::Varint => self.varint().map(drop),

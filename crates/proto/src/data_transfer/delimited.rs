@@ -9,7 +9,8 @@ use std::ops::Range;
 /// behind the bytes received so far.
 ///
 /// # Errors
-/// The length is not a varint of five bytes at most, or is above [`MESSAGE_BYTES_MAX`].
+/// [`Error::Length`] if the length is not a varint of five bytes at most; [`Error::MessageTooLong`] if it is above
+/// [`MESSAGE_BYTES_MAX`].
 pub fn frame(bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
     let mut length = 0u64;
     for (index, &byte) in bytes.iter().take(5).enumerate() {

@@ -76,8 +76,8 @@ pub const PREFIX_BYTES: usize = 3;
 /// The range may end behind the bytes received so far.
 ///
 /// # Errors
-/// The version is not the one spoken here, the opcode is unknown, or the length of the message is invalid or too
-/// large.
+/// [`Error::Version`] if the version is not the one spoken here; [`Error::Opcode`] if the opcode is unknown; and for
+/// the length of the message [`Error::Length`] or [`Error::MessageTooLong`], as [`delimited::frame`].
 pub fn frame(bytes: &[u8]) -> Result<Option<(Opcode, Range<usize>)>, Error> {
     let Some(version) = bytes.first_chunk::<2>() else { return Ok(None) };
     let version = u16::from_be_bytes(*version);

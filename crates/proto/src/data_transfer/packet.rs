@@ -37,8 +37,8 @@ pub struct Lengths {
 
 impl Lengths {
     /// # Errors
-    /// The payload has fewer than four bytes, the header's length is negative, or both together are above
-    /// [`PACKET_BYTES_MAX`].
+    /// [`Error::Packet`] if the payload has fewer than four bytes, the header's length is negative, or both together
+    /// are above [`PACKET_BYTES_MAX`].
     pub fn decode(bytes: [u8; LENGTHS_BYTES]) -> Result<Self, Error> {
         let payload = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let header = i16::from_be_bytes([bytes[4], bytes[5]]);
@@ -107,8 +107,8 @@ pub fn take(buffer: &mut BytesMut) -> Result<Taken, Error> {
 /// `body_bytes - data_length` bytes of the body.
 ///
 /// # Errors
-/// The header is cut off or longer than `lengths` says, has an unknown field, lacks a required one, or gives the data
-/// a length that is negative or above that of the body.
+/// [`Error::Packet`] if the header is cut off or has not as many bytes as `lengths` says, has an unknown field, lacks a
+/// required one, or gives the data a length that is negative or above that of the body.
 pub fn decode_header(lengths: Lengths, mut bytes: &[u8]) -> Result<PacketHeader, Error> {
     if bytes.len() != lengths.header_bytes {
         return Err(Error::Packet(format!("{} of {} header bytes", bytes.len(), lengths.header_bytes)));

@@ -91,6 +91,9 @@ pub struct ReplyHeader<'a> {
 }
 
 /// Writes a whole reply: frame length, header, and the response of `length` bytes that `body` puts.
+///
+/// # Panics
+/// `body` puts another number of bytes than `length`.
 #[inline]
 pub fn put_success(out: &mut BytesMut, to: ReplyTo, length: usize, body: impl FnOnce(&mut BytesMut)) {
     let header = header_length(to, None);
@@ -161,7 +164,9 @@ fn put_writable_text(out: &mut BytesMut, text: &str) {
 /// Reads the header of a reply and moves `frame` past it: what is left is the length and the response.
 ///
 /// # Errors
-/// The header is cut off or malformed, the call id or a known status is missing, or a text is not UTF-8.
+/// [`DecodeError::MissingField`] if the call id or a status that is known is missing, [`DecodeError::WrongWireType`] if
+/// a field has another wire type, [`DecodeError::InvalidUtf8`] if the exception or its message is not UTF-8. A header
+/// that is cut off or malformed gives the errors of [`Cursor`].
 pub fn parse_reply<'a>(frame: &mut Cursor<'a>) -> Result<ReplyHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let (mut call_id, mut status) = (None, None);

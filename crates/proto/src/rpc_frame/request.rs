@@ -43,7 +43,9 @@ pub struct CallHeader<'a> {
 /// Reads the header at the start of a frame and moves `frame` past it.
 ///
 /// # Errors
-/// The header is cut off or malformed, the call id or the client id is missing, or a text is not UTF-8.
+/// [`DecodeError::MissingField`] if the call id or the client id is missing, [`DecodeError::WrongWireType`] if a field
+/// has another wire type; those of [`required::check`](crate::required::check) for the caller's context and the trace.
+/// A header that is cut off or malformed gives the errors of [`Cursor`].
 pub fn parse_request_header<'a>(frame: &mut Cursor<'a>) -> Result<RequestHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let mut parsed = RequestHeader {
@@ -121,7 +123,9 @@ fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeError
 /// Reads which method is called and moves `frame` past it: what is left is the length and the request.
 ///
 /// # Errors
-/// The header is cut off or malformed, the method, the protocol or its version is missing, or a text is not UTF-8.
+/// [`DecodeError::MissingField`] if the method, the protocol or its version is missing, [`DecodeError::WrongWireType`]
+/// if a field has another wire type, [`DecodeError::InvalidUtf8`] if a name is not UTF-8. A header that is cut off or
+/// malformed gives the errors of [`Cursor`].
 pub fn parse_call_header<'a>(frame: &mut Cursor<'a>) -> Result<CallHeader<'a>, DecodeError> {
     let mut header = Cursor::new(frame.delimited()?);
     let (mut method, mut protocol, mut version) = (None, None, None);
