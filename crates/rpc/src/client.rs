@@ -134,8 +134,10 @@ impl Client {
     }
 
     /// # Errors
-    /// The server cannot be reached, refuses the call, or does not answer in time; the connection breaks; or the
-    /// response does not decode. [`CallError`] says for each whether the call may have had an effect.
+    /// [`CallError::Connect`] if the server cannot be reached, [`CallError::Remote`] if it refuses the call,
+    /// [`CallError::Timeout`] if it does not answer in time, [`CallError::Io`] if the connection breaks,
+    /// [`CallError::Decode`] if the response does not decode. Each variant says whether the call may have had an
+    /// effect.
     pub async fn call<Req, Resp>(&self, method: &str, request: &Req) -> Result<Resp, CallError>
     where
         Req: Message,
@@ -167,7 +169,7 @@ impl Client {
     /// Sends bytes that are a request already, and returns those of the response.
     ///
     /// # Errors
-    /// Those of [`Client::call`]; the response is not decoded.
+    /// Those of [`Client::call`] but [`CallError::Decode`]: the response is not decoded.
     pub async fn call_encoded(&self, method: &str, request: &[u8]) -> Result<Bytes, CallError> {
         let put = |out: &mut BytesMut| out.extend_from_slice(request);
         self.send(self.new_call(), method, request.len(), put, self.inner.options.call_timeout).await

@@ -129,8 +129,8 @@ impl Server {
     /// Listens. To be called within a tokio runtime, whose threads will serve the connections.
     ///
     /// # Errors
-    /// The address cannot be bound: the port is taken, the address is not one of this machine, or no descriptor is
-    /// left.
+    /// `AddrInUse` if the port is taken, `AddrNotAvailable` if the address is not one of this machine; or the system's
+    /// reason, no descriptor left for example.
     pub fn bind(config: ServerConfig) -> io::Result<Server> {
         let listener = listen(config.address)?;
         let address = listener.local_addr()?;

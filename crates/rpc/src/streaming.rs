@@ -61,8 +61,9 @@ impl Inbound {
     /// The next operation; [`StreamError::Closed`] when there is none.
     ///
     /// # Errors
-    /// [`StreamError::Closed`] if the other side ended between two operations. Otherwise the bytes are no operation,
-    /// the connection broke or ended within one, or nothing came for the time limit.
+    /// [`StreamError::Closed`] if the other side ended between two operations, [`StreamError::Wire`] if the bytes are
+    /// no operation, [`StreamError::Io`] if the connection broke or ended within one, [`StreamError::Timeout`] if
+    /// nothing came for the time limit.
     pub async fn op(&mut self) -> Result<Op, StreamError> {
         loop {
             if let Some(op) = op::take(&mut self.buffer)? {
@@ -88,7 +89,7 @@ impl Inbound {
     /// The next length-prefixed message, when it has been received already.
     ///
     /// # Errors
-    /// The bytes received are not a message of this type, or promise one that is too long.
+    /// [`StreamError::Wire`] if the bytes received are not a message of this type, or promise one that is too long.
     pub fn message_at_hand<M: prost::Message + Default + prost::Name>(
         &mut self,
     ) -> Result<Option<M>, StreamError> {
@@ -154,7 +155,8 @@ pub async fn connect(addr: SocketAddr, timeout: Duration) -> io::Result<TcpStrea
 
 impl Outgoing {
     /// # Errors
-    /// `TimedOut` if nothing could be sent for the time limit; or the connection broke.
+    /// `TimedOut` if nothing could be sent for the time limit; or the system's reason, `BrokenPipe` for example, if the
+    /// connection broke.
     pub async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = timeout(self.timeout, self.half.write(bytes)).await.map_err(|_| {
