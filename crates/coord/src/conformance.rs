@@ -46,6 +46,9 @@ impl Told {
     }
 
     /// Waits for this event; others before it are dropped.
+    ///
+    /// # Panics
+    /// The event was not told within ten seconds, or the coordinator is gone. The text says what was told instead.
     pub fn wait(&self, group: GroupId, event: Event) {
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut others = Vec::new();
@@ -64,6 +67,8 @@ impl Told {
     }
 }
 
+/// # Panics
+/// The coordinator cannot be read.
 pub fn read(coordinator: &dyn Coordinator, group: GroupId) -> Option<Versioned> {
     wait(|done| coordinator.read(group, done)).expect("the view can be read")
 }
@@ -112,6 +117,8 @@ pub fn write_member(
     wait(|done| coordinator.write_member(group, record.clone(), done))
 }
 
+/// # Panics
+/// The coordinator cannot be read.
 pub fn members(coordinator: &dyn Coordinator, group: GroupId) -> Vec<MemberRecord> {
     wait(|done| coordinator.read_members(group, done)).expect("the members can be read")
 }

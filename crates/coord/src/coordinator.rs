@@ -164,6 +164,9 @@ pub trait Coordinator: Send + Sync {
 }
 
 /// Waits for an answer on this thread.
+///
+/// # Panics
+/// The coordinator drops the question without an answer, which none may do.
 pub fn wait<T: Send + 'static>(ask: impl FnOnce(Done<T>)) -> T {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     ask(Box::new(move |answer| {

@@ -76,8 +76,8 @@ struct Held {
 /// Reads the file; no file is no groups. A write that was cut off leaves the old file in place.
 ///
 /// # Errors
-/// The directory cannot be created or the file not be read; the file is too long, its checksum or its text is wrong,
-/// or a view in it cannot be; or a later release wrote it.
+/// [`OpenError::Io`] if the directory cannot be created or the file not be read; [`OpenError::Damaged`] if the file is
+/// too long, or its checksum, its text or a view in it is wrong; [`OpenError::Version`] if a later release wrote it.
 pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     let path = directory.join(NAME);
     let io = |source| OpenError::Io { file: path.clone(), source };
@@ -114,8 +114,8 @@ pub enum Undecodable {
 /// Reads the first line, whose checksum was right.
 ///
 /// # Errors
-/// The line is not JSON of this format, a view in it breaks a rule or is at a level that this release does not know,
-/// or the format is not one that this release reads.
+/// [`Undecodable::Damaged`] if the line is not JSON of this format, or a view in it breaks a rule or is at a level that
+/// this release does not know; [`Undecodable::Version`] if the format is not one that this release reads.
 pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
     let damaged = |error: serde_json::Error| Undecodable::Damaged(error.to_string());
     let OnlyFormat { format } = serde_json::from_slice(json).map_err(damaged)?;

@@ -142,8 +142,8 @@ impl ZooKeeper {
     /// session may be silent.
     ///
     /// # Errors
-    /// [`ZooKeeperConfig::check`] finds a value that cannot be, or a thread cannot be started. That the ensemble is
-    /// out of reach is no error here.
+    /// [`OpenError::Settings`] if [`ZooKeeperConfig::check`] finds a value that cannot be; [`OpenError::Threads`] if a
+    /// thread cannot be started. That the ensemble is out of reach is no error here.
     pub fn connect(config: ZooKeeperConfig) -> Result<Arc<dyn Coordinator>, OpenError> {
         config.check().map_err(|what| OpenError::Settings { what })?;
         let threads = |source| OpenError::Threads { source };
