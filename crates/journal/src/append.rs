@@ -57,8 +57,9 @@ impl Journal {
     /// `done` will not be called.
     ///
     /// # Errors
-    /// The journal has failed or is closed, an entry does not follow the one before it, or an entry is too large.
-    /// Nothing was taken then.
+    /// [`AppendError::Failed`] if the journal has failed, [`AppendError::Closed`] if it is closed,
+    /// [`AppendError::OutOfOrder`] if an entry does not follow the one before it, [`AppendError::TooLarge`] if an entry
+    /// is too large. Nothing was taken then.
     pub fn append(&self, entries: Vec<Entry>, done: AppendDone) -> Result<(), AppendError> {
         {
             let mut inner = self.shared.inner.lock();
@@ -113,8 +114,8 @@ impl Journal {
     /// Makes a promise durable. Blocks.
     ///
     /// # Errors
-    /// A later epoch is promised already, or the journal has failed. If the promise cannot be written, the journal
-    /// fails with it.
+    /// [`StateError::PromiseGoesBack`] if a later epoch is promised already; [`StateError::Failed`] if the journal has
+    /// failed, or fails now because the promise cannot be written.
     pub fn promise(&self, epoch: Epoch) -> Result<Durable, StateError> {
         self.shared.promise(epoch)
     }
@@ -129,7 +130,8 @@ impl Journal {
     /// second.
     ///
     /// # Errors
-    /// The journal has failed, or the file of the watermark cannot be written. The journal goes on after the latter.
+    /// [`StateError::Failed`] if the journal has failed; [`StateError::Io`] if the file of the watermark cannot be
+    /// written, after which the journal goes on.
     pub fn persist_commit(&self) -> Result<(), StateError> {
         self.shared.persist_commit()
     }
@@ -138,7 +140,7 @@ impl Journal {
     /// was one.
     ///
     /// # Errors
-    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
+    /// [`StateError::Failed`] if the journal has failed, or fails now because the member's state cannot be written.
     pub fn tail_is_sound(&self) -> Result<(), StateError> {
         if !pulse::lock(&self.shared.file).state.is_suspect {
             return Ok(());
@@ -149,7 +151,7 @@ impl Journal {
     /// The group is at this level from now on: releases that do not know it refuse this store. Blocks, unless it is noted already.
     ///
     /// # Errors
-    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
+    /// [`StateError::Failed`] if the journal has failed, or fails now because the member's state cannot be written.
     pub fn note_level(&self, level: Level) -> Result<(), StateError> {
         if pulse::lock(&self.shared.file).state.level >= level {
             return Ok(());
@@ -161,8 +163,8 @@ impl Journal {
     /// rises, and the next start finds an empty store. Blocks.
     ///
     /// # Errors
-    /// The journal had failed before, or the member's state cannot be written: then the next start may find the store
-    /// as it was.
+    /// [`StateError::Failed`] if the journal had failed before, or fails now because the member's state cannot be
+    /// written: then the next start may find the store as it was.
     pub fn distrust(&self, reason: &str) -> Result<(), StateError> {
         let shared = &self.shared;
         let generation = self.state().generation + 1;
@@ -208,8 +210,8 @@ impl Journal {
     /// of its own. The result belongs into a `Checkpoint` entry.
     ///
     /// # Errors
-    /// The journal has failed, `write` failed, the file cannot be written, or it does not read back as written. The
-    /// store is as before.
+    /// [`ImageError::Failed`] if the journal has failed, [`ImageError::Io`] if `write` failed or the file cannot be
+    /// written, [`ImageError::Verify`] if it does not read back as written. The store is as before.
     pub fn write_image(
         &self,
         at: LogPoint,
@@ -229,8 +231,8 @@ impl Journal {
     /// segments and images behind the checkpoint before it go. Blocks.
     ///
     /// # Errors
-    /// The image's file is not there, the journal has failed or fails while it notes the checkpoint, or a file that
-    /// is not needed any more cannot be removed.
+    /// [`StateError::Io`] if the image's file is not there, or a file that is not needed any more cannot be removed;
+    /// [`StateError::Failed`] if the journal has failed, or fails while it notes the checkpoint.
     pub fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
         self.shared.checkpoint_committed(checkpoint)
     }
@@ -260,7 +262,8 @@ impl Journal {
     /// needed no more are removed. May block.
     ///
     /// # Errors
-    /// A file that is not needed any more cannot be removed.
+    /// [`StateError::Io`] if a file that is not needed any more cannot be removed, or a directory cannot be listed or
+    /// synced.
     pub fn keep_from(&self, from: Sn) -> Result<(), StateError> {
         self.shared.keep_from(from)
     }
@@ -280,8 +283,8 @@ impl Journal {
     /// background thread. Without it a new segment is made when the old one is full.
     ///
     /// # Errors
-    /// The next segment cannot be made, on a full disk for example. The journal goes on with the segments that it
-    /// has.
+    /// [`StateError::Io`] if the next segment cannot be made, on a full disk for example. The journal goes on with the
+    /// segments that it has.
     pub fn prepare_segment(&self) -> Result<(), StateError> {
         let shared = &self.shared;
         segment::prepare(shared)
@@ -291,7 +294,7 @@ impl Journal {
     /// Waits for what is under way, refuses all that follows, and notes the clean end.
     ///
     /// # Errors
-    /// The journal has failed. If the member's state cannot be written, the journal fails with it.
+    /// [`StateError::Failed`] if the journal has failed, or fails now because the member's state cannot be written.
     pub fn close(&self) -> Result<(), StateError> {
         {
             let mut inner = self.shared.inner.lock();

@@ -294,8 +294,9 @@ pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::By
 /// Removes the store that was put aside under this number, for good.
 ///
 /// # Errors
-/// A process has the store's lock, `store` holds no store that can be read, nothing was put aside under this number,
-/// or the directory cannot be removed.
+/// [`OpenError::InUse`] if a process has the store's lock. [`OpenError::NotFormatted`], [`OpenError::StateDamaged`],
+/// [`OpenError::Version`] or [`OpenError::Level`] if `store` holds no store that can be read. [`OpenError::Io`] if
+/// nothing was put aside under this number, or the directory cannot be removed.
 pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenError> {
     let _lock = lock(env, store)?;
     // Whatever is there, it is a store's directory.

@@ -14,8 +14,12 @@ impl Journal {
     /// Entries under way are written first; callbacks of appends must not wait for the caller of this.
     ///
     /// # Errors
-    /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log.
-    /// The journal has failed, or fails because the cut cannot be written.
+    /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log or
+    /// cannot be read there. [`StateError::Failed`] if the journal has failed, or fails now because the cut cannot be
+    /// written.
+    ///
+    /// # Panics
+    /// An entry was appended while the log was being cut.
     pub fn cut(&self, after: LogPoint) -> Result<Durable, StateError> {
         self.shared().cut(after)
     }

@@ -76,8 +76,9 @@ impl FailedStore {
     /// Takes the store's lock. `None`: there is no such note.
     ///
     /// # Errors
-    /// A process has the store's lock; or its state or its promise cannot be read, is damaged, or is of a later
-    /// release.
+    /// [`OpenError::InUse`] if a process has the store's lock; [`OpenError::NotFormatted`] if there is no store;
+    /// [`OpenError::StateDamaged`] if its state or its promise is damaged; [`OpenError::Version`] or
+    /// [`OpenError::Level`] if its state is of a later release; [`OpenError::Io`] if a file cannot be read.
     pub fn open(env: &Env, directory: &Path) -> Result<Option<Self>, OpenError> {
         let lock = lock(env, directory)?;
         let (mut file, _) = load_state(env, directory)?;
@@ -115,7 +116,8 @@ impl FailedStore {
     /// The last entry of the log that the medium holds. Only the last segments are read, and nothing is changed.
     ///
     /// # Errors
-    /// A segment cannot be read from the medium, is damaged, or is of a later release.
+    /// [`RecoverError::Io`] if a segment cannot be read from the medium, [`RecoverError::Damaged`] if it is damaged,
+    /// [`RecoverError::Version`] if it is of a later release.
     pub fn end(&self) -> Result<LogPoint, RecoverError> {
         let segments = self.segments()?;
         let last_sealed = segments.iter().rposition(|segment| !segment.place.is_open).unwrap_or(0);
@@ -125,8 +127,9 @@ impl FailedStore {
     /// Reads the whole log past the system's cache, writes its end into a new file, and removes the note.
     ///
     /// # Errors
-    /// A segment is damaged or of a later release; with [`Word::Member`], the log ends before an entry that was
-    /// durable; or a file cannot be read or written. The note stays then.
+    /// [`RecoverError::Damaged`] if a segment is damaged or, with [`Word::Member`], the log ends before an entry that
+    /// was durable; [`RecoverError::Version`] if a segment is of a later release; [`RecoverError::Io`] if a file cannot
+    /// be read or written. The note stays then.
     pub fn take_back(mut self, word: Word) -> Result<TakenBack, RecoverError> {
         let segments = self.segments()?;
         let mut anew = Vec::new();

@@ -118,7 +118,7 @@ impl ImageWriter {
     }
 
     /// # Errors
-    /// The file cannot be written.
+    /// The error of the file: its disk is full, or cannot be written.
     pub fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let room = CHUNK_HEADER_BYTES + CHUNK_BYTES_MAX - self.buffer.len();

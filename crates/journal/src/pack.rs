@@ -31,8 +31,8 @@ impl Journal {
     /// left. Blocks; to be called now and then from a background thread. A crash leaves the old file or the new one.
     ///
     /// # Errors
-    /// The segment cannot be read, or is damaged; or the new file cannot be written, on a full disk for example. The
-    /// old file stays then.
+    /// [`StateError::Io`] if the segment cannot be read, or is damaged; or the new file cannot be written, on a full
+    /// disk for example. The old file stays then.
     pub fn pack_segment(&self) -> Result<Option<Packed>, StateError> {
         let shared = self.shared();
         loop {

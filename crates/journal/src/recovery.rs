@@ -159,8 +159,9 @@ impl Recovery {
     /// void. An error from `read` counts as a damaged image.
     ///
     /// # Errors
-    /// No image can be used and the log does not begin with its first entry; a later release wrote an image; or
-    /// memory, room or descriptors are short.
+    /// [`RecoverError::Damaged`] if no image can be used and the log does not begin with its first entry;
+    /// [`RecoverError::Version`] if a later release wrote an image; [`RecoverError::Io`] if memory, room or descriptors
+    /// are short.
     pub fn load_image<T>(
         &mut self,
         mut read: impl FnMut(&mut ImageReader) -> io::Result<T>,
@@ -232,8 +233,13 @@ impl Recovery {
     /// Nothing on the disk is changed before all entries were read; then this start is counted.
     ///
     /// # Errors
-    /// A segment is damaged or missing, or of a later release; the log ends before an entry that was durable; `apply`
-    /// refused an entry; or a file cannot be read or written.
+    /// [`RecoverError::Damaged`] if a segment is damaged or missing, or the log ends before an entry that was durable;
+    /// [`RecoverError::Version`] if a segment is of a later release; [`RecoverError::Apply`] if `apply` refused an
+    /// entry, or the log holds another entry than the image was made after; [`RecoverError::Io`] if a file cannot be
+    /// read or written.
+    ///
+    /// # Panics
+    /// The store has an image, and [`Recovery::load_image`] was not called before.
     pub fn replay(
         mut self,
         mut apply: impl FnMut(Entry) -> Result<(), ApplyError>,

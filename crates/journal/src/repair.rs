@@ -114,7 +114,8 @@ impl Recovery {
     /// Looks through the whole store instead of reading it back. Blocks; nothing is changed.
     ///
     /// # Errors
-    /// A segment cannot be read, or is of a later release. Damage is no error: it is what a repair is for.
+    /// [`RecoverError::Io`] if a segment cannot be read, [`RecoverError::Version`] if it is of a later release. Damage
+    /// is no error: it is what a repair is for.
     pub fn repair(self) -> Result<Repair, RecoverError> {
         let Parts { env, directory, settings, file, lock, segments, superseded } = self.into_parts();
         let group = file.state.identity.group;
@@ -388,8 +389,11 @@ impl Repair {
     /// Puts an image that was taken among the store's own: what it contains need not be in the log.
     ///
     /// # Errors
-    /// An old file cannot be kept aside, the new one cannot get its name, or the member's state cannot be written.
-    /// The text says which.
+    /// The text says what failed: an old file cannot be kept aside, the new one cannot get its name, the member's state
+    /// cannot be written, or a segment cannot be read again.
+    ///
+    /// # Panics
+    /// The end of the log is settled already.
     pub fn adopt_image(&mut self, taken: Taking) -> Result<(), String> {
         assert!(!self.end_is_settled, "images are fetched before the end of the log is settled");
         let Taking { path, temporary, checkpoint, .. } = taken;

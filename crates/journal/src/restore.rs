@@ -35,8 +35,11 @@ pub struct PutBack {
 /// Puts the store with this number of [`aside::list`] back. The server is not running: the store's lock is taken.
 ///
 /// # Errors
-/// A process has the store's lock, the store's disk had failed, another one is being put back, nothing was put aside
-/// under this number, or a file cannot be read or moved.
+/// [`OpenError::InUse`] if a process has the store's lock, [`OpenError::Untrusted`] if the store's disk had failed,
+/// [`OpenError::Restoring`] if another store is being put back, [`OpenError::NothingAside`] if nothing was put aside
+/// under this number, [`OpenError::AsideExists`] if something stands where a file is to go. Those of
+/// [`FailedStore::open`](crate::FailedStore::open) for the member's state; [`OpenError::Io`] if a file cannot be read,
+/// written or moved.
 pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenError> {
     let disk = &*env.disk;
     let _lock = lock(env, store)?;

@@ -49,8 +49,8 @@ pub struct Scanned {
 /// `visit` gets each intact entry with its offset and may stop the scan.
 ///
 /// # Errors
-/// [`Damage`] if the header, a record or the footer is damaged, does not continue `after`, or is of another group; or
-/// the file is shorter than its header says. The inner result holds the error of `visit`.
+/// A [`Damage`] tells where the header, a record or the footer is damaged, does not continue `after`, or is of another
+/// group; or that the file is shorter than its header says. The inner result holds the error of `visit`.
 pub fn scan<E>(
     segment: &Bytes,
     group: GroupId,

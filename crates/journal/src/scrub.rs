@@ -76,8 +76,8 @@ impl Journal {
     /// the old file or the new one.
     ///
     /// # Errors
-    /// The segment is not among the sealed ones any more, the entries are not those that it should hold, or the new
-    /// file cannot be written.
+    /// [`StateError::Io`] if the segment is not among the sealed ones any more, the entries are not those that it
+    /// should hold, or the new file cannot be written.
     pub fn mend_segment(&self, sealed: Sealed, entries: &[Entry]) -> Result<(), StateError> {
         self.shared().mend_segment(sealed, entries)
     }

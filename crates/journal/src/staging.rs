@@ -62,7 +62,8 @@ impl Staged {
     /// Takes the bytes that follow those that are here. Blocks.
     ///
     /// # Errors
-    /// `offset` is not where the bytes here end, the bytes go beyond the image's length, or they cannot be written.
+    /// [`StagingError::Offset`] if `offset` is not where the bytes here end, [`StagingError::Verify`] if the bytes go
+    /// beyond the image's length, [`StagingError::Io`] if they cannot be written or synced.
     pub fn write_chunk(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StagingError> {
         if offset != self.have {
             return Err(StagingError::Offset { expected: self.have, found: offset });
@@ -87,7 +88,8 @@ impl Staged {
     /// digest is thrown away. Blocks.
     ///
     /// # Errors
-    /// Bytes are missing, the bytes are not those of the image that was wanted, or they cannot be synced.
+    /// [`StagingError::Offset`] if bytes are missing, [`StagingError::Verify`] if they are not those of the image that
+    /// was wanted, [`StagingError::Io`] if they cannot be synced.
     pub fn finish(self) -> Result<StagedImage, StagingError> {
         if !self.is_complete() {
             let (expected, found) = (self.checkpoint.file_bytes, self.have);
@@ -130,7 +132,8 @@ impl Journal {
     /// stopped. Any other staged image is thrown away. Fails while another one is being staged.
     ///
     /// # Errors
-    /// Another image is being staged, or the directory cannot be read or written.
+    /// [`StagingError::Io`] if another image is being staged (its kind is `WouldBlock`), or the directory cannot be
+    /// read or written.
     pub fn stage(&self, checkpoint: Checkpoint) -> Result<Staged, StagingError> {
         let shared = self.shared();
         let directory = shared.directory.join(STAGING);
@@ -146,7 +149,10 @@ impl Journal {
     /// Puts a staged image among this store's images; to be followed by [`Journal::checkpoint_committed`].
     ///
     /// # Errors
-    /// The file cannot be moved, or the directories not be synced.
+    /// [`StagingError::Io`] if the file cannot be moved, or the directories not be synced.
+    ///
+    /// # Panics
+    /// Another store has staged the image.
     pub fn keep_image(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
@@ -159,7 +165,10 @@ impl Journal {
     /// Puts a staged image in the place of the store's own of the same checkpoint, which has rotted.
     ///
     /// # Errors
-    /// The file cannot be moved, or the directories not be synced.
+    /// [`StagingError::Io`] if the file cannot be moved, or the directories not be synced.
+    ///
+    /// # Panics
+    /// Another store has staged the image.
     pub fn replace_image(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
@@ -175,7 +184,10 @@ impl Journal {
     ///
     /// # Errors
     /// [`StagingError::Outdated`] if the log has committed up to the image or beyond. [`StagingError::State`] if the
-    /// journal had failed before, or the member's state cannot be written.
+    /// journal had failed before, or fails now because the member's state cannot be written.
+    ///
+    /// # Panics
+    /// Another store has staged the image.
     pub fn install(&self, image: StagedImage) -> Result<(), StagingError> {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is installed by the store that staged it");

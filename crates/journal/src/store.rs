@@ -34,7 +34,8 @@ const LOCK: &str = "lock";
 /// Makes a store in a directory that is empty or does not exist. Returns the new store's uuid.
 ///
 /// # Errors
-/// The directory is not empty, the cluster's id is empty or too long, or a file cannot be written.
+/// [`FormatError::NotEmpty`] if the directory is not empty, [`FormatError::ClusterId`] if the cluster's id is empty or
+/// too long, [`FormatError::Io`] if a file cannot be written.
 pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 16], FormatError> {
     let length = identity.cluster_id.len();
     if !(1..=255).contains(&length) {
@@ -75,8 +76,8 @@ pub fn format(env: &Env, directory: &Path, identity: &Identity) -> Result<[u8; 1
 /// Makes a store that begins with an image instead of an empty log: everything up to `at` is in it.
 ///
 /// # Errors
-/// The store cannot be made (see [`format()`]), `write` failed, the image cannot be written, or it does not read back
-/// as written.
+/// [`ImageError::Io`] if the store cannot be made (its text is that of [`format()`]), `write` failed, or the image
+/// cannot be written; [`ImageError::Verify`] if it does not read back as written.
 pub fn format_with_image(
     env: &Env,
     directory: &Path,
@@ -132,9 +133,12 @@ fn told(error: &dyn std::error::Error) -> String {
 /// nothing is changed before [`Recovery::replay`].
 ///
 /// # Errors
-/// The settings are out of bounds, the directory holds no store, another process has its lock, its state cannot be
-/// read or is of a later release, its disk had failed, or a store that was put aside was being put back. What the
-/// last life has left to be done may fail for want of room.
+/// [`OpenError::Settings`] if the settings are out of bounds, [`OpenError::NotFormatted`] if the directory holds no
+/// store, [`OpenError::InUse`] if another process has its lock, [`OpenError::StateDamaged`], [`OpenError::Version`] or
+/// [`OpenError::Level`] if its state cannot be read, [`OpenError::Untrusted`] if its disk had failed,
+/// [`OpenError::Restoring`] if a store that was put aside was being put back. [`OpenError::NoRoomAside`] or
+/// [`OpenError::AsideExists`] if what the last life has left to be done cannot be; [`OpenError::Io`] if a file cannot
+/// be read, written or moved.
 pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery, OpenError> {
     check(&settings)?;
     let io = |source| OpenError::Io { file: directory.to_owned(), source };
@@ -173,7 +177,7 @@ pub(crate) fn lock(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenErr
 /// Keeps every server out of a store for as long as the value lives: nothing runs there, and nothing begins to.
 ///
 /// # Errors
-/// [`OpenError::InUse`] if another process has the lock; or the lock's file cannot be made.
+/// [`OpenError::InUse`] if another process has the lock; [`OpenError::Io`] if the lock's file cannot be made.
 pub fn hold(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenError> {
     lock(env, directory)
 }
@@ -200,8 +204,9 @@ pub enum Accepted {
 /// Entries that were acknowledged before the failure are there, unless the disk has lost more than it said.
 ///
 /// # Errors
-/// The store cannot be opened (see [`FailedStore::open`]), a segment is of a later release, or a file cannot be read
-/// or written. A damaged log is no error but [`Accepted::Damaged`].
+/// [`AcceptError::Open`] if the store cannot be opened (see [`FailedStore::open`]) or its state not be written;
+/// [`AcceptError::Recover`] if a segment is of a later release, or a file cannot be read or written. A damaged log is
+/// no error but [`Accepted::Damaged`].
 pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError> {
     let Some(failed) = FailedStore::open(env, directory)? else { return Ok(Accepted::Nothing) };
     let note = failed.note().to_owned();
@@ -225,7 +230,8 @@ pub fn accept_fault(env: &Env, directory: &Path) -> Result<Accepted, AcceptError
 /// generation.
 ///
 /// # Errors
-/// The member's state cannot be read, is of a later release, or cannot be written.
+/// [`OpenError::NotFormatted`], [`OpenError::StateDamaged`], [`OpenError::Version`] or [`OpenError::Level`] if the
+/// member's state cannot be read; [`OpenError::Io`] if it cannot be written.
 pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenError> {
     tracing::warn!(store = %directory.display(), reason, "this store is not trusted any more");
     let (mut file, _) = load_state(env, directory)?;
@@ -245,7 +251,7 @@ pub fn distrust(env: &Env, directory: &Path, reason: &str) -> Result<u64, OpenEr
 /// new generation.
 ///
 /// # Errors
-/// The member's state cannot be read, is of a later release, or cannot be written.
+/// Those of [`distrust`].
 pub fn outlive(env: &Env, directory: &Path, generation: u64, reason: &str) -> Result<u64, OpenError> {
     tracing::warn!(store = %directory.display(), reason, "this store is not complete any more");
     let (mut file, _) = load_state(env, directory)?;

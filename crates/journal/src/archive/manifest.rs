@@ -124,8 +124,8 @@ impl Manifest {
     /// The manifest and how often it was written, or what is wrong with the bytes.
     ///
     /// # Errors
-    /// The bytes are not text, their checksum is wrong, the version is unknown, a value is missing or makes no sense,
-    /// or the spans do not follow each other.
+    /// The text says what is wrong: the bytes are not text, their checksum is wrong, the version or the level is
+    /// unknown, a value is missing or makes no sense, there are too many spans, or the spans do not follow each other.
     pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "bytes that are no text".to_owned())?;
         let body = text.strip_suffix('\n').and_then(|text| text.rfind('\n')).map(|at| text.split_at(at + 1));

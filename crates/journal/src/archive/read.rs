@@ -34,7 +34,9 @@ pub struct Checked {
 
 impl Backup {
     /// # Errors
-    /// The directory holds no backup, neither copy of the manifest can be read, or a later release wrote it.
+    /// [`ArchiveError::NoBackup`] if the directory holds no manifest, [`ArchiveError::Manifest`] if neither copy of it
+    /// is whole and of a known level, [`ArchiveError::Version`] if it is of another version, [`ArchiveError::Io`] if a
+    /// copy cannot be read.
     pub fn open(disk: Arc<dyn Disk>, directory: &Path) -> Result<Self, ArchiveError> {
         let loaded = manifest::load(&*disk, directory)?;
         let (manifest, _, finding) =
@@ -59,8 +61,8 @@ impl Backup {
     /// a damaged image.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged or is another image than the manifest names, or `read` failed: all of
-    /// these are [`ArchiveError::Image`]. [`ArchiveError::Version`] if a later release wrote it.
+    /// [`ArchiveError::Image`] if the file cannot be read, is damaged or is another image than the manifest names, or
+    /// `read` failed; [`ArchiveError::Version`] if a later release wrote it.
     pub fn read_image<T>(
         &self,
         span: &Span,
@@ -95,8 +97,9 @@ impl Backup {
     /// Gives the entries of a span to `visit`, in order, until it breaks off or the span ends. Holds one file in memory at a time.
     ///
     /// # Errors
-    /// A file of the span is missing, is damaged, cannot be read or was written by a later release; or its entries do
-    /// not follow each other.
+    /// [`ArchiveError::Gap`] if a file of the span is missing, [`ArchiveError::Damaged`] if one is damaged,
+    /// [`ArchiveError::Version`] if a later release wrote it, [`ArchiveError::Io`] if it cannot be read,
+    /// [`ArchiveError::Diverged`] if the last entry is not the one that the manifest names.
     pub fn walk<B>(
         &self,
         span: &Span,

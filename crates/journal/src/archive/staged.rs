@@ -78,7 +78,8 @@ impl StagedArchiveImage {
     /// Takes the bytes that follow those that are here.
     ///
     /// # Errors
-    /// The bytes go beyond the image's length, or cannot be written.
+    /// [`ArchiveError::Image`] if the bytes go beyond the image's length; [`ArchiveError::NoRoom`] or
+    /// [`ArchiveError::Io`] if they cannot be written or synced.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         let path = self.part();
         if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
@@ -98,8 +99,9 @@ impl StagedArchiveImage {
     /// name. A file with another digest is removed.
     ///
     /// # Errors
-    /// The bytes are not those of the image that was wanted, which removes them; or they cannot be synced, or the
-    /// file cannot get its name.
+    /// [`ArchiveError::Image`] if the bytes are not those of the image that was wanted, which removes them;
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if they cannot be synced or removed, or the file cannot get its
+    /// name.
     pub fn finish(self) -> Result<(), ArchiveError> {
         let path = self.part();
         let io = || ArchiveError::io(path.clone());

@@ -55,8 +55,10 @@ impl Archiver {
     /// last file of an interrupted run is cut to its last whole entry. `time_of` tells the time of an edit.
     ///
     /// # Errors
-    /// The directory is in use by another process, holds other files, a damaged backup, one of another cluster or one
-    /// of a later release; or it cannot be read or written.
+    /// [`ArchiveError::InUse`] if another process adds to the backup, [`ArchiveError::NotEmpty`] if the directory holds
+    /// other files, [`ArchiveError::Foreign`] if it is another cluster's backup, [`ArchiveError::Version`] if it is of
+    /// another version, [`ArchiveError::Manifest`] or [`ArchiveError::Damaged`] if the backup is damaged;
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if a file cannot be read or written.
     pub fn open(
         env: &Env,
         directory: &Path,
@@ -146,7 +148,7 @@ impl Archiver {
     /// Begins to take an image; `None` where it is in its place already.
     ///
     /// # Errors
-    /// The directory of images cannot be read or written.
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if the directory of images cannot be read or written.
     pub fn stage(&self, checkpoint: Checkpoint) -> Result<Option<StagedArchiveImage>, ArchiveError> {
         StagedArchiveImage::begin(&self.disk, &self.directory, checkpoint, self.manifest.whose.group)
     }
@@ -155,8 +157,9 @@ impl Archiver {
     /// between the last span and this one are not in the backup.
     ///
     /// # Errors
-    /// The backup has as many spans as it may, the image is not of a later entry than the last one here, or the
-    /// manifest cannot be written.
+    /// [`ArchiveError::TooManySpans`] if the backup has as many spans as it may, [`ArchiveError::Diverged`] if the
+    /// image is not of a later entry than the last one here; [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if the
+    /// open segment cannot be ended, or the manifest cannot be written.
     pub fn begin_span(
         &mut self,
         image: Option<Checkpoint>,
@@ -179,8 +182,12 @@ impl Archiver {
     /// Takes entries that have committed and follow the last one. They count when [`Archiver::sync`] has returned.
     ///
     /// # Errors
-    /// [`ArchiveError::Diverged`] if an entry does not follow the one before it: nothing was taken then. Otherwise a
-    /// segment cannot be written; the batches before the one that failed are taken.
+    /// [`ArchiveError::Diverged`] if an entry does not follow the one before it: nothing was taken then.
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if a segment cannot be written; the batches before the one that
+    /// failed are taken.
+    ///
+    /// # Panics
+    /// No span was begun: see [`Archiver::begin_span`].
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), ArchiveError> {
         let mut end = self.end.expect("a span was begun");
         for entry in entries {
@@ -244,7 +251,8 @@ impl Archiver {
     /// the last edit appended, and `complete_ms` the time up to which nothing is missing.
     ///
     /// # Errors
-    /// The open segment cannot be synced, or the manifest cannot be written.
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if the open segment cannot be synced or, being full, ended, or
+    /// the manifest cannot be written.
     pub fn sync(
         &mut self,
         epoch: Epoch,
@@ -274,7 +282,8 @@ impl Archiver {
     /// Ends the open segment with its footer, and syncs it.
     ///
     /// # Errors
-    /// The footer cannot be written, or the file cannot be synced or renamed.
+    /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if the footer cannot be written, or the file cannot be synced
+    /// or renamed.
     pub fn seal(&mut self) -> Result<(), ArchiveError> {
         let Some(segment) = self.segment.take() else { return Ok(()) };
         let end = self.end.expect("there is an entry");

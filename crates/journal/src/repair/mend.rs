@@ -49,8 +49,11 @@ impl Repair {
     /// [`Repair::is_whole`].
     ///
     /// # Errors
-    /// The member's state or a segment cannot be written, or an old file cannot be moved aside. The repair can be
-    /// begun again then.
+    /// [`RecoverError::Io`] if the member's state or a segment cannot be written, or an old file cannot be moved aside.
+    /// The repair can be begun again then.
+    ///
+    /// # Panics
+    /// A hole is left: see [`Repair::is_whole`].
     pub fn mend(mut self) -> Result<Mended, RecoverError> {
         assert!(self.is_whole(), "holes are filled before a store is mended");
         let end = self.end();
