@@ -46,8 +46,8 @@ impl Checksum {
     pub const CRC32C_512: Checksum = Checksum { kind: ChecksumKind::Crc32c, bytes_per_checksum: 512 };
 
     /// # Errors
-    /// The type is none of 0 (NULL), 1 (CRC32) and 2 (CRC32C), or `bytes_per_checksum` is 0 or above
-    /// [`BYTES_PER_CHECKSUM_MAX`].
+    /// [`ChecksumError::Kind`] if the type is none of 0 (NULL), 1 (CRC32) and 2 (CRC32C);
+    /// [`ChecksumError::BytesPerChecksum`] if `bytes_per_checksum` is 0 or above [`BYTES_PER_CHECKSUM_MAX`].
     pub fn new(kind: i32, bytes_per_checksum: u32) -> Result<Self, ChecksumError> {
         let kind = match kind {
             0 => ChecksumKind::Null,
@@ -107,7 +107,11 @@ impl Checksum {
     /// Checks `data` against `sums`, which must be as many as [`Checksum::sums_bytes`] says.
     ///
     /// # Errors
-    /// The first chunk whose checksum is not the one in `sums`. Type NULL has no checksums and never fails.
+    /// A [`Mismatch`] names the first chunk whose checksum is not the one in `sums`. Type NULL has no checksums and
+    /// never fails.
+    ///
+    /// # Panics
+    /// `sums` is not as long as [`Checksum::sums_bytes`] says, and the type is not NULL.
     pub fn verify(&self, data: &[u8], sums: &[u8]) -> Result<(), Mismatch> {
         if self.size() == 0 {
             return Ok(());

@@ -20,7 +20,8 @@ impl Range {
     /// `first_chunk` is where the server said that it begins.
     ///
     /// # Errors
-    /// `first_chunk` lies behind the beginning of the range, or a whole chunk or more before it.
+    /// [`PacketError::Offset`] if `first_chunk` lies behind the beginning of the range, or a whole chunk or more before
+    /// it.
     pub fn new(checksum: Checksum, wanted: ops::Range<u64>, first_chunk: u64) -> Result<Self, PacketError> {
         let skipped = wanted.start.checked_sub(first_chunk);
         if skipped.is_none_or(|skipped| skipped >= checksum.bytes_per_checksum().into()) {
@@ -47,8 +48,10 @@ impl Range {
     /// Returns which bytes of the packet's data belong to the range.
     ///
     /// # Errors
-    /// The packet is not the next one in number or place, has a negative length, has more or fewer checksums than its
-    /// data needs, or comes after the last. The last packet fails if it has data, or comes before the range is
+    /// [`PacketError::Sequence`] or [`PacketError::Offset`] if the packet is not the next one in number or place,
+    /// [`PacketError::DataLength`] if its length is negative, [`PacketError::SumsLength`] if it has more or fewer
+    /// checksums than its data needs, [`PacketError::AfterLast`] if it comes after the last. For the last packet
+    /// [`PacketError::LastWithData`] if it has data, [`PacketError::TooShort`] if it comes before the range is
     /// complete.
     pub fn on_packet(
         &mut self,

@@ -53,9 +53,12 @@ impl Receiver {
     }
 
     /// # Errors
-    /// The packet comes after the last, has a negative length, repeats an earlier number, leaves a gap, reaches
-    /// beyond the end of the block, or its data is not in whole chunks with a checksum each. The last packet fails if
-    /// it has data, or does not stand at the end of what was received.
+    /// [`PacketError::AfterLast`] if the packet comes after the last, [`PacketError::DataLength`] if its length is
+    /// negative, [`PacketError::Sequence`] if it repeats an earlier number, [`PacketError::Offset`] if it leaves a gap
+    /// or, as the last, does not stand at the end of what was received, and [`PacketError::PastEnd`] if it reaches
+    /// beyond the end of the block. [`PacketError::SumsLength`] if the checksums are not one for each chunk,
+    /// [`PacketError::Unaligned`] if the data begins within a chunk and reaches beyond it,
+    /// [`PacketError::LastWithData`] if the last packet has data.
     pub fn on_packet(&mut self, header: &PacketHeader, sums_bytes: usize) -> Result<Duty, PacketError> {
         if self.ended {
             return Err(PacketError::AfterLast);

@@ -78,6 +78,9 @@ impl Responder {
     }
 
     /// This server is done with the oldest packet that it was not done with.
+    ///
+    /// # Panics
+    /// The server is done with all packets that were received.
     pub fn on_done(&mut self, status: Status) {
         let packet = self.waiting.iter_mut().find(|packet| packet.own.is_none());
         packet.expect("only packets received are done with").own = Some(status);
@@ -86,8 +89,9 @@ impl Responder {
     /// The mirror speaks. Returns what is to be said upstream at once.
     ///
     /// # Errors
-    /// The acknowledgement has no reply, is not for the oldest packet that the mirror has not acknowledged, or says
-    /// that the mirror found the data corrupt: then the bytes were damaged here or on the way.
+    /// [`ResponderError::NoReply`] if the acknowledgement has no reply, [`ResponderError::OutOfOrder`] if it is not for
+    /// the oldest packet that the mirror has not acknowledged, [`ResponderError::CorruptHere`] if the mirror found the
+    /// data corrupt: then the bytes were damaged here or on the way.
     pub fn on_downstream(&mut self, ack: Ack) -> Result<Option<Ack>, ResponderError> {
         if ack.replies.is_empty() {
             return Err(ResponderError::NoReply(ack.seqno));

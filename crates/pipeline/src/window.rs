@@ -74,6 +74,9 @@ impl<P> Window<P> {
     }
 
     /// A packet goes out.
+    ///
+    /// # Panics
+    /// The last packet has been sent already, or the packet's number is not [`Window::next_seqno`].
     pub fn on_sent(&mut self, header: PacketHeader, packet: P) {
         assert!(!self.ended, "nothing follows the last packet");
         assert_eq!(header.seqno, self.next_seqno, "packets are numbered by the window");
@@ -86,8 +89,9 @@ impl<P> Window<P> {
     /// An acknowledgement from a pipeline of `nodes` servers. Returns the packet that it retires, if any.
     ///
     /// # Errors
-    /// A server reports that it failed; the acknowledgement is not for the oldest packet under way; or it has not as
-    /// many replies as there are `nodes`.
+    /// [`WindowError::Failed`] if a server reports that it failed, [`WindowError::OutOfOrder`] if the acknowledgement
+    /// is not for the oldest packet under way, [`WindowError::ReplyCount`] if it has not as many replies as there are
+    /// `nodes`.
     pub fn on_ack(&mut self, ack: &Ack, nodes: usize) -> Result<Option<P>, WindowError> {
         if let Some((node, status)) = ack.failed() {
             return Err(WindowError::Failed { node: node.min(nodes - 1), status, seqno: ack.seqno });
