@@ -49,7 +49,8 @@ impl Web {
     /// Binds and serves. Port 0 takes any free one; see [`Web::local_addr`].
     ///
     /// # Errors
-    /// The address cannot be bound: the port is taken, or the address is not one of this machine.
+    /// `AddrInUse` if the port is taken, `AddrNotAvailable` if the address is not one of this machine; or the system's
+    /// reason why the address cannot be bound.
     pub async fn bind(addr: SocketAddr, registry: Arc<Registry>, health: HealthSource) -> io::Result<Web> {
         Self::bind_with(addr, registry, health, Router::new()).await
     }
@@ -57,7 +58,7 @@ impl Web {
     /// As [`Web::bind`], with further pages that the server's role brings along.
     ///
     /// # Errors
-    /// The address cannot be bound, as for [`Web::bind`].
+    /// Those of [`Web::bind`].
     pub async fn bind_with(
         addr: SocketAddr,
         registry: Arc<Registry>,
