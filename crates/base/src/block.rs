@@ -3,6 +3,9 @@
 use crate::{BlockId, GenerationStamp};
 use std::{fmt, sync::Arc};
 
+/// The longest block: 1 TiB less one chunk of 512 bytes. Every length fits into 40 bits.
+pub const BLOCK_BYTES_MAX: u64 = (1 << 40) - 512;
+
 /// A block at one generation stamp with a length in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block {

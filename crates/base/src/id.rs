@@ -1,5 +1,9 @@
 //! Ids and counters. Each is a type of its own, so that one is never taken for another.
 
+mod inode;
+
+pub use inode::{InodeId, InodeOrigin};
+
 use std::fmt;
 
 macro_rules! id {
@@ -23,23 +27,23 @@ macro_rules! id {
 }
 
 id! {
-    /// An inode of the namespace. Ids rise and are never used twice.
-    InodeId(u64)
-}
-
-impl InodeId {
-    /// The root directory, as in HDFS.
-    pub const ROOT: InodeId = InodeId(16_385);
-}
-
-id! {
     /// A block. Hadoop writes it as a signed number in file names; the ones that Clover makes are positive.
+    ///
+    /// Bits 52 to 61 name the block pool: 0 for that of the first group.
     BlockId(u64)
 }
+
+const POOL_BITS: u32 = 10;
+const POOL_AT: u32 = 52;
 
 impl BlockId {
     /// The last id that HDFS reserves: the first sequential block is the one after it.
     pub const LAST_RESERVED: BlockId = BlockId(1_073_741_824);
+
+    /// The number of the block pool to which the block belongs, counted from 0; it stays there for ever.
+    pub fn pool_number(self) -> u16 {
+        (self.0 >> POOL_AT & ((1 << POOL_BITS) - 1)) as u16
+    }
 }
 
 id! {
@@ -48,6 +52,8 @@ id! {
 }
 
 impl GenerationStamp {
+    /// All stamps are below it: 34 years at a thousand new ones a second.
+    pub const LIMIT: u64 = 1 << 40;
     /// The last stamp that HDFS reserves.
     pub const LAST_RESERVED: GenerationStamp = GenerationStamp(1_000);
 }

@@ -17,12 +17,14 @@ pub mod storage;
 pub mod time;
 pub mod view;
 
-pub use block::{Block, ExtendedBlock};
+pub use block::{BLOCK_BYTES_MAX, Block, ExtendedBlock};
 pub use caller::{CallOrigin, Caller};
 pub use durable::Durable;
 pub use entry::{Chain, Entry, EntryKind, LogPoint};
 pub use fs_error::{FsError, FsResult};
-pub use id::{BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, MemberId, Sn, TxId};
+pub use id::{
+    BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, InodeOrigin, MemberId, Sn, TxId,
+};
 pub use level::{Level, Levels, UnknownLevel};
 pub use packet::PacketHeader;
 pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType};

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! byte  0..8   block id (of a free record: the next free one, or NO_SLOT)
-//!       8..13  inode id
-//!      13..18  generation stamp
-//!      18..24  length
+//!       8..14  inode id
+//!      14..19  generation stamp
+//!      19..24  length
 //!      24..26  bits 0-9 replication, 10-11 state (3: the record is free), 12-14 number of places
 //!              (0 to 3 inline, 4: spilled), 15 queued for more replicas
 //!      26..32  three places of 16 bits, or the 32-bit number of a spill list and 16 bits unused
@@ -13,23 +13,24 @@
 //! A *place* is a storage's index. Blocks with more than three places, or with a place beyond 16 bits, spill.
 
 use crate::words::BlockState;
-use base::{Block, BlockId, GenerationStamp, InodeId};
+use base::{BLOCK_BYTES_MAX, Block, BlockId, GenerationStamp, InodeId};
 
 pub const INLINE_PLACES: usize = 3;
 const SPILLED: u16 = 4;
 const STATE_FREE: u16 = 3;
 pub const MAX_REPLICATION: u16 = (1 << 10) - 1;
-/// Inode ids and generation stamps have 40 bits: 34 years at a thousand new ones a second.
-const MAX_40: u64 = (1 << 40) - 1;
-const MAX_48: u64 = (1 << 48) - 1;
+/// Stands for every length above [`BLOCK_BYTES_MAX`]. No replica has it, because no report of one is taken; earlier
+/// releases let clients claim such lengths.
+const LENGTH_OF_NO_REPLICA: u64 = (1 << 40) - 1;
+const _: () = assert!(BLOCK_BYTES_MAX < LENGTH_OF_NO_REPLICA && GenerationStamp::LIMIT == 1 << 40);
 
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Record {
     id: u64,
-    inode: [u8; 5],
+    inode: [u8; 6],
     stamp: [u8; 5],
-    length: [u8; 6],
+    length: [u8; 5],
     meta: u16,
     places: [u16; INLINE_PLACES],
 }
@@ -45,9 +46,9 @@ pub enum PlaceList {
 impl Record {
     pub const FREE: Record = Record {
         id: 0,
-        inode: [0; 5],
+        inode: [0; 6],
         stamp: [0; 5],
-        length: [0; 6],
+        length: [0; 5],
         meta: STATE_FREE << 10,
         places: [0; 3],
     };
@@ -78,11 +79,15 @@ impl Record {
     }
 
     pub fn inode(&self) -> InodeId {
-        InodeId(from_5(self.inode))
+        InodeId(number(self.inode))
     }
 
+    /// # Panics
+    ///
+    /// If the id has more than 48 bits.
     pub fn set_inode(&mut self, inode: InodeId) {
-        self.inode = to_5(inode.0.min(MAX_40));
+        assert!(inode.0 < InodeId::LIMIT, "inode id {inode} needs more than 48 bits");
+        self.inode = low_bytes(inode.0);
     }
 
     pub fn block(&self) -> Block {
@@ -90,20 +95,24 @@ impl Record {
     }
 
     pub fn stamp(&self) -> GenerationStamp {
-        GenerationStamp(from_5(self.stamp))
+        GenerationStamp(number(self.stamp))
     }
 
     pub fn length(&self) -> u64 {
-        let mut bytes = [0; 8];
-        bytes[..6].copy_from_slice(&self.length);
-        u64::from_le_bytes(bytes)
+        number(self.length)
     }
 
-    /// Takes over stamp and length. A value that has no room is cut to the largest that fits; the namespace refuses
-    /// such values before they get here.
+    /// Takes over stamp and length. A length above [`BLOCK_BYTES_MAX`], as a client of an earlier release may have
+    /// claimed, becomes one that no replica has.
+    ///
+    /// # Panics
+    ///
+    /// If the stamp has more than 40 bits.
     pub fn set_block(&mut self, block: Block) {
-        self.stamp = to_5(block.generation_stamp.0.min(MAX_40));
-        self.length.copy_from_slice(&block.length.min(MAX_48).to_le_bytes()[..6]);
+        let (stamp, length) = (block.generation_stamp, block.length);
+        assert!(stamp.0 < GenerationStamp::LIMIT, "generation stamp {stamp} needs more than 40 bits");
+        self.stamp = low_bytes(stamp.0);
+        self.length = low_bytes(if length > BLOCK_BYTES_MAX { LENGTH_OF_NO_REPLICA } else { length });
     }
 
     pub fn replication(&self) -> u16 {
@@ -198,11 +207,48 @@ impl Record {
     }
 }
 
-fn to_5(value: u64) -> [u8; 5] {
-    let bytes = value.to_le_bytes();
-    [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]]
+fn low_bytes<const N: usize>(value: u64) -> [u8; N] {
+    std::array::from_fn(|at| (value >> (8 * at)) as u8)
 }
 
-fn from_5(bytes: [u8; 5]) -> u64 {
-    u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], 0, 0, 0])
+fn number<const N: usize>(bytes: [u8; N]) -> u64 {
+    let mut wide = [0; 8];
+    wide[..N].copy_from_slice(&bytes);
+    u64::from_le_bytes(wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record_of(length: u64) -> Record {
+        let block = Block {
+            id: BlockId(1 << 61),
+            generation_stamp: GenerationStamp(GenerationStamp::LIMIT - 1),
+            length,
+        };
+        Record::new(block, InodeId::of_slot(4_095, (1 << 35) - 1), 3, BlockState::Complete)
+    }
+
+    #[test]
+    fn a_record_keeps_the_greatest_ids_and_the_longest_block() {
+        let record = record_of(BLOCK_BYTES_MAX);
+        assert_eq!(record.id(), BlockId(1 << 61));
+        assert_eq!(record.inode(), InodeId(InodeId::LIMIT - 1));
+        assert_eq!(record.stamp(), GenerationStamp(GenerationStamp::LIMIT - 1));
+        assert_eq!(record.length(), BLOCK_BYTES_MAX);
+        assert_eq!((record.replication(), record.state()), (3, BlockState::Complete));
+    }
+
+    #[test]
+    fn a_length_from_an_earlier_release_that_no_block_can_have_becomes_one_that_no_replica_has() {
+        assert!(record_of(1 << 47).length() > BLOCK_BYTES_MAX);
+        assert_eq!(record_of(1 << 47).inode(), InodeId(InodeId::LIMIT - 1), "nothing else is touched");
+    }
+
+    #[test]
+    #[should_panic(expected = "needs more than 48 bits")]
+    fn an_inode_id_is_never_cut_short() {
+        record_of(1).set_inode(InodeId(InodeId::LIMIT));
+    }
 }

@@ -52,7 +52,7 @@ impl Namespace {
         let id = inode.id();
         inode.set_name(self.names.acquire(&mut self.tree.names, name), name.len());
         let counters = &mut self.tree.counters;
-        counters.last_inode = counters.last_inode.max(id);
+        counters.note_inode(id);
         if inode.is_directory() {
             counters.directories += 1;
         } else {

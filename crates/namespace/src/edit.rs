@@ -13,7 +13,7 @@ use crate::{
     ops,
     preserve::{self, SnapshotId},
     quota::Amounts,
-    store::inode::LIMIT_48,
+    store::inode::TIME_LIMIT_MS,
 };
 use base::{CallId, ClientId, FsError, FsResult, InodeId, Timestamp};
 use codec::{Reader, Writer};
@@ -208,7 +208,7 @@ impl Edit {
             fingerprint: ctx.fingerprint,
         });
         // A clock beyond what a record holds must not make an edit that cannot be read back.
-        let time = Timestamp::from_ms(ctx.now.ms.min(LIMIT_48 - 1));
+        let time = Timestamp::from_ms(ctx.now.ms.min(TIME_LIMIT_MS - 1));
         Self { time, origin, dues: None, body }
     }
 

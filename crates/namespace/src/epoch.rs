@@ -1,7 +1,7 @@
 //! The effect of a new epoch on the tree: from then on it gives out ids that no cut-off tail can have used.
 
 use crate::{BlockChange, Namespace, UnknownReplicas};
-use base::{BlockId, GenerationStamp, InodeId, TxId};
+use base::{BlockId, GenerationStamp, TxId};
 
 /// The part of an epoch's first entry that concerns the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Namespace {
         let counters = &mut self.tree.counters;
         counters.applied = at;
         let last_block = counters.last_block;
-        counters.last_inode = InodeId(counters.last_inode.0 + new.inodes);
+        counters.skip_inodes(new.inodes);
         counters.last_block = BlockId(last_block.0 + new.blocks);
         counters.last_stamp = GenerationStamp(counters.last_stamp.0 + new.generation_stamps);
         if new.keeps_skipped {

@@ -18,7 +18,7 @@ pub struct Limits {
     pub directory_items_max: u32,
     /// `dfs.namenode.fs-limits.min-block-size`.
     pub block_size_min: u64,
-    /// Clover's own: the largest block that a record can describe.
+    /// Clover's own: the longest block that the block map can describe.
     pub block_size_max: u64,
     /// `dfs.namenode.fs-limits.max-blocks-per-file`.
     pub blocks_per_file_max: u32,
@@ -57,7 +57,7 @@ impl Default for Limits {
             path_depth_max: 1_000,
             directory_items_max: 1_048_576,
             block_size_min: 1_048_576,
-            block_size_max: 1 << 46,
+            block_size_max: base::BLOCK_BYTES_MAX,
             blocks_per_file_max: 10_000,
             objects_max: 0,
             replication_min: 1,

@@ -19,7 +19,7 @@ use crate::{
     },
     xattr::Xattrs,
 };
-use base::{BlockId, GenerationStamp, InodeId, Timestamp, TxId};
+use base::{BlockId, FsError, FsResult, GenerationStamp, InodeId, InodeOrigin, Timestamp, TxId};
 use std::{collections::VecDeque, sync::Arc};
 
 /// A clone is a snapshot: it costs a reference count a page.
@@ -61,6 +61,32 @@ pub(crate) struct Counters {
     pub time: Timestamp,
     pub files: u64,
     pub directories: u64,
+}
+
+/// The number, in ids, of the group that holds this tree. A cluster has one group so far.
+const OWN_GROUP: u8 = 0;
+
+impl Counters {
+    /// The id of the inode that is made after `offset` others of the same edit.
+    pub fn next_inode(&self, offset: usize) -> FsResult<InodeId> {
+        let count = self.last_inode.0 + 1 + offset as u64;
+        match count < InodeId::GROUP_COUNT_LIMIT {
+            true => Ok(InodeId::of_group(OWN_GROUP, count)),
+            false => Err(FsError::Io("There are no inode ids left".into())),
+        }
+    }
+
+    /// Takes note of an inode that was made. The ids of other groups come from counters of their own.
+    pub fn note_inode(&mut self, id: InodeId) {
+        if matches!(id.origin(), InodeOrigin::Group { number: OWN_GROUP, .. }) {
+            self.last_inode = self.last_inode.max(id);
+        }
+    }
+
+    /// Leaves out so many ids.
+    pub fn skip_inodes(&mut self, count: u64) {
+        self.last_inode = InodeId::of_group(OWN_GROUP, self.last_inode.0 + count);
+    }
 }
 
 impl Tree {
@@ -290,4 +316,27 @@ pub(crate) fn block_digest(file: InodeId, stored: Stored) -> u64 {
     digester.number(stored.block.generation_stamp.0);
     digester.number(stored.block.length << 1 | u64::from(stored.committed));
     digester.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_groups_own_ids_raise_its_counter() {
+        let mut counters = Tree::new().counters;
+        counters.note_inode(InodeId::of_group(3, 1 << 30));
+        counters.note_inode(InodeId::of_slot(64, 1 << 30));
+        assert_eq!(counters.next_inode(0), Ok(InodeId(InodeId::ROOT.0 + 1)));
+        counters.note_inode(InodeId(20_000));
+        assert_eq!(counters.next_inode(2), Ok(InodeId(20_003)));
+    }
+
+    #[test]
+    fn a_counter_that_is_used_up_is_an_answer_and_no_foreign_id() {
+        let mut counters = Tree::new().counters;
+        counters.note_inode(InodeId(InodeId::GROUP_COUNT_LIMIT - 2));
+        assert_eq!(counters.next_inode(0), Ok(InodeId(InodeId::GROUP_COUNT_LIMIT - 1)));
+        assert!(counters.next_inode(1).is_err());
+    }
 }

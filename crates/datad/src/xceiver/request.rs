@@ -13,9 +13,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Servers in one pipeline. A file has at most 512 replicas in HDFS.
 pub const TARGETS_MAX: usize = 512;
 
-/// The bytes that a replica may grow to when its final length is not known. HDFS knows no limit; the namespace of
-/// Clover has a lower one. This limit keeps a runaway writer from filling a disk that holds more.
-pub const BLOCK_BYTES_MAX: u64 = 1 << 40;
+/// The bytes that a replica may grow to when its final length is not known. HDFS knows no limit. This one, which the
+/// metadata servers share, also keeps a runaway writer from filling a disk that holds more.
+pub use base::BLOCK_BYTES_MAX;
 
 pub fn block(proto: &ExtendedBlockProto) -> ExtendedBlock {
     ExtendedBlock {

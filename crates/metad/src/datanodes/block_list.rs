@@ -15,7 +15,7 @@
 //! Nothing is allocated by a count that a server claims. A row that cannot be a replica (a negative number,
 //! an unknown state) is dropped and counted; a list that is not what it claims is an error.
 
-use base::{Block, BlockId, GenerationStamp};
+use base::{BLOCK_BYTES_MAX, Block, BlockId, GenerationStamp};
 use blocks::{ReplicaState, ReportedReplica};
 use bytes::{Buf, Bytes};
 use proto::hdfs::datanode::StorageBlockReportProto;
@@ -145,10 +145,16 @@ impl BlockList {
 }
 
 fn replica([id, length, stamp, state]: [u64; 4]) -> Option<ReportedReplica> {
-    let positive = |number: u64| i64::try_from(number).is_ok();
     let state = ReplicaState::from_number(state)?;
+    Some(ReportedReplica { block: block(id, stamp, length)?, state })
+}
+
+/// A block of which a replica may exist: `None` for Hadoop's negative ids, and for numbers that no block map holds.
+pub fn block(id: u64, stamp: u64, length: u64) -> Option<Block> {
     let block = Block { id: BlockId(id), generation_stamp: GenerationStamp(stamp), length };
-    (positive(id) && positive(length) && positive(stamp)).then_some(ReportedReplica { block, state })
+    let is_possible =
+        i64::try_from(id).is_ok() && stamp < GenerationStamp::LIMIT && length <= BLOCK_BYTES_MAX;
+    is_possible.then_some(block)
 }
 
 /// The number in the low bits, the sign in the lowest: as a two's complement again.

@@ -2,12 +2,12 @@
 
 use super::{
     DatanodeSide,
-    block_list::{BlockList, ListError},
+    block_list::{self, BlockList, ListError},
     heartbeats::{register_command, storage_type_of},
     identity, refusal, wire,
 };
 use crate::client_protocol::decode;
-use base::{Block, BlockId, FsError, FsResult, GenerationStamp};
+use base::{FsError, FsResult};
 use blocks::{Increment, ReportedReplica, ServerError};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
@@ -223,10 +223,7 @@ fn increment_of(row: &d::ReceivedDeletedBlockInfoProto) -> Option<Increment> {
     let deleted = row.status == d::received_deleted_block_info_proto::BlockStatus::Deleted as i32;
     // A deleted replica's length means nothing, and may be one of Hadoop's markers.
     let length = if deleted { 0 } else { num_bytes.unwrap_or(0) };
-    if [block_id, gen_stamp, length].iter().any(|number| i64::try_from(*number).is_err()) {
-        return None;
-    }
-    let block = Block { id: BlockId(block_id), generation_stamp: GenerationStamp(gen_stamp), length };
+    let block = block_list::block(block_id, gen_stamp, length)?;
     let hint = row.delete_hint.as_deref().filter(|hint| !hint.is_empty());
     Some(match d::received_deleted_block_info_proto::BlockStatus::try_from(row.status).ok()? {
         d::received_deleted_block_info_proto::BlockStatus::Receiving => Increment::Receiving(block),

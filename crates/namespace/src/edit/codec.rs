@@ -168,10 +168,10 @@ macro_rules! number_fields {
 
 number_fields! {
     u16: |n| u64::from(*n), |n| n as u16, 1 << 16, "a number of more than 16 bits";
-    InodeId: |id| id.0, InodeId, inode::LIMIT_48, "an inode id of more than 48 bits";
-    Timestamp: |time| time.ms, Timestamp::from_ms, inode::LIMIT_48, "a time of more than 48 bits";
+    InodeId: |id| id.0, InodeId, InodeId::LIMIT, "an inode id of more than 48 bits";
+    Timestamp: |time| time.ms, Timestamp::from_ms, inode::TIME_LIMIT_MS, "a time of more than 48 bits";
     Epoch: |epoch| epoch.0, Epoch, u64::MAX, "an epoch of more than 64 bits";
-    GenerationStamp: |stamp| stamp.0, GenerationStamp, block_list::STAMP_LIMIT, "a stamp of more than 47 bits";
+    GenerationStamp: |stamp| stamp.0, GenerationStamp, GenerationStamp::LIMIT, "a stamp of more than 40 bits";
 }
 
 impl Field for u8 {
@@ -307,7 +307,7 @@ impl Field for Block {
         Ok(Self {
             id: Field::decode(input)?,
             generation_stamp: Field::decode(input)?,
-            length: input.number_below(block_list::LENGTH_LIMIT, "a block of more than 48 bits")?,
+            length: input.number_below(block_list::RECORD_LENGTH_LIMIT, "a block of more than 48 bits")?,
         })
     }
 }

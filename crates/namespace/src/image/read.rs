@@ -14,9 +14,9 @@ use crate::{
     store::{
         NONE,
         attributes::AttributeValues,
-        block_list::{LENGTH_LIMIT, STAMP_LIMIT, Stored},
+        block_list::{RECORD_LENGTH_LIMIT, Stored},
         children,
-        inode::{Inode, LIMIT_48},
+        inode::{Inode, TIME_LIMIT_MS},
         open_file::OpenFile,
         strings::Strings,
     },
@@ -279,7 +279,7 @@ impl Image<'_> {
             release.push(self.byte()?);
         }
         let since = TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) };
-        let at = Timestamp::from_ms(self.below(LIMIT_48, "time")?);
+        let at = Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?);
         let read = String::from_utf8(release).ok();
         match read.and_then(|release| GroupLevel::read(level, &release, since, at)) {
             Some(known) if known.level.is_known() => self.ns.tree.level = known,
@@ -296,7 +296,7 @@ impl Image<'_> {
         self.section = Section::Quotas;
         let mut last = InodeId(0);
         for _ in 0..self.number()? {
-            let id = InodeId(self.below(LIMIT_48, "inode id")?);
+            let id = InodeId(self.below(InodeId::LIMIT, "inode id")?);
             if id <= last {
                 return Err(self.malformed(format!("inode {id} comes after inode {last}")));
             }
@@ -332,10 +332,10 @@ impl Image<'_> {
         self.section(Section::Counters)?;
         self.ns.tree.counters = Counters {
             applied: TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) },
-            last_inode: InodeId(self.below(LIMIT_48, "inode id")?),
+            last_inode: InodeId(self.below(InodeId::GROUP_COUNT_LIMIT, "inode id")?),
             last_block: BlockId(self.number()?),
-            last_stamp: GenerationStamp(self.below(STAMP_LIMIT, "generation stamp")?),
-            time: Timestamp::from_ms(self.below(LIMIT_48, "time")?),
+            last_stamp: GenerationStamp(self.below(GenerationStamp::LIMIT, "generation stamp")?),
+            time: Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?),
             files: 0,
             directories: 0,
         };
@@ -378,7 +378,7 @@ impl Image<'_> {
         let modified = self.before.modified.wrapping_add(self.signed()?);
         let last_inode = self.ns.tree.counters.last_inode.0;
         self.check_below(id, last_inode + 1, "inode id")?;
-        self.check_below(modified, LIMIT_48, "time")?;
+        self.check_below(modified, TIME_LIMIT_MS, "time")?;
         (self.before.inode, self.before.modified) = (id, modified);
         let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));
         if self.is_indexed && self.ns.handle(id).is_some() {
@@ -391,7 +391,7 @@ impl Image<'_> {
             Inode::directory(id, attributes, modified)
         } else {
             let accessed = modified.ms.wrapping_add(self.signed()?);
-            self.check_below(accessed, LIMIT_48, "time")?;
+            self.check_below(accessed, TIME_LIMIT_MS, "time")?;
             let mut inode = Inode::file(id, attributes, modified, Timestamp::from_ms(accessed));
             inode.content = self.blocks(id, is_open)?;
             if is_open {
@@ -533,23 +533,23 @@ impl Image<'_> {
     pub(super) fn block(&mut self) -> Result<Stored> {
         let id = self.before.block.wrapping_add(self.signed()?);
         let stamp = self.before.stamp.wrapping_add(self.signed()?);
-        self.check_below(stamp, STAMP_LIMIT, "generation stamp")?;
+        self.check_below(stamp, GenerationStamp::LIMIT, "generation stamp")?;
         (self.before.block, self.before.stamp) = (id, stamp);
         let length = self.number()?;
         let committed = length & 1 == 1;
-        let length = self.check_below(length >> 1, LENGTH_LIMIT, "length of a block")?;
+        let length = self.check_below(length >> 1, RECORD_LENGTH_LIMIT, "length of a block")?;
         let (id, generation_stamp) = (BlockId(id), GenerationStamp(stamp));
         Ok(Stored { block: Block { id, generation_stamp, length }, committed })
     }
 
     fn open_file(&mut self, last_block: u32) -> Result<u32> {
         let (holder, machine) = (self.text()?, self.text()?);
-        let recovery = self.below(STAMP_LIMIT, "generation stamp")?;
+        let recovery = self.below(GenerationStamp::LIMIT, "generation stamp")?;
         let (mut truncation, mut source) = (None, None);
         if self.version >= 2 {
             let length = self.number()?;
             let has_source = length & HAS_SOURCE != 0;
-            let length = self.check_below(length & !HAS_SOURCE, LENGTH_LIMIT, "length of a block")?;
+            let length = self.check_below(length & !HAS_SOURCE, RECORD_LENGTH_LIMIT, "length of a block")?;
             truncation = (length > 0).then_some(length);
             if has_source {
                 let stored = self.block()?;

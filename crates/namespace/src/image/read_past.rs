@@ -12,8 +12,8 @@ use crate::{
     snapshots::{BEFORE_ALL, PER_DIRECTORY_MAX, PastEntry, PastInode, SNAPSHOT_ID_LIMIT, Taken},
     store::{
         NONE,
-        block_list::LENGTH_LIMIT,
-        inode::{BORN, LIMIT_48, NAMED, SNAPSHOTTABLE},
+        block_list::RECORD_LENGTH_LIMIT,
+        inode::{BORN, NAMED, SNAPSHOTTABLE, TIME_LIMIT_MS},
     },
 };
 use base::{InodeId, Timestamp};
@@ -64,7 +64,7 @@ impl Image<'_> {
                 let id = self.snapshot()?;
                 let name = self.bytes(256, "length of a name")?;
                 let name: Arc<str> = self.text_of(name)?.into();
-                let modified = Timestamp::from_ms(self.below(LIMIT_48, "time")?);
+                let modified = Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?);
                 let root = self.ns.tree.snapshots.roots.get(&inode);
                 if id <= before || root.is_some_and(|root| root.find(&name).is_some()) {
                     return Err(self.malformed(format!("snapshot {id:?} of inode {inode} is there twice")));
@@ -160,8 +160,8 @@ impl Image<'_> {
         let (inode, handle) = self.known("a record")?;
         let key = self.snapshot()?;
         let attributes = self.attributes()?;
-        let modified = Timestamp::from_ms(self.below(LIMIT_48, "time")?);
-        let accessed = Timestamp::from_ms(self.below(LIMIT_48, "time")?);
+        let modified = Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?);
+        let accessed = Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?);
         let size = self.below(1 << 62, "size")?;
         let mut blocks = None;
         let count = self.number()?;
@@ -169,7 +169,7 @@ impl Image<'_> {
             let mut list = Vec::new();
             for _ in 1..count {
                 let stored = self.block()?;
-                self.check_below(stored.block.length, LENGTH_LIMIT, "length of a block")?;
+                self.check_below(stored.block.length, RECORD_LENGTH_LIMIT, "length of a block")?;
                 list.push(stored);
             }
             blocks = Some(list.into());

@@ -180,7 +180,7 @@ fn edit(
     Ok(CreateEdit {
         parent: ns.tree.inode(resolved.ancestor).id(),
         replaced: resolved.target.map(|target| ns.tree.inode(target).id()),
-        id: InodeId(ns.tree.counters.last_inode.0 + 1 + missing.len() as u64),
+        id: ns.tree.counters.next_inode(missing.len())?,
         missing,
         name: resolved.path.name().into(),
         owner: ctx.caller.user.clone(),

@@ -85,7 +85,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let mut directories = missing_ancestors(ns, ctx, &resolved, modes.of_ancestor())?;
     let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
     directories.push(NewDirectory {
-        id: InodeId(ns.tree.counters.last_inode.0 + 1 + directories.len() as u64),
+        id: ns.tree.counters.next_inode(directories.len())?,
         name: resolved.path.name().into(),
         mode,
         acl,
@@ -107,7 +107,6 @@ pub(crate) fn missing_ancestors(
     modes: Modes,
 ) -> FsResult<Vec<NewDirectory>> {
     entry_limits::check_room(ns, ctx, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth))?;
-    let first = ns.tree.counters.last_inode.0 + 1;
     let count = resolved.path.depth() - resolved.ancestor_depth - 1;
     // The caller of mkdirs adds one; that of create mostly finds none missing.
     let mut directories: Vec<NewDirectory> = Vec::with_capacity(if count == 0 { 0 } else { count + 1 });
@@ -115,7 +114,12 @@ pub(crate) fn missing_ancestors(
         entry_limits::check_component(ctx, resolved.path.prefix(resolved.ancestor_depth + at), name)?;
         if at < count {
             let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
-            directories.push(NewDirectory { id: InodeId(first + at as u64), name: name.into(), mode, acl });
+            directories.push(NewDirectory {
+                id: ns.tree.counters.next_inode(at)?,
+                name: name.into(),
+                mode,
+                acl,
+            });
         }
     }
     Ok(directories)

@@ -5,7 +5,7 @@ use crate::{
     access::{Access, WRITE},
     edit::{Body, codec::record_fields},
     resolve::{Purpose, resolve},
-    store::inode::LIMIT_48,
+    store::inode::TIME_LIMIT_MS,
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 
@@ -49,11 +49,11 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 
 fn time(ms: i64) -> FsResult<Option<Timestamp>> {
     match u64::try_from(ms) {
-        Ok(ms) if ms < LIMIT_48 => Ok(Some(Timestamp::from_ms(ms))),
+        Ok(ms) if ms < TIME_LIMIT_MS => Ok(Some(Timestamp::from_ms(ms))),
         Err(_) if ms == -1 => Ok(None),
         _ => Err(FsError::InvalidArgument(format!(
             "Time {ms} is out of range: -1 leaves it as it is, else 0 to {} ms",
-            LIMIT_48 - 1
+            TIME_LIMIT_MS - 1
         ))),
     }
 }

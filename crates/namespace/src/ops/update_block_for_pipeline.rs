@@ -6,7 +6,7 @@ use crate::{
     edit::{Body, codec::record_fields},
     store::{
         NONE,
-        block_list::{LENGTH_LIMIT, STAMP_LIMIT, Stored},
+        block_list::{LENGTH_LIMIT, Stored},
     },
 };
 use base::{Block, FsError, FsResult, GenerationStamp, InodeId};
@@ -44,7 +44,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 
 pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {
     let next = GenerationStamp(ns.tree.counters.last_stamp.0 + 1);
-    if next.0 < STAMP_LIMIT {
+    if next.0 < GenerationStamp::LIMIT {
         Ok(next)
     } else {
         Err(FsError::Io("There are no generation stamps left".into()))

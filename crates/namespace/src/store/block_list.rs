@@ -4,11 +4,12 @@
 //! between is walked. Most files have one block.
 
 use super::arena::{Arena, NONE, Slot};
-use base::{Block, BlockId, GenerationStamp};
+use base::{BLOCK_BYTES_MAX, Block, BlockId, GenerationStamp};
 
-/// The longest block, and one more than the highest stamp, that a record holds.
-pub(crate) const LENGTH_LIMIT: u64 = 1 << 48;
-pub(crate) const STAMP_LIMIT: u64 = 1 << 47;
+/// New lengths are below it.
+pub(crate) const LENGTH_LIMIT: u64 = BLOCK_BYTES_MAX + 1;
+/// The lengths that a record holds are below it. Earlier releases took any such length from a client's word.
+pub(crate) const RECORD_LENGTH_LIMIT: u64 = 1 << 48;
 
 const COMMITTED: u32 = 1 << 31;
 
@@ -48,7 +49,10 @@ pub(crate) struct Stored {
 impl BlockSlot {
     fn set(&mut self, stored: Stored) {
         let Stored { block: Block { id, generation_stamp, length }, committed } = stored;
-        assert!(generation_stamp.0 < STAMP_LIMIT && length < LENGTH_LIMIT, "{stored:?} exceeds its record");
+        assert!(
+            generation_stamp.0 < GenerationStamp::LIMIT && length < RECORD_LENGTH_LIMIT,
+            "{stored:?} exceeds its record"
+        );
         let high = (generation_stamp.0 >> 32) as u32 & 0x7fff;
         self.words = [
             id.0 as u32,
@@ -211,8 +215,8 @@ mod tests {
         let stored = |n: u64| Stored {
             block: Block {
                 id: BlockId(u64::MAX - n),
-                generation_stamp: GenerationStamp(STAMP_LIMIT - 1 - n),
-                length: LENGTH_LIMIT - 1 - n,
+                generation_stamp: GenerationStamp(GenerationStamp::LIMIT - 1 - n),
+                length: RECORD_LENGTH_LIMIT - 1 - n,
             },
             committed: n.is_multiple_of(2),
         };

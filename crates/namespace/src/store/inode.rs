@@ -3,8 +3,8 @@
 use super::arena::{NONE, Slot};
 use base::{InodeId, Timestamp};
 
-/// The id is below it, and so are all times.
-pub(crate) const LIMIT_48: u64 = 1 << 48;
+/// All times are below it.
+pub(crate) const TIME_LIMIT_MS: u64 = 1 << 48;
 
 const DIRECTORY: u8 = 1;
 const OPEN: u8 = 2;
@@ -66,7 +66,7 @@ impl Slot for Inode {
 }
 
 fn pack(value: u64) -> [u16; 3] {
-    let value = value.min(LIMIT_48 - 1);
+    let value = value.min(TIME_LIMIT_MS - 1);
     [value as u16, (value >> 16) as u16, (value >> 32) as u16]
 }
 
@@ -80,7 +80,7 @@ impl Inode {
     }
 
     pub fn file(id: InodeId, attributes: u32, modified: Timestamp, accessed: Timestamp) -> Self {
-        assert!(id.0 < LIMIT_48, "inode id {id} needs more than 48 bits");
+        assert!(id.0 < InodeId::LIMIT, "inode id {id} needs more than 48 bits");
         Self {
             id_low: id.0 as u32,
             id_high: (id.0 >> 32) as u16,

@@ -66,10 +66,19 @@ fn buffers_are_cut_anywhere() {
 
 #[test]
 fn rows_that_cannot_be_replicas_are_dropped_and_counted() {
-    let rows = [[-5, 1, 1, 0], [5, -1, 1, 0], [5, 1, -1, 0], [5, 1, 1, 9], [5, 1, 1, 0]];
-    let (result, read, dropped) = read_all(report(&packed(&rows), 64, 5));
-    assert_eq!((result, dropped), (Ok(()), 4));
-    assert_eq!(read, [replica_of(5, 1, 1, ReplicaState::Finalized)]);
+    let (longest, stamps) = (base::BLOCK_BYTES_MAX as i64, base::GenerationStamp::LIMIT as i64);
+    let rows = [
+        [-5, 1, 1, 0],
+        [5, -1, 1, 0],
+        [5, 1, -1, 0],
+        [5, 1, 1, 9],
+        [5, longest + 1, 1, 0],
+        [5, 1, stamps, 0],
+        [5, longest, stamps - 1, 0],
+    ];
+    let (result, read, dropped) = read_all(report(&packed(&rows), 64, 7));
+    assert_eq!((result, dropped), (Ok(()), 6));
+    assert_eq!(read, [replica_of(5, longest as u64, stamps as u64 - 1, ReplicaState::Finalized)]);
 }
 
 #[test]
