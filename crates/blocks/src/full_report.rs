@@ -53,8 +53,8 @@ impl BlockMap {
     /// 0 if none.
     ///
     /// # Errors
-    /// The server is not registered or is lost, or another server holds its uuid; or the storage is new and the
-    /// server has its maximum of storages already.
+    /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak;
+    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum of storages already.
     pub fn begin_report(
         &mut self,
         id: ServerId,

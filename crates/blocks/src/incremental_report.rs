@@ -13,8 +13,7 @@ impl BlockMap {
     /// Replicas that one storage is receiving, has received or has deleted, in the order in which it happened.
     ///
     /// # Errors
-    /// The server is not registered or is lost, or another server holds its uuid; or the storage is new and the
-    /// server has its maximum of storages already.
+    /// Those of [`BlockMap::begin_report`].
     pub fn incremental_report(
         &mut self,
         id: ServerId,

@@ -19,8 +19,9 @@ impl BlockMap {
     /// address before is forgotten. A server known by the same uuid is this one at a new address, unless the old one still speaks.
     ///
     /// # Errors
-    /// The registration lacks the uuid, the address or the transfer port; a server of this uuid lives at another
-    /// address; or there are as many servers as the limit allows.
+    /// [`RegisterError::Incomplete`] if the registration lacks the uuid, the address or the transfer port;
+    /// [`RegisterError::LivesElsewhere`] if a server of this uuid lives at another address; [`RegisterError::TooMany`]
+    /// if there are as many servers as the limit allows.
     pub fn register(
         &mut self,
         mut registration: Registration,
@@ -113,8 +114,8 @@ impl BlockMap {
     /// this server is the active one, if it commands.
     ///
     /// # Errors
-    /// Another server holds the uuid, or the server would have more storages than it may. A server that is not
-    /// registered gets the order to register, and no error.
+    /// [`ServerError::AnotherHolds`] if another server holds the uuid, [`ServerError::TooManyStorages`] if the server
+    /// would have more storages than it may. A server that is not registered gets the order to register, and no error.
     pub fn heartbeat(
         &mut self,
         id: ServerId,
@@ -153,8 +154,8 @@ impl BlockMap {
     /// A server too busy for heartbeats says that it lives. It gets no commands.
     ///
     /// # Errors
-    /// The server is not registered or is lost, another server holds its uuid, or it would have more storages than it
-    /// may.
+    /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak;
+    /// [`ServerError::TooManyStorages`] if it would have more storages than it may.
     pub fn take_lifeline(
         &mut self,
         id: ServerId,
@@ -196,7 +197,7 @@ impl BlockMap {
     /// The registration of the server that speaks.
     ///
     /// # Errors
-    /// The server is not registered or is lost, or another server holds its uuid.
+    /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak.
     pub fn registration_of(&self, id: ServerId) -> Result<Arc<Registration>, ServerError> {
         self.speaker(id).map(|index| self.servers.get(index).face.registration.clone())
     }
@@ -370,7 +371,7 @@ impl BlockMap {
     /// The server itself says that it can serve no more.
     ///
     /// # Errors
-    /// The server is not registered or is lost, or another server holds its uuid.
+    /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak.
     pub fn give_up_server(&mut self, id: ServerId) -> Result<(), ServerError> {
         let index = self.speaker(id)?;
         self.lose_server(index);

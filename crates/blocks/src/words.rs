@@ -284,7 +284,7 @@ pub enum ServerError {
         "Data node {speaker} is attempting to report storage ID {uuid}. Node {registered} is expected to serve this storage."
     )]
     AnotherHolds { speaker: String, uuid: String, registered: String },
-    /// It must register first.
+    /// It must register first: it is unknown or lost, or does not carry the key of its last registration.
     #[error("dead or unregistered node: {0}")]
     NotRegistered(String),
     #[error("a data server has at most {limit} storages")]
