@@ -23,8 +23,9 @@ impl BlockStore {
     /// made is removed.
     ///
     /// # Errors
-    /// The recovery has not begun at this stamp, the replica is not as it was then or shorter than `length`, is not
-    /// finalized, or has bytes that do not match their checksums; or the copy cannot be written.
+    /// Those of [`BlockStore::finish_recovery`], and [`StoreError::State`] if the replica is not finalized.
+    /// [`StoreError::Corrupt`] if its meta file is missing or bytes do not match their checksums. Those of
+    /// [`BlockStore::create_temporary`] for the copy.
     pub fn finish_recovery_as_copy(
         self: &Arc<Self>,
         block: &ExtendedBlock,

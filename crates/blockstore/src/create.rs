@@ -33,8 +33,8 @@ impl BlockStore {
     /// A new replica to be written by a client's pipeline.
     ///
     /// # Errors
-    /// The pool is not served, there is a replica of the block already, no volume has room, or the files cannot be
-    /// created.
+    /// [`StoreError::Exists`] if there is a replica of the block already, [`StoreError::OutOfSpace`] if no volume has
+    /// room; and those of every operation, see [`StoreError`].
     pub fn create_rbw(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.create(new, Place::BeingWritten)
     }
@@ -42,8 +42,9 @@ impl BlockStore {
     /// A new replica to be copied from another server. An older one of the same block, a remnant, gives way.
     ///
     /// # Errors
-    /// The pool is not served, there is a replica of the block that is not older, no volume has room, or the files
-    /// cannot be created or removed.
+    /// [`StoreError::Exists`] if there is a replica of the block that is not older, [`StoreError::State`] if the older
+    /// one is being changed, [`StoreError::OutOfSpace`] if no volume has room; and those of every operation, see
+    /// [`StoreError`].
     pub fn create_temporary(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.check_pool(&new.block.pool)?;
         let id = new.block.block.id;

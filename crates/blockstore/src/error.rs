@@ -41,7 +41,9 @@ pub enum OpenError {
     NoVolume,
 }
 
-/// Why an operation on a replica is refused or failed.
+/// Why an operation on a replica is refused or failed. Each operation gives [`StoreError::UnknownPool`] if the block's
+/// pool is not served, [`StoreError::NotFound`] if there is no replica of the block, and [`StoreError::VolumeLost`] or
+/// [`StoreError::Io`] if the replica's disk has failed or refuses. Its own documentation says what else it gives.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// Ask another server. The text is one that Hadoop's clients look for.

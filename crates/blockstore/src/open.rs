@@ -34,8 +34,9 @@ impl BlockStore {
     /// [`BlockStore::serve_pool`].
     ///
     /// # Errors
-    /// No data directory is given; directories have different uuids; more of them cannot be used than may fail, or
-    /// all; or threads cannot be started. With a single directory, the reason why it cannot be used.
+    /// [`OpenError::NoVolume`] if no data directory is given; [`OpenError::Uuid`] if directories have different uuids;
+    /// [`OpenError::TooManyFailed`] if more of them cannot be used than may fail, or all; [`OpenError::Io`] if threads
+    /// cannot be started. With a single directory, the reason why it cannot be used.
     pub fn open(env: Env, config: StoreConfig) -> Result<Arc<Self>, OpenError> {
         if config.volumes.is_empty() {
             return Err(OpenError::NoVolume);
@@ -90,8 +91,10 @@ impl BlockStore {
     /// pool's replicas, all volumes at once. A second call with the same pool changes nothing.
     ///
     /// # Errors
-    /// Another pool is served already, its name cannot be a directory's, a directory belongs to another cluster or
-    /// was missing although the cluster is not new, or no living volume can be formatted and scanned.
+    /// [`OpenError::Foreign`] if another pool is served already or a directory belongs to another cluster,
+    /// [`OpenError::Missing`] if a directory was missing although the cluster is not new, [`OpenError::Layout`] if a
+    /// later release wrote it, [`OpenError::Version`] if the pool's name cannot be a directory's or a `VERSION` file is
+    /// wrong; or the error of the last volume, if none can be formatted and scanned.
     pub fn serve_pool(&self, pool: &PoolInfo) -> Result<(), OpenError> {
         let root = &self.volumes[0].paths.root;
         if let Some(served) = self.pool.get() {

@@ -23,8 +23,10 @@ impl BlockStore {
     /// without asking the metadata service for a new one. `docs/protocol/stamps.md` says what holds then.
     ///
     /// # Errors
-    /// The pool is not served, there is no such replica, it is being recovered, is not finalized, or has another
-    /// length or stamp than asked for; `new_stamp` is lower than its own; or its files cannot be moved and opened.
+    /// [`StoreError::UnderRecovery`] if the replica is being recovered, [`StoreError::State`] if it is not finalized or
+    /// has another length than asked for, [`StoreError::GenerationStamp`] if it has another stamp, or `new_stamp` is
+    /// lower than its own, [`StoreError::Corrupt`] if its last chunk or the header of its meta file is damaged; and
+    /// those of every operation, see [`StoreError`].
     pub fn append(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -49,8 +51,10 @@ impl BlockStore {
     /// Takes up an interrupted append, whether its replica is finalized or being written.
     ///
     /// # Errors
-    /// The pool is not served, there is no such replica, it is being recovered, is neither finalized nor being
-    /// written, or has another length or an unfit stamp; or its files cannot be renamed and opened.
+    /// [`StoreError::UnderRecovery`] if the replica is being recovered, [`StoreError::State`] if it is neither
+    /// finalized nor being written or has another length, [`StoreError::GenerationStamp`] if its stamp is lower than
+    /// `block`'s or higher than `new_stamp`, [`StoreError::Corrupt`] if it is finalized and its last chunk or the
+    /// header of its meta file is damaged; and those of every operation, see [`StoreError`].
     pub fn recover_append(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -83,9 +87,10 @@ impl BlockStore {
     /// here, or more than `length_max` is on disk.
     ///
     /// # Errors
-    /// The pool is not served, there is no such replica, it is being recovered, is not being written, has an unfit
-    /// stamp, or its lengths are outside the bounds; or its files cannot be cut and renamed. Where only the lengths
-    /// are refused, the earlier writer is fenced off all the same.
+    /// [`StoreError::UnderRecovery`] if the replica is being recovered, [`StoreError::State`] if it is not being
+    /// written, [`StoreError::GenerationStamp`] if its stamp is lower than `block`'s or higher than `new_stamp`,
+    /// [`StoreError::Range`] if its lengths are outside the bounds: then the earlier writer is fenced off all the same.
+    /// And those of every operation, see [`StoreError`].
     pub fn recover_rbw(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -122,8 +127,7 @@ impl BlockStore {
     /// the block and the storage id that holds it.
     ///
     /// # Errors
-    /// The pool is not served, there is no such replica, it is being recovered, is neither finalized nor being
-    /// written, or has another length or an unfit stamp; or its files cannot be renamed and synced.
+    /// Those of [`BlockStore::recover_append`] but [`StoreError::Corrupt`].
     pub fn recover_close(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -162,8 +166,9 @@ impl BlockStore {
     /// of it acknowledged. `visible` is the number of bytes that readers already see: the copy must have as many.
     ///
     /// # Errors
-    /// A newer writer has the replica, it is not temporary, or fewer than `visible` bytes were copied; or its files
-    /// cannot be moved.
+    /// [`StoreError::Replaced`] if a newer writer has the replica, [`StoreError::Exists`] if it is not temporary,
+    /// [`StoreError::Range`] if fewer than `visible` bytes were copied, [`StoreError::Io`] if its files cannot be
+    /// moved.
     pub fn convert_temporary_to_rbw(
         self: &Arc<Self>,
         writer: ReplicaWriter,

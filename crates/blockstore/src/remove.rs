@@ -16,8 +16,8 @@ impl BlockStore {
     /// replica of exactly this generation stamp: a newer one is not what the caller wants gone.
     ///
     /// # Errors
-    /// The pool is not served, there is no replica of the block, or it has another generation stamp. That files
-    /// cannot be removed is not told here.
+    /// [`StoreError::UnknownPool`] if the pool is not served, [`StoreError::NotFound`] if there is no replica of the
+    /// block, [`StoreError::GenerationStamp`] if it has another stamp. That files cannot be removed is not told here.
     pub fn invalidate(self: &Arc<Self>, block: &ExtendedBlock) -> StoreResult<()> {
         self.check_pool(&block.pool)?;
         let id = block.block.id;

@@ -31,8 +31,10 @@ impl BlockStore {
     /// block will have. `None` when there is no such replica here.
     ///
     /// # Errors
-    /// The pool is not served, the replica's stamp is lower than `block`'s or not below `recovery`, or a recovery at
-    /// the same or a later stamp has begun.
+    /// [`StoreError::GenerationStamp`] if the replica's stamp is lower than `block`'s or not below `recovery`,
+    /// [`StoreError::UnderRecovery`] if a recovery at the same or a later stamp has begun: the writer is stopped all
+    /// the same. [`StoreError::UnknownPool`] if the pool is not served; [`StoreError::VolumeLost`] if the volume of a
+    /// replica that is being written has failed, and [`StoreError::NotFound`] if such a replica is removed meanwhile.
     pub fn begin_recovery(
         self: &Arc<Self>,
         block: &ExtendedBlock,
@@ -72,8 +74,10 @@ impl BlockStore {
     /// candidate as [`BlockStore::begin_recovery`] told it. Answers the storage id.
     ///
     /// # Errors
-    /// The recovery has not begun at this stamp, or a later one has; the replica is not as it was then, or is shorter
-    /// than `length`; or its files cannot be cut, renamed and synced.
+    /// [`StoreError::State`] if the recovery has not begun at this stamp, or a later one has; [`StoreError::Range`] if
+    /// the replica has not the length of `block` any more, or is shorter than `length`; [`StoreError::Corrupt`] if it
+    /// is to be cut and its last chunk or the header of its meta file is damaged; and those of every operation, see
+    /// [`StoreError`].
     pub fn finish_recovery(
         self: &Arc<Self>,
         block: &ExtendedBlock,

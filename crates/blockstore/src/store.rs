@@ -116,8 +116,9 @@ impl BlockStore {
     /// refused.
     ///
     /// # Errors
-    /// The pool is not served, there is no replica of the block, its stamp is lower than asked for, it is temporary
-    /// or waits for recovery, or its files cannot be opened.
+    /// [`StoreError::GenerationStamp`] if the replica's stamp is lower than asked for, [`StoreError::State`] if it is
+    /// temporary or waits for recovery, [`StoreError::Corrupt`] if the header of its meta file is damaged; and those of
+    /// every operation, see [`StoreError`].
     pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
         self.check_pool(&block.pool)?;
         let id = block.block.id;
@@ -149,7 +150,8 @@ impl BlockStore {
     }
 
     /// # Errors
-    /// The pool is not served, or there is no replica of the block.
+    /// [`StoreError::UnknownPool`] if the pool is not served, [`StoreError::NotFound`] if there is no replica of the
+    /// block.
     pub fn facts(&self, pool: &str, id: BlockId) -> StoreResult<ReplicaFacts> {
         self.check_pool(pool)?;
         Ok(self.record(id)?.facts(id))

@@ -17,7 +17,7 @@ impl Version {
     /// Reads the file; `None` when there is none.
     ///
     /// # Errors
-    /// The file cannot be read, is too long, or is not text.
+    /// [`OpenError::Io`] if the file cannot be read, [`OpenError::Version`] if it is too long or is not text.
     pub fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Self>, OpenError> {
         let io = |error| OpenError::Io { path: path.into(), error };
         if !disk.exists(path).map_err(io)? {
@@ -41,7 +41,7 @@ impl Version {
     /// Replaces the file, so that a crash leaves the old one or the new one.
     ///
     /// # Errors
-    /// The file cannot be written, synced or renamed.
+    /// [`OpenError::Io`] if the file cannot be written, synced or renamed.
     pub fn write(&self, disk: &dyn Disk, path: &Path) -> Result<(), OpenError> {
         let io = |error| OpenError::Io { path: path.into(), error };
         let fresh = path.with_extension("tmp");

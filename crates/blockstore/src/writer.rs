@@ -83,10 +83,10 @@ impl ReplicaWriter {
     /// Data first, then sums: see [`meta_file::verified_length`] for what a crash between leaves.
     ///
     /// # Errors
-    /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Range`] for a gap, or data that
-    /// begins inside a chunk and reaches beyond it; [`StoreError::Checksum`] for a wrong number of sums;
-    /// [`StoreError::Corrupt`] if the chunk that is continued does not match its sum. Or the disk cannot be read or
-    /// written.
+    /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Range`] for a gap, or data that begins
+    /// inside a chunk and reaches beyond it; [`StoreError::Checksum`] for a wrong number of sums;
+    /// [`StoreError::Corrupt`] if the chunk that is continued does not match its sum; [`StoreError::Io`] if the disk
+    /// cannot be read or written.
     pub fn write(&mut self, offset: u64, data: &[u8], sums: &[u8]) -> StoreResult<()> {
         let mut files = self.active.files_for(self.writer)?;
         let before = self.active.on_disk();
@@ -194,7 +194,8 @@ impl ReplicaWriter {
     /// Makes all written so far durable (hsync).
     ///
     /// # Errors
-    /// [`StoreError::Replaced`] if a newer writer has the replica; or a file or directory cannot be synced.
+    /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Io`] if a file or directory cannot be
+    /// synced.
     pub fn sync(&mut self) -> StoreResult<()> {
         let mut files = self.active.files_for(self.writer)?;
         self.store.sync_files(&self.active, &mut files)?;
@@ -210,7 +211,8 @@ impl ReplicaWriter {
     /// names are durable before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Replaced`] if a newer writer has the replica; or the files cannot be synced or moved.
+    /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Io`] if the files cannot be synced or
+    /// moved.
     pub fn finalize(self, sync: bool) -> StoreResult<Block> {
         let mut files = self.active.files_for(self.writer)?;
         self.store.finalize_active(&self.active, &mut files, sync)
