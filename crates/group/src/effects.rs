@@ -177,6 +177,9 @@ impl Effects {
     }
 
     /// `_proof` says that the promise and the entries of this very step are durable.
+    ///
+    /// # Panics
+    /// The change of the view, the entries or the messages were not taken.
     pub fn release(self, _proof: Durable) -> Outgoing {
         assert!(self.change.is_none(), "the change of the view was not taken");
         assert!(self.entries.is_empty(), "the entries were not taken");
@@ -190,6 +193,10 @@ impl Effects {
     }
 
     /// Releases the effects of a step that makes nothing durable.
+    ///
+    /// # Panics
+    /// The step made something to be durable (see [`Effects::needs_disk`]), or the change of the view or the messages
+    /// were not taken.
     pub fn release_at_once(self) -> Outgoing {
         assert!(!self.needs_disk(), "a proof of durability is needed first");
         assert!(self.change.is_none(), "the change of the view was not taken");
