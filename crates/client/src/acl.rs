@@ -67,8 +67,8 @@ impl AclEntry {
     /// permission. Complaints are Hadoop's.
     ///
     /// # Errors
-    /// [`FsError`] for an entry that is none: an unknown type or scope, letters that are no
-    /// permission, or a permission where none is wanted. The text is Hadoop's.
+    /// [`Error::Fs`] with [`FsError::InvalidArgument`] for an entry that is none: an unknown type or scope, letters
+    /// that are no permission, or a permission where none is wanted. The text is Hadoop's.
     pub fn parse_list(text: &str, with_permission: bool) -> Result<Vec<Self>> {
         text.split(',')
             .filter(|part| !part.is_empty())
@@ -167,8 +167,8 @@ fn to_wire(entries: &[AclEntry]) -> Vec<p::AclEntryProto> {
 
 impl FileSystem {
     /// # Errors
-    /// There is no such path, this user may not reach it, or access control lists are switched off; or the call
-    /// fails: see [`FileSystem::call`].
+    /// There is no such path, this user may not reach it, or access control lists are switched off ([`FsError::Acl`]);
+    /// or the call fails: see [`FileSystem::call`].
     pub async fn acl_status(&self, path: &str) -> Result<AclStatus> {
         let request = p::GetAclStatusRequestProto { src: path.to_owned() };
         let response: p::GetAclStatusResponseProto = self.call("getAclStatus", &request).await?;
@@ -184,8 +184,8 @@ impl FileSystem {
     /// Replaces the entries of the scopes that are named.
     ///
     /// # Errors
-    /// There is no such path, this user does not own it, or the list is invalid or too long; or the call fails: see
-    /// [`FileSystem::call`].
+    /// There is no such path, this user does not own it, or the list is invalid or too long ([`FsError::Acl`]); or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn set_acl(&self, path: &str, entries: &[AclEntry]) -> Result<()> {
         let request = p::SetAclRequestProto { src: path.to_owned(), acl_spec: to_wire(entries) };
         let _: p::SetAclResponseProto = self.call("setAcl", &request).await?;

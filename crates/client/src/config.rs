@@ -49,7 +49,8 @@ impl Config {
     /// `core-site.xml` and `hdfs-site.xml` of a directory; either may be missing, the directory may not.
     ///
     /// # Errors
-    /// The directory is not there, or one of the files cannot be read or is no valid configuration.
+    /// The error names the directory if it is not there, and else the file that cannot be read or is no valid
+    /// configuration.
     pub fn from_dir(dir: &Path) -> Result<Self, ConfigError> {
         if !dir.is_dir() {
             return Err(ConfigError::at(dir, 0, "is not a directory with Hadoop configuration files"));
@@ -62,7 +63,7 @@ impl Config {
     /// Adds the files of a directory over what is there.
     ///
     /// # Errors
-    /// One of the files cannot be read or is no valid configuration. A file that is not there is no error.
+    /// The error names the file that cannot be read or is no valid configuration. A file that is not there is no error.
     pub fn read_directory(&mut self, dir: &Path) -> Result<(), ConfigError> {
         for name in FILES {
             let file = dir.join(name);
@@ -76,7 +77,7 @@ impl Config {
     /// Adds one more file over what is there.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, is not UTF-8, or is no valid configuration.
+    /// Those of [`Properties::read_file`](hadoop_xml::Properties::read_file).
     pub fn read_file(&mut self, file: &Path) -> Result<(), ConfigError> {
         self.properties.read_file(file)
     }

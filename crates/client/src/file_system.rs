@@ -59,8 +59,8 @@ impl FileSystem {
     /// connected to when they are first needed.
     ///
     /// # Errors
-    /// The configuration makes no sense (see [`Settings::new`]), or the URI has another scheme than `hdfs`, names no
-    /// host, or names a service whose servers are not configured.
+    /// [`Error::Config`] if the configuration makes no sense (see [`Settings::new`]), or the URI has another scheme
+    /// than `hdfs`, names no host, or names a service whose servers are not configured.
     pub fn connect(uri: &str, config: &Config) -> Result<Self> {
         let settings = Settings::new(config)?;
         let location = Location::resolve(uri, config)?;
@@ -97,9 +97,12 @@ impl FileSystem {
     /// Sends one call of Hadoop's client protocol to the active metadata server.
     ///
     /// # Errors
-    /// [`Error::Fs`] if the server refuses the call. [`Error::Unreachable`] if no server answers within the attempts
-    /// of the settings, [`Error::NotServing`] if the only one that is named does not serve and names no other, and
-    /// [`Error::Nonsense`] if an answer does not decode.
+    /// [`Error::Fs`] if the server refuses the call: with [`FsError::NotFound`] where there is no such path,
+    /// [`FsError::AccessDenied`] where this user may not do it, [`FsError::NamespaceQuotaExceeded`] or
+    /// [`FsError::SpaceQuotaExceeded`] where a quota is reached; with [`FsError::NotActive`] or [`FsError::Retry`] if
+    /// servers answer so until the attempts are used up. [`Error::Unreachable`] if no server answers within the
+    /// attempts of the settings, [`Error::NotServing`] if the only one that is named does not serve and names no other,
+    /// and [`Error::Nonsense`] if an answer does not decode.
     pub async fn call<Q, A>(&self, method: &str, request: &Q) -> Result<A>
     where
         Q: prost::Message + prost::Name,
@@ -149,8 +152,9 @@ impl FileSystem {
     /// Makes a directory; `mode` is what is left of it after the umask.
     ///
     /// # Errors
-    /// A file is at the path or on the way, this user may not write there, the directory above is missing and
-    /// `parents` is not set, or a limit or quota is reached; or the call fails: see [`FileSystem::call`].
+    /// A file is at the path ([`FsError::AlreadyExists`]) or on the way ([`FsError::ParentNotDirectory`]), this user
+    /// may not write there, the directory above is missing and `parents` is not set, or a limit or quota is reached; or
+    /// the call fails: see [`FileSystem::call`].
     pub async fn make_directory(&self, path: &str, parents: bool, mode: u16) -> Result<()> {
         let request = hdfs::MkdirsRequestProto {
             src: path.to_owned(),
@@ -168,9 +172,10 @@ impl FileSystem {
     /// Makes a file and opens it for writing.
     ///
     /// # Errors
-    /// The bytes per checksum do not divide the block size; a directory is at the path, or a file that is not to be
-    /// overwritten or is being written; this user may not write there; or a limit or quota is reached. Or a call
-    /// fails: see [`FileSystem::call`].
+    /// The bytes per checksum do not divide the block size ([`FsError::Io`]); a directory is at the path, or a file
+    /// that is not to be overwritten ([`FsError::AlreadyExists`]) or is being written
+    /// ([`FsError::AlreadyBeingCreated`], [`FsError::RecoveryInProgress`]); this user may not write there; or a limit
+    /// or quota is reached. Or a call fails: see [`FileSystem::call`].
     pub async fn create(&self, path: &str, options: &CreateOptions) -> Result<FileWriter> {
         let settings = &self.shared.settings;
         let defaults = self.defaults().await?;
@@ -208,8 +213,9 @@ impl FileSystem {
     /// Opens a file to write on behind what it has; with `new_block` in a block of its own.
     ///
     /// # Errors
-    /// There is no such file, this user may not write it, or another client writes it; or a call fails: see
-    /// [`FileSystem::call`].
+    /// There is no such file, this user may not write it, or a client writes it ([`FsError::AlreadyBeingCreated`],
+    /// [`FsError::RecoveryInProgress`]); or a call fails: see [`FileSystem::call`]. [`Error::Write`] if no pipeline
+    /// comes to be for the last block.
     pub async fn append(&self, path: &str, new_block: bool) -> Result<FileWriter> {
         let options = self.block_options(&CreateOptions::default()).await?;
         let request = hdfs::AppendRequestProto {
@@ -230,8 +236,9 @@ impl FileSystem {
     /// changed until [`is_closed`](Self::is_closed) says so.
     ///
     /// # Errors
-    /// There is no such file, it is shorter than `length`, this user may not write it, or a client writes it; or the
-    /// call fails: see [`FileSystem::call`].
+    /// There is no such file, it is shorter than `length` ([`FsError::InvalidArgument`]), this user may not write it,
+    /// or a client writes it ([`FsError::AlreadyBeingCreated`], [`FsError::RecoveryInProgress`]); or the call fails:
+    /// see [`FileSystem::call`].
     pub async fn truncate(&self, path: &str, length: u64) -> Result<bool> {
         let request = hdfs::TruncateRequestProto {
             src: path.to_owned(),
@@ -245,8 +252,9 @@ impl FileSystem {
     /// Moves the blocks of files of one directory behind those of another file there, and removes the files.
     ///
     /// # Errors
-    /// A file is not there, empty, being written, in another directory or named twice, or this user may not change
-    /// it; or the call fails: see [`FileSystem::call`].
+    /// A file is not there or this user may not change it; one is empty, being written, in another directory or named
+    /// twice ([`FsError::InvalidArgument`]) or in a snapshot ([`FsError::Snapshot`]); or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn concat(&self, target: &str, sources: &[String]) -> Result<()> {
         let request = hdfs::ConcatRequestProto { trg: target.to_owned(), srcs: sources.to_vec() };
         let _: hdfs::ConcatResponseProto = self.call("concat", &request).await?;
@@ -266,7 +274,9 @@ impl FileSystem {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// There is no such file, or this user may not read it; or a call fails: see [`FileSystem::call`].
+    /// There is no such file, this user may not read it, or it is erasure-coded or encrypted
+    /// ([`FsError::Unsupported`]); or a call fails: see [`FileSystem::call`]. That no data server tells how far a block
+    /// that is being written can be read is no error: then the file ends where the metadata service knows that it does.
     pub async fn open(&self, path: &str) -> Result<FileReader> {
         FileReader::open(self.clone(), path).await
     }
@@ -274,8 +284,9 @@ impl FileSystem {
     /// Renames; refuses when `to` is there, unless `overwrite` allows to replace a file or an empty directory.
     ///
     /// # Errors
-    /// Nothing is at `from`, something is at `to` that may not be replaced, the directory above `to` is missing, `to`
-    /// lies below `from`, or this user may not change a directory; or the call fails: see [`FileSystem::call`].
+    /// Nothing is at `from`, something is at `to` that may not be replaced ([`FsError::AlreadyExists`]), the directory
+    /// above `to` is missing, `to` lies below `from` ([`FsError::Io`]), or this user may not change a directory; or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         let request = hdfs::Rename2RequestProto {
             src: from.to_owned(),
@@ -302,8 +313,9 @@ impl FileSystem {
     /// Deletes a path; answers whether anything was there.
     ///
     /// # Errors
-    /// The directory is not empty and `recursive` is not set, is protected or holds one with snapshots, or this user
-    /// may not change it; or the call fails: see [`FileSystem::call`].
+    /// The directory is not empty and `recursive` is not set ([`FsError::NotEmpty`]), holds one with snapshots
+    /// ([`FsError::Snapshot`]), or is protected or this user may not change it ([`FsError::AccessDenied`]); or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn delete(&self, path: &str, recursive: bool) -> Result<bool> {
         let request = hdfs::DeleteRequestProto { src: path.to_owned(), recursive };
         let response: hdfs::DeleteResponseProto = self.call("delete", &request).await?;
@@ -335,8 +347,8 @@ impl FileSystem {
     /// Changes the time of modification, of access, or both; milliseconds since 1970.
     ///
     /// # Errors
-    /// There is no such path, this user may not write it, or a time is out of range; or the call fails: see
-    /// [`FileSystem::call`].
+    /// There is no such path, this user may not write it, or a time is out of range ([`FsError::InvalidArgument`]); or
+    /// the call fails: see [`FileSystem::call`].
     pub async fn set_times(&self, path: &str, modified: Option<u64>, accessed: Option<u64>) -> Result<()> {
         let request = hdfs::SetTimesRequestProto {
             src: path.to_owned(),
@@ -350,8 +362,8 @@ impl FileSystem {
     /// Changes how many copies of a file there are; answers false for a directory.
     ///
     /// # Errors
-    /// The replication is out of the server's bounds, or this user may not write the file; or the call fails: see
-    /// [`FileSystem::call`].
+    /// The replication is out of the server's bounds ([`FsError::Io`]), or this user may not write the file; or the
+    /// call fails: see [`FileSystem::call`].
     pub async fn set_replication(&self, path: &str, replication: u16) -> Result<bool> {
         let request =
             hdfs::SetReplicationRequestProto { src: path.to_owned(), replication: u32::from(replication) };
@@ -371,9 +383,8 @@ impl FileSystem {
     /// Refuses when this user may not read, write or execute `path`.
     ///
     /// # Errors
-    /// [`FsError::AccessDenied`] if this user may not do it,
-    /// [`FsError::NotFound`] if nothing is there; or the call fails: see
-    /// [`FileSystem::call`].
+    /// [`Error::Fs`] with [`FsError::AccessDenied`] if this user may not do it, with [`FsError::NotFound`] if nothing
+    /// is there; or the call fails: see [`FileSystem::call`].
     pub async fn check_access(&self, path: &str, action: FsActionProto) -> Result<()> {
         let request = hdfs::CheckAccessRequestProto { path: path.to_owned(), mode: action as i32 };
         let _: hdfs::CheckAccessResponseProto = self.call("checkAccess", &request).await?;
@@ -407,8 +418,8 @@ impl FileSystem {
     /// Hadoop's checksum of a whole file.
     ///
     /// # Errors
-    /// There is no such file, or this user may not read it; no data server of a block tells its checksum; or a call
-    /// fails: see [`FileSystem::call`].
+    /// There is no such file, or this user may not read it; or a call fails: see [`FileSystem::call`]. [`Error::Read`]
+    /// if no data server of a block tells its checksum, or the blocks' checksums are of different kinds.
     pub async fn checksum(&self, path: &str) -> Result<crate::FileChecksum> {
         crate::checksum::of_file(self, path).await
     }

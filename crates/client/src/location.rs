@@ -19,8 +19,8 @@ impl Location {
     /// after the authority is left to the caller.
     ///
     /// # Errors
-    /// The text is no URI of the scheme `hdfs`, names no host, has a port that is none, or names a service whose
-    /// servers are not configured.
+    /// The error names the text and says why: it is no URI of the scheme `hdfs`, names no host, has a port that is
+    /// none, or names a service whose servers are not configured.
     pub fn resolve(uri: &str, config: &Config) -> Result<Self, ConfigError> {
         let refuse = |reason: String| ConfigError { place: format!("`{uri}`"), reason };
         let Some((scheme, rest)) = uri.split_once("://") else {

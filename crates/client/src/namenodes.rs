@@ -125,9 +125,7 @@ impl Namenodes {
     /// Calls a method until a server answers it, or until there is no more hope.
     ///
     /// # Errors
-    /// [`Error::Fs`] if the server refuses the call. [`Error::Unreachable`] if no server answers within the attempts
-    /// of the settings, [`Error::NotServing`] if the only one that is named does not serve and names no other, and
-    /// [`Error::Nonsense`] if an answer does not decode.
+    /// Those of [`FileSystem::call`](crate::FileSystem::call).
     pub async fn call<Q, A>(&self, method: &str, request: &Q) -> Result<A>
     where
         Q: Message + Name,

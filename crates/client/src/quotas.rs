@@ -82,8 +82,8 @@ impl FileSystem {
     /// Limits the names below a directory, itself included, and the bytes of all their copies. For the superuser.
     ///
     /// # Errors
-    /// A limit is out of range, there is no such directory, or this user is no superuser; or the call fails: see
-    /// [`FileSystem::call`].
+    /// A limit is out of range ([`FsError::InvalidArgument`]), there is no such directory, or this user is no
+    /// superuser; or the call fails: see [`FileSystem::call`].
     pub async fn set_quota(&self, path: &str, names: Limit, space: Limit) -> Result<()> {
         // "A quota is not a positive integer": 0 bytes may be, 0 names would leave no room for the directory.
         if !names.is_number(1) || !space.is_number(0) {
@@ -96,8 +96,8 @@ impl FileSystem {
     /// Limits the bytes below a directory whose storage policy puts them on one medium. For the superuser.
     ///
     /// # Errors
-    /// The limit is out of range, the medium has no quotas, there is no such directory, or this user is no superuser;
-    /// or the call fails: see [`FileSystem::call`].
+    /// The limit is out of range or the medium has no quotas ([`FsError::InvalidArgument`]), there is no such
+    /// directory, or this user is no superuser; or the call fails: see [`FileSystem::call`].
     pub async fn set_type_quota(&self, path: &str, storage_type: StorageType, space: Limit) -> Result<()> {
         if !space.is_number(1) {
             return Err(invalid(format!("Invalid values for quota :{}", space.to_wire() as i64)));
@@ -143,8 +143,9 @@ impl FileSystem {
     /// Sets the storage policy of a file or directory, or with `None` lets that of its directory hold.
     ///
     /// # Errors
-    /// There is no such path or policy, this user may not write the path, or the policy cannot be changed any more;
-    /// or the call fails: see [`FileSystem::call`].
+    /// There is no such path; there is no such policy, or the file's cannot be changed any more
+    /// ([`FsError::InvalidArgument`]); or this user may not write the path. Or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn set_storage_policy(&self, path: &str, policy: Option<&str>) -> Result<()> {
         let src = path.to_owned();
         match policy {

@@ -90,7 +90,7 @@ impl FileReader {
     /// Goes on reading at `position`; past the end is refused.
     ///
     /// # Errors
-    /// [`FsError::InvalidArgument`] if `position` is behind the end of the file.
+    /// [`Error::Fs`] with [`FsError::InvalidArgument`] if `position` is behind the end of the file.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.length {
             let message =

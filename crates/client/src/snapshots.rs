@@ -57,8 +57,8 @@ impl FileSystem {
     /// Lets snapshots be made of a directory; for superusers.
     ///
     /// # Errors
-    /// There is no such directory, one above or below has snapshots allowed, or this user is no superuser; or the
-    /// call fails: see [`FileSystem::call`].
+    /// There is no such directory, one above or below has snapshots allowed ([`FsError::Snapshot`]), or this user is no
+    /// superuser; or the call fails: see [`FileSystem::call`].
     pub async fn allow_snapshot(&self, path: &str) -> Result<()> {
         let request = hdfs::AllowSnapshotRequestProto { snapshot_root: path.to_owned() };
         let _: hdfs::AllowSnapshotResponseProto = self.call("allowSnapshot", &request).await?;
@@ -68,8 +68,8 @@ impl FileSystem {
     /// Ends the permission to make snapshots of a directory. Refused while the directory has any.
     ///
     /// # Errors
-    /// There is no such directory, it has snapshots, or this user is no superuser; or the call fails: see
-    /// [`FileSystem::call`].
+    /// There is no such directory, it has snapshots ([`FsError::Snapshot`]), or this user is no superuser; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn disallow_snapshot(&self, path: &str) -> Result<()> {
         let request = hdfs::DisallowSnapshotRequestProto { snapshot_root: path.to_owned() };
         let _: hdfs::DisallowSnapshotResponseProto = self.call("disallowSnapshot", &request).await?;
@@ -79,8 +79,9 @@ impl FileSystem {
     /// Makes a snapshot; the server finds a name if none is given. Answers the path under which it is seen.
     ///
     /// # Errors
-    /// No snapshots are allowed of the directory, the name is taken or invalid, there are as many as there may be, or
-    /// this user does not own the directory; or the call fails: see [`FileSystem::call`].
+    /// This user does not own the directory. [`FsError::Snapshot`] if no snapshots are allowed of it, the name is
+    /// taken, or there are as many as there may be; [`FsError::InvalidPath`] or [`FsError::InvalidArgument`] if the
+    /// name is invalid. Or the call fails: see [`FileSystem::call`].
     pub async fn create_snapshot(&self, path: &str, name: Option<&str>) -> Result<String> {
         let request = hdfs::CreateSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -91,8 +92,9 @@ impl FileSystem {
     }
 
     /// # Errors
-    /// There is no snapshot of the old name, the new one is taken or invalid, or this user does not own the
-    /// directory; or the call fails: see [`FileSystem::call`].
+    /// There is no snapshot of the old name or the new one is taken ([`FsError::Snapshot`]), the new one is invalid
+    /// ([`FsError::InvalidPath`], [`FsError::InvalidArgument`]), or this user does not own the directory; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn rename_snapshot(&self, path: &str, old: &str, new: &str) -> Result<()> {
         let request = hdfs::RenameSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -104,8 +106,8 @@ impl FileSystem {
     }
 
     /// # Errors
-    /// There is no snapshot of that name, or this user does not own the directory; or the call fails: see
-    /// [`FileSystem::call`].
+    /// There is no snapshot of that name ([`FsError::Snapshot`]), or this user does not own the directory; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn delete_snapshot(&self, path: &str, name: &str) -> Result<()> {
         let request = hdfs::DeleteSnapshotRequestProto {
             snapshot_root: path.to_owned(),
@@ -141,8 +143,8 @@ impl FileSystem {
     /// The snapshots of a directory in the order of their names.
     ///
     /// # Errors
-    /// No snapshots are allowed of the directory, or this user may not read it; or the call fails: see
-    /// [`FileSystem::call`].
+    /// No snapshots are allowed of the directory ([`FsError::Snapshot`]), or this user may not read it; or the call
+    /// fails: see [`FileSystem::call`].
     pub async fn snapshots(&self, path: &str) -> Result<Vec<Snapshot>> {
         let request = hdfs::GetSnapshotListingRequestProto { snapshot_root: path.to_owned() };
         let response: hdfs::GetSnapshotListingResponseProto =
@@ -164,8 +166,9 @@ impl FileSystem {
     /// state.
     ///
     /// # Errors
-    /// There is no snapshot of one of the names, or this user may not read the directory; `Error::Nonsense` if a
-    /// page of the answer does not go on or makes no sense; or a call fails: see [`FileSystem::call`].
+    /// There is no snapshot of one of the names ([`FsError::Snapshot`]), or this user may not read the directory;
+    /// [`crate::Error::Nonsense`] if a page of the answer does not go on or makes no sense; or a call fails: see
+    /// [`FileSystem::call`].
     pub async fn snapshot_diff(&self, path: &str, from: &str, to: &str) -> Result<Vec<Difference>> {
         let mut pages = Vec::new();
         let mut cursor = hdfs::SnapshotDiffReportCursorProto { start_path: Bytes::new(), index: -1 };

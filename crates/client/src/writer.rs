@@ -89,8 +89,9 @@ impl FileWriter {
     /// Writes all of `data`.
     ///
     /// # Errors
-    /// The metadata service gives no block (the lease is lost, a quota is reached, no data server has room), or
-    /// [`Error::Write`] if the pipeline broke and could not be mended. Part of `data` may be stored.
+    /// [`Error::Fs`] if the metadata service gives no block: the lease is lost ([`base::FsError::LeaseExpired`]), a quota is
+    /// reached, or no data server has room ([`base::FsError::Io`]). [`Error::Write`] if no pipeline comes to be, or it broke
+    /// and could not be mended. Part of `data` may be stored.
     pub async fn write(&mut self, mut data: &[u8]) -> Result<()> {
         while !data.is_empty() {
             let block = match &mut self.block {
@@ -117,8 +118,9 @@ impl FileWriter {
     /// Returns when everything written is with all data servers, where others can read it.
     ///
     /// # Errors
-    /// [`Error::Write`] if the pipeline broke and could not be mended; or the metadata service does not take the new
-    /// length or blocks.
+    /// [`Error::Write`] if the pipeline broke and could not be mended; [`Error::Fs`] if the metadata service does not
+    /// take the new length or blocks, because the lease is lost for one. Or a call fails: see
+    /// [`FileSystem::call`](crate::FileSystem::call).
     pub async fn flush(&mut self) -> Result<()> {
         self.options.is_promised = true;
         let Some(block) = &mut self.block else { return Ok(()) };
@@ -158,8 +160,9 @@ impl FileWriter {
     /// Ends the file. Only when this returns well is the file whole and there for good.
     ///
     /// # Errors
-    /// [`Error::Write`] if the last block could not be ended; or the metadata service does not close the file,
-    /// because the lease is lost or the last block has too few replicas.
+    /// [`Error::Write`] if the last block could not be ended; [`Error::Fs`] if the metadata service does not close the
+    /// file, because the lease is lost ([`base::FsError::LeaseExpired`]) or the last block has too few replicas
+    /// ([`base::FsError::Io`]). Or a call fails: see [`FileSystem::call`](crate::FileSystem::call).
     pub async fn close(mut self) -> Result<()> {
         self.end_block().await?;
         self.file.complete(self.previous.take()).await

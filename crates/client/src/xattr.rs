@@ -48,8 +48,8 @@ impl FileSystem {
     /// Sets an attribute, whether or not it is there.
     ///
     /// # Errors
-    /// The name has no namespace that this user may write, the value is too long, there is no such path, or this user
-    /// may not change it; or the call fails: see [`FileSystem::call`].
+    /// The name has no known namespace or the value is too long ([`FsError::InvalidArgument`]), this user may not write
+    /// the namespace or change the path, or there is no such path; or the call fails: see [`FileSystem::call`].
     pub async fn set_xattr(&self, path: &str, name: &str, value: Option<Bytes>) -> Result<()> {
         let request = p::SetXAttrRequestProto {
             src: path.to_owned(),
@@ -63,8 +63,9 @@ impl FileSystem {
     /// The value of one attribute; an error if it is not there.
     ///
     /// # Errors
-    /// The name has no known namespace, there is no such path or attribute, or this user may not see it; or the call
-    /// fails: see [`FileSystem::call`].
+    /// The name has no known namespace ([`FsError::InvalidArgument`]), there is no such path or attribute
+    /// ([`FsError::NotFound`], [`FsError::XattrNotFound`]), or this user may not see it; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn xattr(&self, path: &str, name: &str) -> Result<Bytes> {
         let request = p::GetXAttrsRequestProto { src: path.to_owned(), x_attrs: vec![to_wire(name, None)?] };
         let response: p::GetXAttrsResponseProto = self.call("getXAttrs", &request).await?;
@@ -82,8 +83,9 @@ impl FileSystem {
     }
 
     /// # Errors
-    /// The name has no known namespace, there is no such path or attribute, or this user may not change it; or the
-    /// call fails: see [`FileSystem::call`].
+    /// The name has no known namespace ([`FsError::InvalidArgument`]), there is no such path or attribute
+    /// ([`FsError::NotFound`], [`FsError::Io`]), or this user may not change it; or the call fails: see
+    /// [`FileSystem::call`].
     pub async fn remove_xattr(&self, path: &str, name: &str) -> Result<()> {
         let request = p::RemoveXAttrRequestProto { src: path.to_owned(), x_attr: Some(to_wire(name, None)?) };
         let _: p::RemoveXAttrResponseProto = self.call("removeXAttr", &request).await?;

@@ -51,7 +51,7 @@ impl BlockReader {
     ///
     /// # Errors
     /// [`ReadError::NoReplica`] if no data server of the location lets the replica be read; [`ReadError::Misuse`] if
-    /// the range has no end below 2^64.
+    /// the range ends beyond 2^64.
     pub async fn open(
         located: &LocatedBlockProto,
         offset: u64,

@@ -63,7 +63,8 @@ impl Properties {
     /// Reads a file over what is there.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, is not UTF-8; or those of [`Properties::read_text`].
+    /// The error names the file if it cannot be read, is too large or is not UTF-8; and those of
+    /// [`Properties::read_text`].
     pub fn read_file(&mut self, file: &Path) -> Result<(), ConfigError> {
         self.read_file_at(file, &mut BTreeSet::new())
     }
@@ -71,8 +72,8 @@ impl Properties {
     /// Reads a document over what is there; `file` is named in errors and is where includes are looked for.
     ///
     /// # Errors
-    /// The text is no XML or no configuration of Hadoop's, or a file that it includes cannot be read or includes it
-    /// in turn. The error names the file and the line.
+    /// The error names the file and the line where the text is no XML or no configuration of Hadoop's, or includes a
+    /// file that cannot be read or includes it in turn.
     pub fn read_text(&mut self, file: &Path, text: &str) -> Result<(), ConfigError> {
         self.read_text_at(file, text, &mut BTreeSet::new())
     }

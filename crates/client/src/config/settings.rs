@@ -68,8 +68,8 @@ const RPC_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl Settings {
     /// # Errors
-    /// No user can be found in the environment, or a property has a value that makes no sense or is out of range. The
-    /// error names the property and its place.
+    /// The error names the property and its place if its value makes no sense or is out of range, or says that no user
+    /// can be found in the environment.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         let read = Read { config };
         Ok(Self {
