@@ -73,7 +73,7 @@ struct Open {
 }
 
 impl Fatal {
-    /// With what the directory has notes of. Whatever is wrong with them, the server starts.
+    /// Begins with the notes that the directory has. The server starts even if they cannot be read.
     pub fn open(env: &Env, directory: &Path, member: MemberId) -> Arc<Self> {
         let path = directory.join(FILE_NAME);
         let (notes, open) = load(&*env.disk, &path).unwrap_or_else(|error| {

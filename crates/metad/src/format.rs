@@ -116,8 +116,10 @@ pub enum ClusterError {
 /// pool's name, as in HDFS. This member is the only one in sync; the others [`join`].
 ///
 /// # Errors
-/// The directory is not empty, this member is not of the group, the group needs another coordinator, a file cannot be
-/// written, or the coordinator cannot be reached or has a cluster already.
+/// [`FormatError::NotEmpty`] or [`FormatError::HalfMade`] if the directory is not empty, [`FormatError::NotAMember`] if
+/// this member is not of the group, [`FormatError::NeedsCoordinator`] if the group needs another coordinator,
+/// [`FormatError::OpenCoordinator`] if that cannot be reached, [`FormatError::Coordinator`] if it has a cluster already
+/// or does not answer. [`FormatError::Io`] or [`FormatError::Journal`] if a file cannot be written.
 pub fn format(
     env: &Env,
     name_directory: &Path,
@@ -260,8 +262,11 @@ pub(crate) fn publish(
 /// read from the coordinator. The member starts as a junior and is renewed by the others.
 ///
 /// # Errors
-/// The directory is not empty, the coordinator is the embedded one, cannot be reached or has no cluster that can be
-/// read, or a file cannot be written.
+/// [`FormatError::NotEmpty`] or [`FormatError::HalfMade`] if the directory is not empty,
+/// [`FormatError::NeedsCoordinator`] if the coordinator is the embedded one, [`FormatError::OpenCoordinator`] or
+/// [`FormatError::ReadCoordinator`] if it cannot be reached, [`FormatError::NoCluster`] or [`FormatError::ClusterText`]
+/// if it has no cluster that can be read. [`FormatError::Io`], [`FormatError::Journal`] or [`FormatError::Store`] if a
+/// file cannot be written.
 pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
     refuse_if_not_empty(env, name_directory)?;
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
@@ -298,7 +303,7 @@ pub(crate) fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity
 ///
 /// # Errors
 /// [`FormatError::NotEmpty`] if there are files in the directory, [`FormatError::HalfMade`] if making it was
-/// interrupted; or it cannot be created or listed.
+/// interrupted; [`FormatError::Io`] if it cannot be created or listed.
 pub fn refuse_if_not_empty(env: &Env, name_directory: &Path) -> Result<(), FormatError> {
     let io = |source| FormatError::Io { path: name_directory.to_owned(), source };
     env.disk.create_directory(name_directory).map_err(io)?;
@@ -323,7 +328,7 @@ fn not_empty(name_directory: &Path, found: &[String]) -> FormatError {
 /// was made. An error names the file and what is wrong with it.
 ///
 /// # Errors
-/// The file cannot be read, or holds fewer than [`Secret::BYTES_MIN`] bytes.
+/// The file and the reason: it cannot be read, or holds fewer than [`Secret::BYTES_MIN`] bytes.
 pub fn secret(
     env: &Env,
     file: Option<&Path>,
@@ -401,7 +406,8 @@ fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
 ///
 /// # Errors
 /// [`ClusterError::Missing`] if there is no such file, [`ClusterError::HalfMade`] if making the directory was
-/// interrupted; or the file cannot be read, is malformed, or is of a later release.
+/// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed,
+/// [`ClusterError::Version`] if it is of a later release.
 pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
     let layout = Layout::of(name_directory);
     let path = layout.cluster;

@@ -70,8 +70,11 @@ impl From<coord::ReadError> for MakeGroupError {
 /// Moves the view of a lone server, which is stopped, to the ZooKeeper of `group`.
 ///
 /// # Errors
-/// `group` has no ZooKeeper, the directory is none of a lone server or of another member, the server runs, the
-/// ZooKeeper cannot be reached or has another cluster, or the directory of the old coordinator cannot be renamed.
+/// [`MakeGroupError::NoZooKeeper`] if `group` has no ZooKeeper, [`MakeGroupError::Cluster`] if the directory holds no
+/// cluster, [`MakeGroupError::NotAlone`] if it is none of a lone server, [`MakeGroupError::AnotherMember`] if it is
+/// another member's, [`MakeGroupError::Runs`] if the server runs or its lock cannot be taken, [`MakeGroupError::Taken`]
+/// if the ZooKeeper has another cluster, [`MakeGroupError::Format`] if a coordinator cannot be reached or does not
+/// answer, [`MakeGroupError::Rename`] if the directory of the old one cannot be renamed.
 pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, MakeGroupError> {
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
         return Err(MakeGroupError::NoZooKeeper);

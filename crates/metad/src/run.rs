@@ -30,8 +30,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(5_000);
 /// `started` sees each one.
 ///
 /// # Errors
-/// A server cannot be started, within some tries if the one before has not let go of its store yet; or one has failed
-/// for good.
+/// [`RunError::Start`] if a server cannot be started, within some tries if the one before has not let go of its store
+/// yet; [`RunError::Failed`] if one has failed for good.
 pub async fn run(
     env: Env,
     config: MetaConfig,

@@ -85,8 +85,14 @@ impl MetaServer {
     /// when this returns; a member of several may follow for as long as it lives, and passes calls on.
     ///
     /// # Errors
-    /// There are too few file descriptors, the directory or its journal cannot be read or repaired, the coordinator
-    /// refuses, a lone member cannot lead, the list of data servers cannot be read, or a port cannot be bound.
+    /// [`StartError::Descriptors`] if there are too few file descriptors, [`StartError::Recover`] if the directory or
+    /// its journal cannot be read or repaired, [`StartError::Coordinator`] if the coordinator refuses,
+    /// [`StartError::CannotLead`] if a lone member cannot lead, [`StartError::DataServersFile`] if the list of data
+    /// servers cannot be read, [`StartError::Rpc`], [`StartError::Http`] or [`StartError::Peers`] if a port cannot be
+    /// bound.
+    ///
+    /// # Panics
+    /// The system cannot start a thread.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
         let descriptors = &env.descriptors;
         if descriptors.limit() < env::descriptors::LIMIT_MIN {

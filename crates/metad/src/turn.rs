@@ -82,7 +82,8 @@ impl<'a> Turn<'a> {
     /// The answer of the retry cache about a call, or else the journal's.
     ///
     /// # Errors
-    /// It is not known yet.
+    /// [`FsError::Retry`] for a call that says that it is repeated, as long as it is not known whether it was carried
+    /// out.
     pub fn retry_lookup(&self, origin: &CallOrigin, fingerprint: u64) -> FsResult<RetryLookup> {
         match self.tree.namespace.retry_lookup(origin, fingerprint) {
             RetryLookup::Miss => self.older.lookup(origin),

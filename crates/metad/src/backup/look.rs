@@ -36,7 +36,8 @@ impl<'a> Look<'a> {
     /// The status of the file or directory at this path; `None` where there is none.
     ///
     /// # Errors
-    /// The path is invalid, names an inode that is not there, or leads through a file.
+    /// [`base::FsError::InvalidPath`] if the path is invalid, [`base::FsError::NotFound`] if it names an inode that is
+    /// not there, [`base::FsError::AccessDenied`] if it leads through a file.
     pub fn status(&self, path: &str) -> FsResult<Option<FileStatus<'_>>> {
         get_file_info::get(self.namespace, &self.context(), path)
     }

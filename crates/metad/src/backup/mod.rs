@@ -132,9 +132,11 @@ pub trait Operator {
 /// Backs up into `directory`. Blocks until it has what had committed when it began, or with [`Options::follow`] until it is stopped.
 ///
 /// # Errors
-/// The directory is not this cluster's backup, is in use, or cannot be read or written; the secret is another one
-/// than the members'; no member gives what is wanted, or one runs a release without backups; the group has lost what
-/// the backup has, or has another history; or `operator` stopped it. What is in the backup by then stays.
+/// [`BackupError::Archive`] if the directory is not this cluster's backup, is in use, or cannot be read or written;
+/// [`BackupError::Secret`] if the secret is another one than the members'; [`BackupError::Nobody`] if no member gives
+/// what is wanted, [`BackupError::OldRelease`] if one runs a release without backups; [`BackupError::WentBack`] if the
+/// group has lost what the backup has, [`BackupError::OtherHistory`] if it has another history;
+/// [`BackupError::Stopped`] if `operator` stopped it. The backup keeps the entries that it has by then.
 pub fn run(
     env: &Env,
     directory: &Path,

@@ -56,8 +56,8 @@ pub enum RestoreError {
 /// Makes the directory, or leaves it empty. Nothing of the backup is changed.
 ///
 /// # Errors
-/// The directory is not empty, this member is not of the group, a file cannot be written, or the coordinator cannot
-/// be reached or has a cluster already.
+/// [`RestoreError::Format`] if the directory is not empty, this member is not of the group, or the coordinator cannot
+/// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::Image`] if the image cannot be written.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,

@@ -66,7 +66,8 @@ pub struct Rebuilt {
 /// Looks for the entry that is meant. Reads the log of one span where a time is given.
 ///
 /// # Errors
-/// The backup is empty, has no entry of that number or of that time, or its log is damaged or cannot be read.
+/// [`TargetError::Empty`] if the backup is empty, [`TargetError::Outside`] if it has no entry of that number or of that
+/// time, [`TargetError::Archive`] if its log is damaged or cannot be read.
 pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
     let spans = &backup.manifest().spans;
     let last = spans.last().ok_or(TargetError::Empty)?;
@@ -184,7 +185,8 @@ fn look_for(backup: &Backup, span: &Span, wanted: u64) -> Result<Found, TargetEr
 /// Reads the image, and applies what follows it, as a start does.
 ///
 /// # Errors
-/// Those of [`find`]; the image is damaged or cannot be read; or an entry cannot be applied.
+/// Those of [`find`]; [`TargetError::Archive`] if the image is damaged or cannot be read; [`TargetError::Apply`] if an
+/// entry cannot be applied.
 pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, TargetError> {
     let found = find(backup, until)?;
     let span = &found.span;

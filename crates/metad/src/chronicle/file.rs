@@ -48,8 +48,8 @@ pub fn encode(takeovers: &[TakeoverProto]) -> Vec<u8> {
 /// Reads the takeovers from the bytes of such a file.
 ///
 /// # Errors
-/// The bytes are cut off, go on too long, have a wrong checksum or an unknown version, tell of too many takeovers, or
-/// of epochs that do not rise.
+/// The text says what is wrong: the bytes are cut off, go on too long, have a wrong checksum or an unknown version,
+/// tell of too many takeovers, or of epochs that do not rise.
 pub fn decode(bytes: &[u8]) -> Result<Vec<TakeoverProto>, String> {
     if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
         return Err(format!("{} bytes that tell of no takeovers", bytes.len()));

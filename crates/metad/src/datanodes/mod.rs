@@ -30,6 +30,8 @@ pub struct DatanodeSide {
 }
 
 impl DatanodeSide {
+    /// # Panics
+    /// The system cannot start a thread.
     pub fn start(core: &Arc<Core>) -> Arc<Self> {
         let side =
             Arc::new(Self { core: core.clone(), bell: monitor::Bell::default(), monitor: Mutex::default() });

@@ -135,8 +135,8 @@ impl Opened {
 /// Opens an envelope that came on `outer`, for one of these protocols.
 ///
 /// # Errors
-/// The envelope was not sealed with the cluster's secret, is of another cluster, or names a protocol, method, client
-/// or address that makes no sense.
+/// Hadoop's `AccessControlException` if the envelope was not sealed with the cluster's secret; its `IOException` if the
+/// envelope is of another cluster, or names a protocol, method, client or address that makes no sense.
 pub fn open(
     seal: &Seal,
     cluster_id: &str,

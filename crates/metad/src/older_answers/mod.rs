@@ -44,7 +44,8 @@ pub enum Older {
 
 impl Older {
     /// # Errors
-    /// A call that says that it is repeated is to come again once it is known whether it was carried out.
+    /// [`FsError::Retry`] for a call that says that it is repeated, as long as it is not known whether it was carried
+    /// out.
     pub fn lookup(self, origin: &CallOrigin) -> FsResult<RetryLookup> {
         match self {
             Self::Known(known) => Ok(known),

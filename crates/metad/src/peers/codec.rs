@@ -236,7 +236,8 @@ fn put_payload(payload: &Bytes, to: &mut BytesMut) {
 /// known here.
 ///
 /// # Errors
-/// The bytes end too early, go on behind the letter, or hold a value that makes no sense.
+/// [`DecodeError::Short`] if the bytes end too early, [`DecodeError::Long`] if they go on behind the letter,
+/// [`DecodeError::Unknown`] or [`DecodeError::Epoch`] if a value in it makes no sense.
 pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Letter>, DecodeError> {
     debug_assert!(Versions::OURS.contains(version), "version {version} was never agreed on");
     let first = bytes.first().copied();

@@ -27,7 +27,7 @@ pub enum FrameError {
 /// Writes one body as a frame.
 ///
 /// # Errors
-/// The connection broke, or took nothing for its time limit.
+/// The error of the stream: the connection broke, or took nothing for its time limit.
 pub fn write(stream: &mut impl Write, body: &[u8]) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
     bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
@@ -39,8 +39,8 @@ pub fn write(stream: &mut impl Write, body: &[u8]) -> io::Result<()> {
 /// Reads one frame whose body has at most `limit` bytes. Nothing is allocated for more.
 ///
 /// # Errors
-/// The connection broke, ended or brought nothing for its time limit; the frame is larger than `limit`; or its
-/// checksum is wrong.
+/// [`FrameError::Io`] if the connection broke, ended or brought nothing for its time limit; [`FrameError::TooLarge`] if
+/// the frame is larger than `limit`; [`FrameError::Checksum`] if its checksum is wrong.
 pub fn read(stream: &mut impl Read, limit: usize) -> Result<Bytes, FrameError> {
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header)?;

@@ -147,8 +147,9 @@ pub struct Session {
 /// The handshake on the side that has connected, and means to reach member `to`.
 ///
 /// # Errors
-/// The connection failed; another member than `to` answers, with a version that was not offered, a release that does
-/// not know the group's level, or a proof made with another secret; or the other end refuses and says why.
+/// [`HandshakeError::Frame`] if the connection failed; [`HandshakeError::RefusedThere`] if the other end refuses and
+/// says why. [`HandshakeError::Refused`] if another member than `to` answers, or it answers with a version that was not
+/// offered, a release that does not know the group's level, or a proof made with another secret.
 pub fn connect(
     stream: &mut (impl Read + Write),
     me: &Identity,
@@ -184,8 +185,8 @@ pub fn connect(
 /// The handshake on the side that was connected to.
 ///
 /// # Errors
-/// The connection failed; or the other end means another member, speaks no common version, does not know the group's
-/// level, or proves itself with another secret.
+/// [`HandshakeError::Frame`] if the connection failed. [`HandshakeError::Refused`] if the other end means another
+/// member, speaks no common version, does not know the group's level, or proves itself with another secret.
 pub fn accept(
     stream: &mut (impl Read + Write),
     me: &Identity,

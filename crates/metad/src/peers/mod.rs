@@ -131,7 +131,8 @@ impl Peers {
     /// Listens. No connection is made before [`Peers::set_members`].
     ///
     /// # Errors
-    /// The address cannot be bound, or the listening thread cannot be started.
+    /// `AddrInUse` or `AddrNotAvailable` if the address cannot be bound; or the system's reason why the listening
+    /// thread cannot be started.
     pub fn start(
         env: Env,
         identity: Identity,

@@ -58,7 +58,7 @@ impl Release {
     /// Whether `member`, which runs this, may talk to members of a group that is at this level; the sentence says why not.
     ///
     /// # Errors
-    /// This release does not know the level. The text names the release that is needed.
+    /// The text names the member, the level that its release does not know, and the release that is needed.
     pub fn may_take_part(&self, member: MemberId, level: Level) -> Result<(), String> {
         if self.levels.contains(level) {
             return Ok(());

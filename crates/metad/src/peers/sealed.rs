@@ -55,6 +55,9 @@ impl Sealer {
     }
 
     /// Completes the frame that was begun at `start`. Frames are sent in the order in which they are completed.
+    ///
+    /// # Panics
+    /// The frame is larger than [`BODY_BYTES_MAX`](super::frame::BODY_BYTES_MAX).
     pub fn seal(&mut self, to: &mut BytesMut, start: usize) {
         let bytes = to.len() - start - HEADER_BYTES;
         assert!(
@@ -82,8 +85,9 @@ impl Opener {
     /// nothing more can be read from the connection.
     ///
     /// # Errors
-    /// The connection broke, ended or brought nothing for its time limit; the frame is larger than `limit`; or it was
-    /// not sealed by the other end as the next one.
+    /// [`FrameError::Io`] if the connection broke, ended or brought nothing for its time limit;
+    /// [`FrameError::TooLarge`] if the frame is larger than `limit`; [`FrameError::Forged`] if it was not sealed by the
+    /// other end as the next one.
     pub fn read(&mut self, stream: &mut impl Read, limit: usize) -> Result<Bytes, FrameError> {
         let mut header = [0; HEADER_BYTES];
         stream.read_exact(&mut header)?;

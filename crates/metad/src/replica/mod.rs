@@ -122,6 +122,9 @@ impl Replica {
     }
 
     /// Begins to take part: with `peers`, if there are others. This member's own record is among them.
+    ///
+    /// # Panics
+    /// The system cannot start a thread.
     pub fn start(&self, peers: Option<Peers>, records: Vec<MemberRecord>) {
         if let Some(peers) = peers {
             let _ = self.shared.peers.set(peers);
