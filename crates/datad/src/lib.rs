@@ -2,9 +2,8 @@
 //!
 //! A data server registers with every metadata server, tells it what replicas it has, carries out its
 //! commands ([`metadata`]), serves clients and other data servers on the transfer port ([`xceiver`]), and
-//! answers a few administrative calls ([`ipc`]). Whatever is decided about bytes on disk is decided in
-//! `blockstore`; whatever is decided about packets and acks in `pipeline`. This crate never learns a file's
-//! name.
+//! answers a few administrative calls ([`ipc`]). Decisions about bytes on disk are
+//! made in `blockstore`, those about packets and acks in `pipeline`. This crate never learns a file's name.
 //!
 //! Start with [`server::DataServer`], then [`state::State`], which all parts share.
 

@@ -53,8 +53,9 @@ impl DataServer {
     /// background (retrying for ever): see [`DataServer::wait_registered`].
     ///
     /// # Errors
-    /// The configuration names no metadata server, the process may have too few file descriptors, a port cannot be
-    /// bound, or the data directories cannot be opened.
+    /// [`StartError::Config`] if the configuration names no metadata server, [`StartError::Descriptors`] if too few
+    /// file descriptors are allowed, [`StartError::Bind`] if a port cannot be bound, [`StartError::Store`] if the data
+    /// directories cannot be opened.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
