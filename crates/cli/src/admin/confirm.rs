@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 /// Asks on the terminal, and says so where the answer is no. Without a terminal nobody can be asked, and the answer is no.
 ///
 /// # Errors
-/// The terminal cannot be written to or read.
+/// The system's error if the terminal cannot be written to or read.
 pub fn is_confirmed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         eprintln!("Nothing has been done. There is no terminal on which to ask: say --yes.");
