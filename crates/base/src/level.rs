@@ -1,7 +1,7 @@
 //! Levels: which formats and messages the members of a group may use.
 //!
 //! A release knows levels from an oldest to a newest. A group is at one level, which an operator raises once all members know
-//! the next one. Whatever is written is written as the group's level has it, so that until then each member can go back to the
+//! the next one. All members write as the group's level has it, so that until then each member can go back to the
 //! release that it came from.
 
 use std::fmt;

@@ -43,7 +43,7 @@ impl StorageType {
         }
     }
 
-    /// Whatever the case of the letters.
+    /// The medium of this name, in letters of any case.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
@@ -118,7 +118,7 @@ impl StoragePolicy {
         POLICIES.iter().find(|policy| policy.id == id)
     }
 
-    /// Whatever the case of the letters.
+    /// The policy of this name, in letters of any case.
     pub fn named(name: &str) -> Option<&'static Self> {
         POLICIES.iter().find(|policy| policy.name.eq_ignore_ascii_case(name))
     }

@@ -109,7 +109,7 @@ impl BlockMap {
         places.into_iter().map(|place| (distance(place), place)).collect()
     }
 
-    /// What the data servers have reported about the block; `None` if there is no such block.
+    /// The facts that the data servers have reported about the block; `None` if there is no such block.
     pub fn facts(&self, id: BlockId) -> Option<Facts> {
         let slot = self.arena.find(id)?;
         let record = self.arena.record(slot);

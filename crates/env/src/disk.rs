@@ -4,7 +4,7 @@
 //! said, is submitted and completes later: production runs it on its own threads, a simulation completes it
 //! when its schedule says so.
 //!
-//! What a store may rely on: after `sync_data` or a completed [`File::submit_write_sync`] the bytes survive a
+//! A store may rely on this: after `sync_data` or a completed [`File::submit_write_sync`] the bytes survive a
 //! loss of power; a new, renamed or removed name survives it after `sync_directory` of its parent. Nothing
 //! else survives, and what was not synced may be there in part.
 

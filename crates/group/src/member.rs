@@ -217,7 +217,7 @@ impl Member {
         }
     }
 
-    /// Whatever is no part of the stream may change who is in sync.
+    /// Inputs that are no part of the stream may change who is in sync.
     fn look_soon(&mut self, now: Moment, input: &Input) {
         let is_stream = matches!(
             input,

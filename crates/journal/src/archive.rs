@@ -9,7 +9,7 @@
 //! log/<epoch>-<sn>.open     the one that is added to
 //! ```
 //!
-//! What it holds is told in [`Span`]s: from an image (or from the first entry) on without a gap. A new span begins where the
+//! Its content is told in [`Span`]s: from an image (or from the first entry) on without a gap. A new span begins where the
 //! members have removed entries before they were archived. `docs/format/backup.md` has the byte maps.
 //!
 //! [`Archiver`] adds to a backup, [`Backup`] reads one. A reader takes no lock: it sees what the manifest told when it was opened.

@@ -544,7 +544,7 @@ impl Taking {
     ///
     /// # Errors
     /// `next` failed or gave a piece of a wrong length, the file cannot be written, or it is not the image of the
-    /// checkpoint. What was written is removed then.
+    /// checkpoint. The bytes written by then are removed.
     pub fn fetch(&self, mut next: impl FnMut(u64) -> Result<Bytes, String>) -> Result<(), String> {
         let disk = &*self.env.disk;
         let fetched = (|| {

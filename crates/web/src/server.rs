@@ -20,7 +20,7 @@ pub struct Health {
     pub ok: bool,
     /// One word: `active`, `safe mode`, `registering`, …
     pub state: String,
-    /// Whatever else helps, by name.
+    /// Further facts, by name.
     #[serde(flatten)]
     pub details: BTreeMap<String, String>,
     /// The reason why clients would not be served here now, although this server is well; `None` if they would.

@@ -1,4 +1,4 @@
-//! Sections 7 to 9 read back. Whatever they name must be there.
+//! Reads sections 7 to 9 back. All that they name must be there.
 
 use super::{
     Section,
