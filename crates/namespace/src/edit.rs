@@ -179,7 +179,7 @@ impl Edit {
     /// An edit that answers a client, with what it owes to snapshots and quotas.
     ///
     /// # Errors
-    /// One of the quotas that it would exceed.
+    /// A quota has no room for the edit: see [`crate::ops`].
     pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>, body: Body) -> FsResult<Self> {
         match Self::with_dues(ns, ctx, body) {
             (_, Some(refusal)) => Err(refusal),
@@ -228,8 +228,9 @@ impl Edit {
     /// The whole of `bytes` must be one edit.
     ///
     /// # Errors
-    /// The bytes end too early or go on behind the edit, a value in them makes no sense, or the version or the kind
-    /// of edit is unknown to this release.
+    /// [`DecodeError::Truncated`] if the bytes end too early, [`DecodeError::Malformed`] if they go on behind the edit
+    /// or a value in them makes no sense, [`DecodeError::UnknownVersion`] or [`DecodeError::UnknownKind`] if this
+    /// release does not know the version or the kind of edit.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         use codec::Field;
         let mut input = Reader::new(bytes);

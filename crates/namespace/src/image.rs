@@ -112,7 +112,7 @@ impl Snapshot {
     /// Hands out the image piece by piece. Equal trees give equal bytes on every member.
     ///
     /// # Errors
-    /// `sink` failed.
+    /// The error of `sink`.
     pub fn write(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         write::write(&self.tree, sink)
     }

@@ -51,6 +51,9 @@ pub struct Table {
 
 impl Table {
     /// Room for so many buckets, a power of two; [`BUCKETS`] in a server. No memory is touched yet.
+    ///
+    /// # Panics
+    /// `buckets` is no power of two, is below 2, or is above [`BUCKETS`].
     pub fn with_room(buckets: usize) -> Self {
         assert!(
             buckets.is_power_of_two() && (2..=BUCKETS).contains(&buckets),

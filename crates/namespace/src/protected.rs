@@ -19,8 +19,8 @@ impl ProtectedDirectories {
     /// Reads paths with commas between. The error is the first that is no absolute path, or names what cannot be deleted anyway.
     ///
     /// # Errors
-    /// The first part that is no absolute path, is the root, or has a component that is `.`, `..`, `.reserved` or
-    /// `.snapshot`.
+    /// The text is the first part that is no absolute path, is the root, or has a component that is `.`, `..`,
+    /// `.reserved` or `.snapshot`.
     pub fn parse(text: &str, below_too: bool) -> Result<Self, String> {
         let mut paths = BTreeSet::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,8 +1,11 @@
 //! The operations that only look, one file each.
 //!
 //! They all may fail because *the path cannot be resolved*: it is no absolute path ([`base::FsError::InvalidPath`]),
-//! names an inode by a number that nothing has, or leads through a file or through a directory that the caller may not
-//! search ([`base::FsError::AccessDenied`]).
+//! names an inode by a number that nothing has ([`base::FsError::NotFound`]), or leads through a file or through a
+//! directory that the caller may not search ([`base::FsError::AccessDenied`]).
+//!
+//! Where a list says that something *does not exist* or *is not a file*, the error is [`base::FsError::NotFound`]; where
+//! *the caller may not* do something, it is [`base::FsError::AccessDenied`].
 
 pub mod check_access;
 pub mod get_acl_status;

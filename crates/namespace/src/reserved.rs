@@ -22,7 +22,7 @@ pub(crate) struct Real<'p> {
 }
 
 /// # Errors
-/// An inode that is not there.
+/// [`FsError::NotFound`] if the path names an inode by a number that nothing has.
 pub(crate) fn real<'p>(ns: &Namespace, text: &'p str) -> FsResult<Real<'p>> {
     let as_it_is = Real { text: Cow::Borrowed(text), is_raw: false };
     let Some(rest) = text.strip_prefix(PREFIX) else {

@@ -44,8 +44,8 @@ impl Namespace {
     /// Reads an image. `source` must end where the image ends, after at most `size` bytes.
     ///
     /// # Errors
-    /// `source` failed or ended too early, the bytes are no image of a version that this release knows, or what they
-    /// say contradicts itself.
+    /// [`ImageError::Read`] if `source` failed, [`ImageError::Malformed`] if it ended too early or what the bytes say
+    /// contradicts itself, [`ImageError::Version`] or [`ImageError::Level`] if a later release wrote the image.
     pub fn read_image(seed: u64, source: &mut dyn io::Read, size: u64) -> Result<Self> {
         Self::read_image_with(seed, source, size, ONE_BY_ONE)
     }

@@ -43,9 +43,9 @@ pub struct AddBlockEdit {
 record_fields! { AddBlockEdit { inode, committed, block } }
 
 /// # Errors
-/// The caller does not write the file (see [`crate::ops`]); `previous` is not the file's last block; the block before
-/// the last is not complete yet ([`FsError::NotReplicatedYet`]); or the file, the tree or a quota has no room for
-/// another block.
+/// The caller does not write the file, or there is no room (see [`crate::ops`]); [`FsError::Io`] if `previous` is not
+/// the file's last block or has an impossible length, or the file has as many blocks as it may;
+/// [`FsError::NotReplicatedYet`] if the block before the last is not complete yet; or a quota has no room.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
     entry_limits::check_objects(ns, ctx)?;
     let found = lease::find(ns, ctx, req.path, req.inode)?;

@@ -22,7 +22,8 @@ record_fields! { AllowDeletionsEdit { held_since } }
 /// The service has checked before that the caller may give this order: this is no call on the tree.
 ///
 /// # Errors
-/// Another loss has held them back since the operator looked, and nobody has seen what that one would delete.
+/// [`FsError::InvalidArgument`] if another loss has held them back since the operator looked, and nobody has seen what
+/// that one would delete.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     match ns.tree.unknown.held_since() {
         None => Ok(Planned::NoChange(Reply::Unit)),

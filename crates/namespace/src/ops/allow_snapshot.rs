@@ -26,8 +26,8 @@ pub struct SetSnapshottableEdit {
 record_fields! { SetSnapshottableEdit { inode, allow } }
 
 /// # Errors
-/// The path is invalid, does not exist, is not a directory or is in a snapshot; or a directory above or below is
-/// snapshottable already ([`FsError::Snapshot`]).
+/// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
+/// [`FsError::Snapshot`] if a directory above or below is snapshottable already.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (directory, inode) = directory(ns, ctx, req.path)?;
     for root in ns.tree.snapshots.roots.iter().filter_map(|(root, _)| ns.handle(*root)) {
@@ -53,8 +53,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 /// Hadoop: `disallowSnapshot`.
 ///
 /// # Errors
-/// The path is invalid, does not exist, is not a directory or is in a snapshot; or the directory has snapshots
-/// ([`FsError::Snapshot`]).
+/// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
+/// [`FsError::Snapshot`] if the directory has snapshots.
 pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (_, inode) = directory(ns, ctx, req.path)?;
     match ns.tree.snapshots.roots.get(&inode) {

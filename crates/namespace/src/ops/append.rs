@@ -38,9 +38,10 @@ record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
 /// The answer is [`Reply::Appended`]. `RecoveryInProgress` asks the service to release the lease of the file.
 ///
 /// # Errors
-/// In the order of HDFS's `FSDirAppendOp`: a name is too long, the path cannot be resolved (see [`crate::ops`]) or is
-/// a directory, the caller may not write the file, there is none, its policy is LAZY_PERSIST, another client writes
-/// it, its last block is not complete, or a quota has no room.
+/// In the order of HDFS's `FSDirAppendOp`: a name is too long ([`FsError::InvalidArgument`]), the path cannot be
+/// resolved (see [`crate::ops`]) or is a directory ([`FsError::AlreadyExists`]), the caller may not write the file, it
+/// does not exist, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being written, its last block is not
+/// complete ([`FsError::Io`]), or a quota has no room.
 pub fn plan(
     ns: &Namespace,
     ctx: &Context<'_>,

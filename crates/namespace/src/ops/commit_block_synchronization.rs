@@ -33,8 +33,8 @@ record_fields! { FinishRecoveryEdit { inode, block, close } }
 /// The recovery must be the one that was started last.
 ///
 /// # Errors
-/// No open file ends with the block, the file is deleted, a later recovery has begun, or the length does not fit the
-/// file.
+/// [`FsError::NotFound`] if the file is deleted; [`FsError::Io`] if no open file ends with the block, a later recovery
+/// has begun, the length does not fit the file, or the block is to be deleted and is being copied.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let Some(file) = ns.file_of_open_block(req.block).and_then(|inode| ns.handle(inode)) else {
         // A repeated call finds its work done.

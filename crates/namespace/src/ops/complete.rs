@@ -45,8 +45,8 @@ pub struct CompleteEdit {
 record_fields! { CompleteEdit { inode, committed, drop_last } }
 
 /// # Errors
-/// The caller does not write the file (see [`crate::ops`]), unless it has closed it already; or `last` is not the
-/// file's last block, or has an impossible length.
+/// The caller does not write the file (see [`crate::ops`]), unless it has closed it already; [`base::FsError::Io`] if `last`
+/// is not the file's last block, or has an impossible length; or a quota has no room.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
     let found = lease::find(ns, ctx, req.path, req.inode)?;
     let file = match lease::check(ns, &found, req.holder) {

@@ -33,10 +33,11 @@ pub struct ConcatEdit {
 record_fields! { ConcatEdit { target, sources } }
 
 /// # Errors
-/// In the order of HDFS's `FSDirConcatOp`: a name is empty or reserved, there are no sources or more than one call
-/// may have, a path cannot be resolved (see [`crate::ops`]) or is not a file, the caller may not write the target or
-/// remove a source, a file is being written, or a source is empty, in another directory, in a snapshot, of a greater
-/// block size, the target itself, or named twice.
+/// In the order of HDFS's `FSDirConcatOp`: the target's name is empty, there are no sources or more than one call may
+/// have ([`FsError::InvalidArgument`]), or a name is reserved ([`FsError::Io`]). A path cannot be resolved (see
+/// [`crate::ops`]) or is not a file; the caller may not write the target, read a source or remove it. A source is in a
+/// snapshot ([`FsError::Snapshot`]). [`FsError::InvalidArgument`] if a file is being written, or a source is empty, in
+/// another directory, of a greater block size, the target itself, or named twice.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_names(req)?;
     let access = Access::new(ctx);

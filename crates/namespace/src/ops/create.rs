@@ -99,7 +99,8 @@ impl Heirs for CreateEdit {
 /// safe mode.
 ///
 /// # Errors
-/// The path is too long or too deep, is no absolute path, has a colon in a name, or is reserved.
+/// [`FsError::Io`] if the path is too long or too deep; [`FsError::InvalidPath`] if it is no absolute path, has a colon
+/// in a name, or is reserved.
 pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
     Path::check_length(path, "create", limits)?;
     reserved::check_creatable(path)?;
@@ -107,10 +108,12 @@ pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
 }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]) or is a directory; a file is there and not to be replaced, or
-/// somebody writes it; none is there and none is to be created. The caller may not write the directory above or the
-/// file; the block size, the replication or a policy is not allowed; or a name, the tree, the directory or a quota
-/// has no room.
+/// Those of [`check_path`]; the path cannot be resolved (see [`crate::ops`]). [`FsError::AlreadyExists`] if it is a
+/// directory, or a file that is not to be replaced; that file is being written. [`FsError::NotFound`] if no file is
+/// there and none is to be created, or its parent is missing and not to be made. The caller may not write the directory
+/// above or the file. [`FsError::Io`] if the block size is too small or the replication is not allowed,
+/// [`FsError::InvalidArgument`] if the block size is too large or a policy is unknown. There is no room, or a quota has
+/// none.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_path(req.path, ctx.limits)?;
     for (what, text) in [

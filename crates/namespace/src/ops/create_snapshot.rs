@@ -28,8 +28,11 @@ pub struct CreateSnapshotEdit {
 record_fields! { CreateSnapshotEdit { root, id, name } }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
-/// snapshottable, the name is invalid, too long or taken, or there are as many snapshots as there may be.
+/// The path cannot be resolved or does not exist, or the caller is not the directory's owner (see [`crate::ops`]).
+/// [`FsError::Io`] if the path is too long, [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::Snapshot`] if
+/// the directory is not snapshottable, the name is taken, or there are as many snapshots as there may be.
+/// [`FsError::InvalidPath`] or [`FsError::InvalidArgument`] if the name is invalid, [`FsError::ComponentTooLong`] if it
+/// is too long.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "createSnapshot", ctx.limits)?;
     let resolved = resolve_owned(ns, ctx, req.path)?;

@@ -34,9 +34,9 @@ record_fields! { DeleteEdit { inode, at_once } }
 /// The answer is false for the root, and for a path that does not exist.
 ///
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]) or is reserved; the caller may not write the directory above or a
-/// directory below; the directory is not empty and `recursive` is not set; or it is protected, or holds a directory
-/// with snapshots.
+/// [`FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved (see [`crate::ops`]); the caller
+/// may not write the directory above or a directory below. [`FsError::NotEmpty`] if the directory is not empty and
+/// `recursive` is not set. It is protected, or holds a directory with snapshots ([`FsError::Snapshot`]).
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);

@@ -23,8 +23,9 @@ pub struct DeleteSnapshotEdit {
 record_fields! { DeleteSnapshotEdit { root, id } }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
-/// snapshottable, or there is no snapshot of that name.
+/// [`FsError::Io`] if the name is empty. The path cannot be resolved or does not exist, or the caller is not the
+/// directory's owner (see [`crate::ops`]). [`FsError::PathIsNotDirectory`] if it is a file; [`FsError::Snapshot`] if
+/// the directory is not snapshottable, or there is no snapshot of that name.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     if req.name.is_empty() {
         return Err(FsError::Io("The snapshot name is null or empty.".into()));

@@ -32,7 +32,8 @@ record_fields! { FsyncEdit { inode, last_block_length } }
 /// All blocks are journaled when they are allocated, so that only a new length is news.
 ///
 /// # Errors
-/// The caller does not write the file (see [`crate::ops`]); or the length is beyond what a block can have.
+/// The caller does not write the file (see [`crate::ops`]); [`FsError::Io`] if the length is beyond what a block can
+/// have; or a quota has no room.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let found = lease::find(ns, ctx, req.path, req.inode)?;
     let file = lease::check(ns, &found, req.holder)?;

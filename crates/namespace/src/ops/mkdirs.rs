@@ -62,9 +62,10 @@ impl Heirs for MkdirsEdit {
 }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), is too long or too deep, or is a file; the directory above is
-/// missing and not to be made, or the caller may not write it; or a name, the tree, the directory or a quota has no
-/// room.
+/// [`FsError::Io`] if the path is too long or too deep. The path cannot be resolved (see [`crate::ops`]), or is a file
+/// ([`FsError::AlreadyExists`]). The directory above does not exist and is not to be made, or the caller may not write
+/// it. There is no room, or a quota has none; [`FsError::InvalidArgument`] if the caller's own name is too long to be
+/// stored.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.path, "mkdirs", ctx.limits)?;
     let access = Access::new(ctx);

@@ -33,7 +33,7 @@ impl Field for RaiseLevelEdit {
 /// The service has checked before that the caller may give this order, and that all members know the level: this is no call on the tree.
 ///
 /// # Errors
-/// This release does not know the level.
+/// [`FsError::InvalidArgument`] if this release does not know the level.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, level: Level) -> FsResult<Planned> {
     let Some(release) = level.release() else {
         return Err(FsError::InvalidArgument(format!("This release does not know level {level}.")));

@@ -19,7 +19,8 @@ pub use release_lease::Plan;
 /// The answer to the client is true if the file is closed, or is so once the edit has been applied.
 ///
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), is not a file, or the caller may not write the file.
+/// The path cannot be resolved, does not exist, is not a file, or the caller may not write the file: see
+/// [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;

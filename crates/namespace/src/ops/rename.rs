@@ -36,9 +36,10 @@ record_fields! { RenameEdit { inode, destination, name, replaced, answers } }
 const REFUSED: FsResult<Planned> = Ok(Planned::NoChange(Reply::Bool(false)));
 
 /// # Errors
-/// A path cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is
-/// protected or holds a directory with snapshots; or the destination has no room, or would nest snapshottable
-/// directories. Where source and destination do not fit, the answer is false instead.
+/// [`base::FsError::Io`] if the destination is too long or too deep, [`base::FsError::InvalidPath`] if it is reserved. A path
+/// cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is protected or
+/// holds a directory with snapshots ([`base::FsError::Snapshot`], also if snapshottable directories would be nested). There
+/// is no room, or a quota has none. Where source and destination do not fit, the answer is false instead.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);

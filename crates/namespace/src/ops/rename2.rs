@@ -25,10 +25,12 @@ pub struct Request<'a> {
 }
 
 /// # Errors
-/// A path cannot be resolved (see [`crate::ops`]); the source does not exist or is the root; the destination is the
-/// same, below the source or the root, is there and may not be replaced, or has no parent. The caller may not write
-/// one of the directories; the source is protected or holds a directory with snapshots; or the destination has no
-/// room, or would nest snapshottable directories.
+/// [`FsError::NotFound`] if the source or the directory of the destination does not exist. [`FsError::AlreadyExists`]
+/// if the destination is the same, or is there and not to be replaced. [`FsError::Io`] if the source or the destination
+/// is the root, or the destination is below the source, not empty, of the other kind, too long or too deep;
+/// [`FsError::InvalidPath`] if it is reserved. A path cannot be resolved (see [`crate::ops`]); the caller may not write
+/// one of the directories; the source is protected. [`FsError::Snapshot`] if one holds a directory with snapshots, or
+/// snapshottable directories would be nested. There is no room, or a quota has none.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     Path::check_length(req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);

@@ -24,8 +24,11 @@ pub struct RenameSnapshotEdit {
 record_fields! { RenameSnapshotEdit { root, id, name } }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), the caller is not the directory's owner, the directory is not
-/// snapshottable, there is no snapshot of the old name, or the new name is invalid, too long or taken.
+/// [`FsError::Io`] if the new name is empty. The path cannot be resolved or does not exist, or the caller is not the
+/// directory's owner (see [`crate::ops`]). [`FsError::PathIsNotDirectory`] if it is a file; [`FsError::Snapshot`] if
+/// the directory is not snapshottable, there is no snapshot of the old name, or the new name is taken;
+/// [`FsError::InvalidPath`], [`FsError::InvalidArgument`] or [`FsError::ComponentTooLong`] if the new name is invalid
+/// or too long.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     if req.new.is_empty() {
         return Err(FsError::Io("The new snapshot name is null or empty.".into()));

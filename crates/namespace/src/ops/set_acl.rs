@@ -68,8 +68,8 @@ pub(crate) fn with_path(error: FsError, path: &str) -> FsError {
 }
 
 /// # Errors
-/// Access control lists are switched off ([`FsError::Acl`]), the path cannot be resolved (see [`crate::ops`]) or does
-/// not exist, the caller is not its owner, or the list that results is invalid.
+/// [`FsError::Acl`] if access control lists are switched off, or the list that results is invalid. The path cannot be
+/// resolved or does not exist, or the caller is not its owner: see [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_enabled(ctx)?;
     let access = Access::new(ctx);

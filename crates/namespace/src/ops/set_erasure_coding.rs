@@ -42,8 +42,9 @@ pub(crate) fn check_enabled(name: &str) -> FsResult<()> {
 }
 
 /// # Errors
-/// The policy is not replication, the only one that is enabled; the path cannot be resolved (see [`crate::ops`]),
-/// does not exist or is a file; or the caller may not write the directory.
+/// [`FsError::InvalidArgument`] if the policy is not replication, the only one that is enabled; [`FsError::Io`] if the
+/// path is a file. The path cannot be resolved or does not exist, or the caller may not write the directory: see
+/// [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsResult<Planned> {
     check_enabled(policy)?;
     let directory = directory(ns, ctx, path, "Attempt to set an erasure coding policy for a file")?;
@@ -56,8 +57,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsRe
 }
 
 /// # Errors
-/// [`FsError::NoErasureCoding`] if the directory has no note of its own. The path cannot be resolved (see
-/// [`crate::ops`]), does not exist or is a file; or the caller may not write the directory.
+/// [`FsError::NoErasureCoding`] if the directory has no note of its own; [`FsError::Io`] if the path is a file. The
+/// path cannot be resolved or does not exist, or the caller may not write the directory: see [`crate::ops`].
 pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Planned> {
     let directory = directory(ns, ctx, path, "Cannot unset an erasure coding policy on a file")?;
     if !ns.is_replication_noted(directory) {

@@ -28,8 +28,9 @@ pub struct SetOwnerEdit {
 record_fields! { SetOwnerEdit { inode, owner, group } }
 
 /// # Errors
-/// A name is too long, the path cannot be resolved (see [`crate::ops`]), does not exist or is reserved, the caller is
-/// not its owner, or gives it to another user, or to a group without being its member or the superuser.
+/// [`FsError::InvalidArgument`] if a name is too long, [`FsError::InvalidPath`] if the path is `/.reserved`. The path
+/// cannot be resolved or does not exist (see [`crate::ops`]). The caller may not do it: it is not the owner, or gives
+/// the path to another user, or to a group without being its member or the superuser.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     for (what, text) in [("name of the owner", req.owner), ("name of the group", req.group)] {
         entry_limits::check_text(what, text.unwrap_or_default())?;

@@ -25,7 +25,8 @@ pub struct SetPermissionEdit {
 record_fields! { SetPermissionEdit { inode, mode } }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]), does not exist or is reserved, or the caller is not its owner.
+/// [`base::FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved or does not exist, or the caller
+/// is not its owner: see [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     reserved::check_not_top(req.path)?;
     let access = Access::new(ctx);

@@ -55,8 +55,9 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
 }
 
 /// # Errors
-/// The caller is not the superuser, the path cannot be resolved (see [`crate::ops`]), does not exist or is not a
-/// directory, a limit is below -1, or the storage type has no quota or comes with a limit of names.
+/// Those of [`check_privilege`]; the path cannot be resolved or does not exist (see [`crate::ops`]).
+/// [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::InvalidArgument`] if a limit is below -1 or the storage
+/// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);

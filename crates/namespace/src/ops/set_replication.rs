@@ -25,8 +25,8 @@ pub struct SetReplicationEdit {
 record_fields! { SetReplicationEdit { inode, replication } }
 
 /// # Errors
-/// The replication is not allowed, the path cannot be resolved (see [`crate::ops`]), or the caller may not write the
-/// file. For a directory, or where nothing is, the answer is false instead.
+/// [`base::FsError::Io`] if the replication is not allowed. The path cannot be resolved, or the caller may not write the file
+/// (see [`crate::ops`]); or a quota has no room. For a directory, or where nothing is, the answer is false instead.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     create::check_replication(ctx, req.path, req.replication, None)?;
     let access = Access::new(ctx);

@@ -32,8 +32,9 @@ pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
 }
 
 /// # Errors
-/// There is no policy of that name, the path cannot be resolved (see [`crate::ops`]) or does not exist, the caller
-/// may not write it, or the file's policy is one that is chosen at its creation only.
+/// [`FsError::InvalidArgument`] if there is no policy of that name, or the file's policy is one that is chosen at its
+/// creation only. The path cannot be resolved or does not exist, the caller may not write it, or a quota has no room:
+/// see [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let policy = req.policy.map(named).transpose()?;
     let access = Access::new(ctx);

@@ -28,8 +28,8 @@ pub struct SetTimesEdit {
 record_fields! { SetTimesEdit { inode, modified, accessed } }
 
 /// # Errors
-/// The path cannot be resolved (see [`crate::ops`]) or does not exist, the caller may not write it, or a time is out
-/// of range.
+/// The path cannot be resolved or does not exist, or the caller may not write it (see [`crate::ops`]);
+/// [`FsError::InvalidArgument`] if a time is out of range.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;

@@ -104,9 +104,10 @@ fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, sp
 }
 
 /// # Errors
-/// Extended attributes are switched off, the name or the value is too long, the caller may not change the attribute,
-/// the path cannot be resolved (see [`crate::ops`]) or does not exist, the flags do not fit what is there, or there
-/// are as many attributes as there may be.
+/// [`FsError::Io`] if extended attributes are switched off, the flags do not fit what is there, there are as many
+/// attributes as there may be, or the attribute is one for files only. [`FsError::InvalidArgument`] if the name is
+/// empty, name and value are too long, or no flag is given. The path cannot be resolved or does not exist, or the
+/// caller may not change the attribute: see [`crate::ops`].
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     check_enabled(ctx)?;
     check_size(ctx, req)?;
@@ -135,8 +136,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 /// `removeXAttr`.
 ///
 /// # Errors
-/// Extended attributes are switched off, the caller may not change the attribute, the path cannot be resolved (see
-/// [`crate::ops`]) or does not exist, or it has no such attribute.
+/// [`FsError::Io`] if extended attributes are switched off, or the path has no such attribute. The path cannot be
+/// resolved or does not exist, or the caller may not remove the attribute, as nobody may that which keeps superusers
+/// from reading: see [`crate::ops`].
 pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrName) -> FsResult<Planned> {
     check_enabled(ctx)?;
     let target = changeable(ns, ctx, path, name, None)?;

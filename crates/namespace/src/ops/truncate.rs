@@ -63,10 +63,11 @@ pub fn check_length(length: i64) -> FsResult<u64> {
 /// `RecoveryInProgress` asks the service to release the lease of the file.
 ///
 /// # Errors
-/// In the order of HDFS's `FSDirTruncateOp`: the length is negative, a name is too long, the path cannot be resolved
-/// (see [`crate::ops`]) or is not a file, the caller may not write it, its policy is LAZY_PERSIST, it is being
-/// truncated to another length, another client writes it, it is shorter than the length, or a quota has no room for a
-/// copied block.
+/// In the order of HDFS's `FSDirTruncateOp`: the length is negative or a name is too long
+/// ([`FsError::InvalidArgument`]), the path cannot be resolved (see [`crate::ops`]), the caller may not write it, it is
+/// not a file, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being truncated to another length
+/// ([`FsError::AlreadyBeingCreated`]) or written, it is shorter than the length ([`FsError::InvalidArgument`]), or a
+/// quota has no room for a copied block.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let wanted = check_length(req.length)?;
     entry_limits::check_text("name of the client", req.holder)?;

@@ -29,8 +29,8 @@ record_fields! { NewStampEdit { inode, block } }
 /// The answer is [`Reply::Block`] with the new stamp; its offset means nothing.
 ///
 /// # Errors
-/// No open file ends with the block, the caller does not write the file, the file is being truncated, or the length
-/// is beyond what a block can have.
+/// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the
+/// block, the file is being truncated, the length is beyond what a block can have, or no generation stamp is left.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let (file, _) = check(ns, req.block, req.holder)?;
     if req.block.length >= LENGTH_LIMIT {

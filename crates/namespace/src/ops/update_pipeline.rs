@@ -25,8 +25,9 @@ pub struct UpdatePipelineEdit {
 record_fields! { UpdatePipelineEdit { inode, block } }
 
 /// # Errors
-/// No open file ends with the old block, the caller does not write the file, the file is being truncated; or the new
-/// block is another one, has a stamp that is not newer or was never given out, or is shorter than the old one.
+/// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the old
+/// block, the file is being truncated, or the new block is another one, has a stamp that is not newer or was never
+/// given out, or is shorter than the old one or longer than a block can be.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let Request { holder, old, new } = *req;
     let (file, last) = update_block_for_pipeline::check(ns, old, holder)?;

@@ -23,8 +23,8 @@ pub struct AclStatus<'ns> {
 }
 
 /// # Errors
-/// Access control lists are switched off ([`FsError::Acl`]), or the path cannot be resolved (see [`crate::reads`]) or
-/// does not exist.
+/// [`FsError::Acl`] if access control lists are switched off. The path cannot be resolved or does not exist: see
+/// [`crate::reads`].
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<AclStatus<'ns>> {
     set_acl::check_enabled(ctx)?;
     let resolved = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Read)?;

@@ -14,8 +14,8 @@ use base::{FsError, FsResult, InodeId};
 /// even to those who may not look there, as by HDFS.
 ///
 /// # Errors
-/// `offset` or `length` is negative as a signed number, the path is invalid, does not exist or is not a file, or the
-/// caller may not read it.
+/// [`FsError::InvalidArgument`] if `offset` or `length` is negative as a signed number. The path cannot be resolved,
+/// does not exist or is not a file, or the caller may not read it: see [`crate::reads`].
 pub fn get(ns: &Namespace, ctx: &Context<'_>, path: &str, offset: u64, length: u64) -> FsResult<FileBlocks> {
     // Before anything is known about the path, as in HDFS: the client's numbers are signed.
     for (what, number) in [("offset", offset), ("length", length)] {

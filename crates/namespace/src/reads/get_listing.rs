@@ -27,8 +27,9 @@ pub struct Listing<'ns> {
 /// [`super::get_block_locations::by_id`] for them.
 ///
 /// # Errors
-/// The path cannot be resolved (see [`crate::reads`]), the caller may not read the directory, the directory whose
-/// `.snapshot` is asked for has none, or `start_after` is a path that cannot be resolved.
+/// The path cannot be resolved, or the caller may not read the directory (see [`crate::reads`]). [`FsError::Snapshot`]
+/// if the directory whose `.snapshot` is asked for has none, and [`FsError::NotFound`] if it does not exist.
+/// [`FsError::ListingStartNotFound`] if `start_after` is a path below `/.reserved` that names nothing.
 pub fn get<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'ns>,

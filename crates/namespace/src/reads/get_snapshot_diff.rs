@@ -35,7 +35,9 @@ pub struct Answer {
 }
 
 /// # Errors
-/// Those of HDFS's `SnapshotManager.diff`.
+/// The path cannot be resolved, is in a snapshot or does not exist, or the caller may not read one of the snapshots
+/// (see [`crate::reads`]). [`FsError::PathIsNotDirectory`] if it is a file. [`FsError::Snapshot`] if no directory above
+/// has snapshots allowed, or there is no snapshot of one of the names.
 pub fn get(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Answer> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, req.path, Purpose::Read)?;

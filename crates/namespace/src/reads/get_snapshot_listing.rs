@@ -55,7 +55,9 @@ pub struct SnapshotStatus<'ns> {
 /// The snapshots of a directory in the order of their names.
 ///
 /// # Errors
-/// The path is invalid, does not exist, is not a directory or not a snapshottable one, or the caller may not read it.
+/// [`FsError::InvalidPath`] if the path is invalid, [`FsError::ParentNotDirectory`] if it leads through a file,
+/// [`FsError::PathIsNotDirectory`] if it is one, [`FsError::Snapshot`] if the directory is not snapshottable. The path
+/// does not exist, or the caller may not read it: see [`crate::reads`].
 pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Vec<SnapshotStatus<'ns>>> {
     let access = Access::new(ctx);
     // HDFS looks for the path as it is, not for what it may stand for.

@@ -14,8 +14,9 @@ use base::{FsError, FsResult};
 /// `listXAttrs`.
 ///
 /// # Errors
-/// Extended attributes are switched off, the path cannot be resolved (see [`crate::reads`]) or does not exist, the
-/// caller may not read it or one of the attributes, or one of those named is not there.
+/// [`FsError::Io`] if extended attributes are switched off. The path cannot be resolved or does not exist, or the
+/// caller may not read it or one of the attributes (see [`crate::reads`]). [`FsError::XattrNotFound`] if one of those
+/// named is not there.
 pub fn get<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'_>,
