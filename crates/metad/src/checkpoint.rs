@@ -67,6 +67,8 @@ const RETRY_MS: u64 = 30_000;
 const FOR_ROOM_PERIOD_MS: u64 = 10_000;
 /// The log may be so many times as long as an image before there is another one: most of what is written is log.
 const IMAGES_OF_LOG: u64 = 4;
+/// A log with fewer bytes an edit has no room to win: most edits have 150 to 300 bytes.
+const DENSE_BYTES: u64 = 512;
 /// How often a disk that is nearly full is complained about, and the group handed over because of it.
 const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 
@@ -217,7 +219,7 @@ impl Maker {
         if core.replica.is_serving() && self.newest < wanted && wanted <= committed {
             return true;
         }
-        if self.makes_room(core, edits) || self.log_is_long(core) {
+        if self.makes_room(core, edits) || self.log_is_long(core, edits) {
             return true;
         }
         let (edits_max, period_ms) = (core.config.edits_per_image, core.config.image_period_ms);
@@ -233,12 +235,11 @@ impl Maker {
         core.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
     }
 
-    /// Edits that come one by one take a block of the disk each until their segment is full. The log is kept to some times the size of an image.
-    fn log_is_long(&self, core: &Core) -> bool {
+    fn log_is_long(&self, core: &Core, edits: u64) -> bool {
         let journal = core.replica.journal();
         let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);
         let image_bytes = journal.images().last().map_or(0, |image| image.file_bytes);
-        bytes >= core.config.journal_bytes_per_image.max(IMAGES_OF_LOG * image_bytes)
+        is_long(bytes, edits, core.config.journal_bytes_per_image.max(IMAGES_OF_LOG * image_bytes))
     }
 
     /// An operator has asked the active.
@@ -417,6 +418,14 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// Whether a log of so many bytes, which these edits have taken since the last image, wants another image. Edits that come
+/// one by one take a block of the disk each until their segment is full, so the log is kept to `bytes_max`. Where many
+/// edits share a batch their number bounds the log: under such a load, an image every few seconds would cost more than it
+/// saves.
+fn is_long(bytes: u64, edits: u64, bytes_max: u64) -> bool {
+    bytes >= bytes_max && bytes >= edits.saturating_mul(DENSE_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,5 +459,17 @@ mod tests {
         assert_eq!(maker_of(&status(Some(2), &[1, 2, 3])), Some(MemberId(1)));
         assert_eq!(maker_of(&status(Some(2), &[2])), Some(MemberId(2)));
         assert_eq!(maker_of(&status(None, &[1, 2, 3])), None, "nobody could commit its checkpoint");
+    }
+
+    #[test]
+    fn edits_that_come_one_by_one_want_an_image_long_before_their_number_does() {
+        assert!(!is_long(16_383 * 4_096, 16_383, 64 << 20));
+        assert!(is_long(16_384 * 4_096, 16_384, 64 << 20));
+    }
+
+    #[test]
+    fn edits_that_share_their_blocks_wait_until_there_are_many() {
+        assert!(!is_long(230 * 999_999, 999_999, 64 << 20));
+        assert!(is_long(10_000 * 7_000, 7_000, 64 << 20), "long edits are bounded by their bytes");
     }
 }
