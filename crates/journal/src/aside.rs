@@ -79,6 +79,10 @@ fn store_bytes(disk: &dyn Disk, store: &Path) -> io::Result<u64> {
 
 /// Whether one more may be put aside by itself: the first always, and another while the disk has room for what the store
 /// holds once more. It will be renewed with about as much.
+///
+/// # Errors
+/// [`OpenError::NoRoomAside`] if there is no room; [`OpenError::Io`] if a directory cannot be listed, or the disk does
+/// not say how much is free.
 pub(crate) fn check_room(disk: &dyn Disk, store: &Path, generation: u64) -> Result<(), OpenError> {
     let io = |source| OpenError::Io { file: store.to_owned(), source };
     let kept = generations(disk, store).map_err(io)?;

@@ -479,6 +479,9 @@ impl Shared {
     }
 
     /// Changes the member's state and makes it durable, together with what is written lazily.
+    ///
+    /// # Errors
+    /// [`StateError::Failed`] if the journal has failed, or fails now because the state cannot be written.
     pub(crate) fn change_state(&self, change: impl FnOnce(&mut MemberState)) -> Result<Durable, StateError> {
         let mut file = pulse::lock(&self.file);
         let (known_commit, durable, promised) = {

@@ -340,6 +340,9 @@ impl io::Read for ImageReader {
 
 /// How much of the beginning of this file is the beginning of an image of that place: its header and all whole chunks
 /// whose checksums are right. The bytes behind them may be anything.
+///
+/// # Errors
+/// `Unsupported` if a later release wrote the file; or it cannot be read. Damage is no error.
 pub(crate) fn intact_bytes(file: &Arc<dyn File>, wanted: &ImageHeader) -> io::Result<u64> {
     let mut reader = match ImageReader::open(file.clone()) {
         Err(error) if is_damage(&error) => return Ok(0),

@@ -75,6 +75,9 @@ impl Shared {
     }
 
     /// Reads the written file back before it is relied upon.
+    ///
+    /// # Errors
+    /// [`ImageError::Verify`] if the file cannot be read, is damaged, or has another digest.
     pub(crate) fn verify(&self, path: &Path, checkpoint: &Checkpoint) -> Result<(), ImageError> {
         let fail = |what: String| ImageError::Verify { file: path.to_owned(), what };
         let digest = self

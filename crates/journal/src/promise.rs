@@ -62,6 +62,9 @@ pub(crate) enum ReadError {
 
 /// The epoch that was promised last, as far as this file tells. It is 0 if there is no file, as in a store that was
 /// just made.
+///
+/// # Errors
+/// [`ReadError::Damaged`] if neither slot holds a promise of this store; [`ReadError::Io`] if the file cannot be read.
 pub(crate) fn read(disk: &dyn Disk, directory: &Path, store_uuid: [u8; 16]) -> Result<Epoch, ReadError> {
     let path = directory.join(FILE_NAME);
     let file = match disk.open(&path, OpenMode::Read) {

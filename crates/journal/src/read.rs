@@ -93,6 +93,9 @@ impl Shared {
 
     /// The offset in the segment at which the bytes of this entry end. A cut of the log behind the entry begins
     /// there.
+    ///
+    /// # Errors
+    /// `InvalidData` if the segment is damaged or ends before the entry; or its file cannot be read.
     pub(crate) fn offset_after(&self, place: &Place, last: Sn) -> io::Result<(u64, LogPoint)> {
         let mut segment = SegmentReader::open(self, place, last)?;
         while segment.last.id.sn < last {

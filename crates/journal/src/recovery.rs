@@ -95,6 +95,8 @@ impl Segment {
 }
 
 impl Recovery {
+    /// # Errors
+    /// [`OpenError::Io`] if the directory of segments cannot be listed.
     pub(crate) fn new(
         env: Env,
         directory: &Path,

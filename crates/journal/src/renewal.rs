@@ -18,6 +18,10 @@ use std::{io, path::Path};
 pub(crate) const DAMAGED: &str = "damaged-";
 
 /// Does what is due, if anything is.
+///
+/// # Errors
+/// [`OpenError::NoRoomAside`] if a store is to be put aside and there is no room, [`OpenError::AsideExists`] if a file
+/// is in its way; [`OpenError::Io`] if a file cannot be read, written or moved.
 pub(crate) fn carry_out(disk: &dyn Disk, file: &mut StateFile) -> Result<(), OpenError> {
     let store = file.directory.clone();
     let io = |source| OpenError::Io { file: store.clone(), source };
@@ -89,6 +93,10 @@ fn install(disk: &dyn Disk, store: &Path, checkpoint: &Checkpoint) -> io::Result
 }
 
 /// Nothing that was set aside is ever removed by itself: it may be the last copy of something. Nor is it written over.
+///
+/// # Errors
+/// [`OpenError::AsideExists`] if a file is in the way; [`OpenError::Io`] if one cannot be moved, or a directory not be
+/// synced.
 pub(crate) fn set_aside(disk: &dyn Disk, store: &Path, generation: u64) -> Result<(), OpenError> {
     let io = |source| OpenError::Io { file: store.to_owned(), source };
     if aside::is_empty(disk, store).map_err(io)? {

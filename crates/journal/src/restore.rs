@@ -103,6 +103,9 @@ pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenErro
 }
 
 /// Which one is being put back, if a restore was interrupted.
+///
+/// # Errors
+/// `InvalidData` if the file holds no number; or it cannot be read.
 pub(crate) fn begun(disk: &dyn Disk, store: &Path) -> io::Result<Option<u64>> {
     let path = store.join(RESTORING);
     if !disk.exists(&path)? {

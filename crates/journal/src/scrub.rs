@@ -116,6 +116,9 @@ impl Shared {
 
     /// The entry before its first one and its last one, after `take` has had all between; `None` where it was not read to
     /// its end, because `pace` or `take` said so.
+    ///
+    /// # Errors
+    /// `InvalidData` if the segment is damaged; or its file cannot be read, with `NotFound` if it is gone.
     pub(crate) fn read_segment(
         &self,
         place: &Place,

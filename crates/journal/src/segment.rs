@@ -168,6 +168,10 @@ fn take_spare(
 
 /// Makes the spare segment: written with zeros, so that later writes change no metadata (a flush was 257 µs at
 /// the median on such a file, 356 µs on one that was only allocated; ext4 on a virtual disk).
+///
+/// # Errors
+/// `StorageFull` if the segment would take of the room that is kept free; or the file cannot be made, written or
+/// renamed.
 pub(crate) fn prepare(shared: &Shared) -> io::Result<()> {
     let disk = &*shared.env.disk;
     let log = &shared.log_directory();
@@ -254,6 +258,8 @@ pub(crate) fn write_sealed(
     file.sync_data()
 }
 
+/// # Errors
+/// `StorageFull` if fewer than `reserve_bytes` would be left; or the disk does not say how much is free.
 pub(crate) fn check_room(disk: &dyn Disk, path: &Path, bytes: u64, reserve_bytes: u64) -> io::Result<()> {
     let directory = if disk.is_directory(path)? { path } else { path.parent().unwrap_or(path) };
     let free = disk.space(directory)?.free_bytes;

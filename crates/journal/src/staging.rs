@@ -239,6 +239,9 @@ fn resume(
 
 /// The checkpoint of the image that is being staged, or was. `None` if there is no whole one. A file that cannot be
 /// read is an error, whatever the reason: without the checkpoint, the store would be emptied.
+///
+/// # Errors
+/// `Unsupported` if a later release wrote the checkpoint; or the file cannot be read.
 pub(crate) fn read_wanted(disk: &dyn Disk, directory: &Path) -> io::Result<Option<Checkpoint>> {
     let file = match disk.open(&directory.join(WANTED), OpenMode::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

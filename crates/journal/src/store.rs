@@ -167,6 +167,9 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
 }
 
 /// Takes the lock that keeps two processes from one store.
+///
+/// # Errors
+/// [`OpenError::InUse`] if another process has the lock; [`OpenError::Io`] if the lock's file cannot be made.
 pub(crate) fn lock(env: &Env, directory: &Path) -> Result<Box<dyn Lock>, OpenError> {
     env.disk.lock(&directory.join(LOCK)).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => OpenError::InUse { directory: directory.to_owned() },
@@ -263,6 +266,9 @@ pub fn outlive(env: &Env, directory: &Path, generation: u64, reason: &str) -> Re
     Ok(file.state.generation)
 }
 
+/// # Errors
+/// [`OpenError::NotFormatted`] if there is no such file, [`OpenError::StateDamaged`] if neither copy can be read,
+/// [`OpenError::Version`] or [`OpenError::Level`] if a later release wrote one, [`OpenError::Io`] if the disk refuses.
 pub(crate) fn load_state(
     env: &Env,
     directory: &Path,

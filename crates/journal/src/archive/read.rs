@@ -34,9 +34,9 @@ pub struct Checked {
 
 impl Backup {
     /// # Errors
-    /// [`ArchiveError::NoBackup`] if the directory holds no manifest, [`ArchiveError::Manifest`] if neither copy of it
-    /// is whole and of a known level, [`ArchiveError::Version`] if it is of another version, [`ArchiveError::Io`] if a
-    /// copy cannot be read.
+    /// [`ArchiveError::NoBackup`] if the directory holds no manifest, [`ArchiveError::Manifest`] if both copies of it
+    /// are damaged or name a level that this release does not know, [`ArchiveError::Version`] if one is of another
+    /// version, [`ArchiveError::Io`] if one cannot be read.
     pub fn open(disk: Arc<dyn Disk>, directory: &Path) -> Result<Self, ArchiveError> {
         let loaded = manifest::load(&*disk, directory)?;
         let (manifest, _, finding) =

@@ -56,8 +56,9 @@ impl Archiver {
     ///
     /// # Errors
     /// [`ArchiveError::InUse`] if another process adds to the backup, [`ArchiveError::NotEmpty`] if the directory holds
-    /// other files, [`ArchiveError::Foreign`] if it is another cluster's backup, [`ArchiveError::Version`] if it is of
-    /// another version, [`ArchiveError::Manifest`] or [`ArchiveError::Damaged`] if the backup is damaged;
+    /// other files, [`ArchiveError::Foreign`] if it is another cluster's backup. Those of
+    /// [`Backup::open`](super::Backup::open) for the manifest; [`ArchiveError::Damaged`], [`ArchiveError::Gap`],
+    /// [`ArchiveError::Image`] or [`ArchiveError::Diverged`] if the last span is not what the manifest says;
     /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if a file cannot be read or written.
     pub fn open(
         env: &Env,
