@@ -6,6 +6,10 @@ use base::{FsError, FsResult};
 /// HDFS's `verifyMaxComponentLength`, and its refusal of names that are not to be had: they are refused when they
 /// would enter a directory, after all that may be wrong with the rest. A record holds no more than 255 bytes,
 /// whatever the limit.
+///
+/// # Errors
+/// [`FsError::ComponentTooLong`] if the name is too long; [`FsError::InvalidArgument`] if it is `.snapshot`, or
+/// `.reserved` in the root.
 pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> FsResult<()> {
     if parent == "/" && name == reserved::NAME {
         return Err(reserved::taken());
@@ -31,6 +35,8 @@ pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> Fs
 /// image may hold.
 pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
 
+/// # Errors
+/// [`FsError::InvalidArgument`] if the text has more than [`TEXT_BYTES_MAX`] bytes.
 pub(crate) fn check_text(what: &str, text: &str) -> FsResult<()> {
     if text.len() <= TEXT_BYTES_MAX {
         return Ok(());
@@ -42,6 +48,9 @@ pub(crate) fn check_text(what: &str, text: &str) -> FsResult<()> {
 }
 
 /// HDFS's `checkFsObjectLimit`: whether the tree may grow.
+///
+/// # Errors
+/// [`FsError::Io`] if there are as many files, directories and blocks as the limit allows.
 pub(crate) fn check_objects(ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
     let limit = ctx.limits.objects_max;
     let counters = &ns.tree.counters;
@@ -55,6 +64,9 @@ pub(crate) fn check_objects(ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
 }
 
 /// HDFS's `verifyMaxDirItems`.
+///
+/// # Errors
+/// [`FsError::DirectoryFull`] if the directory has as many entries as the limit allows.
 pub(crate) fn check_room(ns: &Namespace, ctx: &Context<'_>, directory: u32, path: &str) -> FsResult<()> {
     let count = ns.tree.inode(directory).children_count();
     let limit = ctx.limits.directory_items_max;

@@ -31,6 +31,10 @@ pub(crate) fn find<'a>(
 }
 
 /// The handle of a file that `holder` has open.
+///
+/// # Errors
+/// [`FsError::NotFound`] if the file does not exist or is deleted; [`FsError::LeaseExpired`] if it is a directory, is
+/// not open, or is another client's; [`FsError::Io`] if it is being truncated.
 pub(crate) fn check(ns: &Namespace, found: &Found<'_>, holder: &str) -> FsResult<u32> {
     let Some(handle) = found.handle else {
         return Err(FsError::NotFound(format!("File does not exist: {}", describe(ns, found, holder))));
@@ -81,6 +85,10 @@ fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
 ///
 /// HDFS's `recoverLeaseInternal`: a file that somebody writes is refused. `RecoveryInProgress` asks the service to
 /// release its lease.
+///
+/// # Errors
+/// [`FsError::AlreadyBeingCreated`] if `new_holder` itself or a living client writes the file;
+/// [`FsError::RecoveryInProgress`] if its writer is silent for too long, or the file is being recovered.
 pub(crate) fn check_free(
     ns: &Namespace,
     ctx: &Context<'_>,

@@ -16,7 +16,8 @@
 //! - *The file is being written*, by another client or by this one: [`base::FsError::RecoveryInProgress`] if it is being
 //!   recovered, or shall be because its writer is silent for too long; else [`base::FsError::AlreadyBeingCreated`].
 //! - *There is no room*: a name is too long ([`base::FsError::ComponentTooLong`]), the directory has as many entries as it
-//!   may ([`base::FsError::DirectoryFull`]), or the tree as many objects ([`base::FsError::Io`]).
+//!   may ([`base::FsError::DirectoryFull`]), the tree has as many objects as it may, or no inode id is left
+//!   ([`base::FsError::Io`]).
 //! - *A quota has no room* ([`base::FsError::NamespaceQuotaExceeded`], [`base::FsError::SpaceQuotaExceeded`],
 //!   [`base::FsError::TypeQuotaExceeded`]). Edits that the service makes of itself do not fail for that.
 

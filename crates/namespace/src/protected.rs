@@ -35,6 +35,10 @@ impl ProtectedDirectories {
     }
 
     /// Whether what was resolved may go. An empty directory always may, and a file.
+    ///
+    /// # Errors
+    /// [`FsError::AccessDenied`] if it, or a directory below it, is protected and not empty; with `below_too` also if a
+    /// directory above it is protected.
     pub(crate) fn check(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
         let path = resolved.path.as_str();
         if self.paths.is_empty() || !resolved.target.is_some_and(|target| has_children(ns, target)) {

@@ -47,6 +47,9 @@ pub(crate) fn is_top(text: &str) -> bool {
 }
 
 /// Refuses to change `/.reserved` itself.
+///
+/// # Errors
+/// [`FsError::InvalidPath`] if it is `/.reserved` itself.
 pub(crate) fn check_not_top(text: &str) -> FsResult<()> {
     if is_top(text) { Err(FsError::InvalidPath(text.into())) } else { Ok(()) }
 }
@@ -60,6 +63,9 @@ pub(crate) fn check_destination(text: &str) -> FsResult<()> {
 }
 
 /// Refuses to create a file under a name that is nothing else.
+///
+/// # Errors
+/// [`FsError::InvalidPath`] if the path is `/.reserved`, or below it and of no kind that is known there.
 pub(crate) fn check_creatable(text: &str) -> FsResult<()> {
     let rest = text.strip_prefix(PREFIX);
     // As in HDFS, only the first letters of the name count; a longer name is refused where it would be made.
@@ -71,6 +77,9 @@ pub(crate) fn check_creatable(text: &str) -> FsResult<()> {
 }
 
 /// The name to go on after in a listing: NFS gives a path below `/.reserved` instead of a name.
+///
+/// # Errors
+/// [`FsError::ListingStartNotFound`] if the path names nothing.
 pub(crate) fn start_after<'p>(ns: &Namespace, start_after: &'p [u8]) -> FsResult<Cow<'p, [u8]>> {
     let text = std::str::from_utf8(start_after).ok().filter(|text| text.starts_with(PREFIX));
     let Some(text) = text else {

@@ -98,6 +98,10 @@ pub(crate) fn walk<'p>(ns: &Namespace, access: &Access<'_>, path: Path<'p>) -> R
 
 /// Resolves a path as HDFS's `FSDirectory.resolvePath` does: every ancestor that exists must be a directory
 /// that the caller may traverse.
+///
+/// # Errors
+/// Those that [`crate::ops`] and [`crate::reads`] list for a path that cannot be resolved; and
+/// [`FsError::AccessDenied`] for a change below `/.reserved/raw` by another than the superuser.
 pub(crate) fn resolve<'p>(
     ns: &Namespace,
     ctx: &Context<'_>,

@@ -35,6 +35,9 @@ pub(crate) fn whole(mode: u16, acl: Option<&Acl>) -> Vec<AclEntry> {
 }
 
 /// The bits and the rest of a whole, valid list. `mode` gives the sticky bit.
+///
+/// # Errors
+/// [`FsError::Acl`] if the list has default entries and is not a directory's.
 pub(crate) fn split(whole: &[AclEntry], mode: u16, is_directory: bool, path: &str) -> FsResult<Stored> {
     let access_count = whole.iter().take_while(|entry| entry.scope == Scope::Access).count();
     let (access, default) = whole.split_at(access_count);

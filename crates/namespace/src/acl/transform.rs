@@ -177,6 +177,9 @@ fn found_by_key<'a>(sent: &'a [AclEntry], entry: &AclEntry) -> Option<&'a AclEnt
 }
 
 /// `modifyAclEntries`: entries are added, or take the place of those of their key.
+///
+/// # Errors
+/// [`FsError::Acl`] if the entries sent or the list that results are invalid, or too many.
 pub(crate) fn merge(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     let sent = specification(sent)?;
     let mut builder = Builder::default();
@@ -193,6 +196,9 @@ pub(crate) fn merge(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<Ac
 }
 
 /// `setAcl`: each scope that the caller speaks of is replaced, the other stays.
+///
+/// # Errors
+/// Those of [`merge`].
 pub(crate) fn replace(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     let mut builder = Builder::default();
     specification(sent)?.iter().for_each(|entry| builder.take_from_caller(entry));
@@ -203,6 +209,9 @@ pub(crate) fn replace(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<
 }
 
 /// `removeAclEntries`: the permissions sent mean nothing.
+///
+/// # Errors
+/// Those of [`merge`].
 pub(crate) fn remove(existing: &[AclEntry], sent: &[AclEntry]) -> FsResult<Vec<AclEntry>> {
     let sent = specification(sent)?;
     let mut builder = Builder::default();

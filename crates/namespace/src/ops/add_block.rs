@@ -135,6 +135,10 @@ pub(crate) fn is_same(claimed: Option<Block>, stored: Option<Stored>) -> bool {
 
 /// The last block with its final length, when its writer says that it is finished; `None` if that length is known
 /// already.
+///
+/// # Errors
+/// [`FsError::Io`] if `claimed` is not the last block, is shorter than what is known of it, or is longer than a block
+/// can be.
 pub(crate) fn commit(
     ns: &Namespace,
     file: u32,

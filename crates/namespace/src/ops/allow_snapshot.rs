@@ -88,6 +88,9 @@ fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<(u32, In
 
 /// Refuses to delete or move an inode that is, or holds, a directory with snapshots. Answers the snapshottable
 /// directories in it.
+///
+/// # Errors
+/// [`FsError::Snapshot`] names the first directory that has snapshots.
 pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>> {
     if ns.tree.snapshots.roots.is_empty() {
         return Ok(Vec::new());
@@ -107,6 +110,9 @@ pub(crate) fn check_removable(ns: &Namespace, top: u32) -> FsResult<Vec<InodeId>
 }
 
 /// HDFS's `validateNestSnapshot`, with the snapshottable directories in what is moved.
+///
+/// # Errors
+/// [`FsError::Snapshot`] if a snapshottable directory would come below another.
 pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, parent: u32) -> FsResult<()> {
     // The root of HDFS counts as snapshottable before anybody allows it.
     if moved.is_empty() || (parent != ns.tree.root && ns.snapshottable_above(parent).is_none()) {

@@ -233,6 +233,9 @@ fn check_block_size(ctx: &Context<'_>, size: u64) -> FsResult<()> {
 }
 
 /// HDFS's `verifyReplication`.
+///
+/// # Errors
+/// [`FsError::Io`] if the replication is out of the limits.
 pub(crate) fn check_replication(
     ctx: &Context<'_>,
     path: &str,

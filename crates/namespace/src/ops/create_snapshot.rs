@@ -91,6 +91,10 @@ fn invalid(name: &str) -> FsError {
 }
 
 /// HDFS's `verifySnapshotName`.
+///
+/// # Errors
+/// [`FsError::InvalidArgument`] if the name has a slash or is `.snapshot`, [`FsError::InvalidPath`] if it has a NUL,
+/// [`FsError::ComponentTooLong`] if it is too long.
 pub(crate) fn check_name(ctx: &Context<'_>, path: &str, name: &str) -> FsResult<()> {
     if name.contains('/') {
         return Err(FsError::InvalidArgument("Snapshot name cannot contain \"/\"".into()));
@@ -120,6 +124,10 @@ pub(crate) fn resolve_owned<'req>(
 
 /// The snapshottable directory that a path names: HDFS's `getSnapshottableRoot`. It has no list only if it is
 /// the root directory, before anybody allowed snapshots of it.
+///
+/// # Errors
+/// [`FsError::NotFound`] if there is no `target`, [`FsError::PathIsNotDirectory`] if it is a file,
+/// [`FsError::Snapshot`] if it is not snapshottable.
 pub(crate) fn root_of<'ns>(
     ns: &'ns Namespace,
     target: Option<u32>,

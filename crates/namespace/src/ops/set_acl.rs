@@ -48,6 +48,9 @@ pub struct SetAclEdit {
 record_fields! { SetAclEdit { inode, mode, acl } }
 
 /// HDFS's `checkAclsConfigFlag`.
+///
+/// # Errors
+/// [`FsError::Acl`] if access control lists are switched off.
 pub(crate) fn check_enabled(ctx: &Context<'_>) -> FsResult<()> {
     if ctx.limits.access.acls_enabled {
         return Ok(());

@@ -31,6 +31,9 @@ fn value() -> Box<[u8]> {
 }
 
 /// All other policies are disabled.
+///
+/// # Errors
+/// [`FsError::InvalidArgument`] for each policy but replication.
 pub(crate) fn check_enabled(name: &str) -> FsResult<()> {
     if name.eq_ignore_ascii_case(REPLICATION) {
         return Ok(());

@@ -26,6 +26,8 @@ pub struct SetStoragePolicyEdit {
 
 record_fields! { SetStoragePolicyEdit { inode, policy } }
 
+/// # Errors
+/// [`FsError::InvalidArgument`] if there is no policy of that name.
 pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
     StoragePolicy::named(name)
         .ok_or_else(|| FsError::InvalidArgument(format!("Cannot find a block policy with the name {name}")))

@@ -42,6 +42,9 @@ pub struct SetXattrsEdit {
 record_fields! { SetXattrsEdit { inode, set, removed } }
 
 /// HDFS's `checkXAttrsConfigFlag`.
+///
+/// # Errors
+/// [`FsError::Io`] if extended attributes are switched off.
 pub(crate) fn check_enabled(ctx: &Context<'_>) -> FsResult<()> {
     if ctx.limits.xattrs.enabled {
         return Ok(());
@@ -54,6 +57,10 @@ pub(crate) fn check_enabled(ctx: &Context<'_>) -> FsResult<()> {
 }
 
 /// HDFS's `XAttrPermissionFilter.checkPermissionForApi`.
+///
+/// # Errors
+/// [`FsError::AccessDenied`] if the caller may not use the name's space, or gives a value to the attribute that has
+/// none.
 pub(crate) fn check_permission(
     access: &Access<'_>,
     path: &str,

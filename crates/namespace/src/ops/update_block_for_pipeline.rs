@@ -42,6 +42,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::NewStamp(edit))?))
 }
 
+/// # Errors
+/// [`FsError::Io`] if no generation stamp is left.
 pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {
     let next = GenerationStamp(ns.tree.counters.last_stamp.0 + 1);
     if next.0 < GenerationStamp::LIMIT {
@@ -52,6 +54,10 @@ pub(crate) fn next_stamp(ns: &Namespace) -> FsResult<GenerationStamp> {
 }
 
 /// HDFS's `checkUCBlock`: the block is being written, by this holder.
+///
+/// # Errors
+/// [`FsError::Io`] if no open file ends with the block, or the file is being truncated or is deleted;
+/// [`FsError::LeaseExpired`] if `holder` does not write it.
 pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32, Stored)> {
     // HDFS has a sentence for each; which of the two it is cannot be told here.
     let missing = || FsError::Io(format!("{block} does not exist or is not UNDER_CONSTRUCTION."));

@@ -42,6 +42,9 @@ fn dot_snapshot(ns: &Namespace, root: u32) -> FileStatus<'_> {
 }
 
 /// An ancestor that is a file hides the path from the superuser, and is an error for others: so HDFS does.
+///
+/// # Errors
+/// Those of [`resolve`]; but a superuser is never denied.
 pub(crate) fn find<'p>(ns: &Namespace, ctx: &Context<'_>, path: &'p str) -> FsResult<Option<Resolved<'p>>> {
     let access = Access::new(ctx);
     match resolve(ns, ctx, &access, path, Purpose::Read) {
