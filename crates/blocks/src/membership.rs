@@ -203,6 +203,10 @@ impl BlockMap {
     }
 
     /// Which server speaks, if it is registered and alive, and carries the key of its registration.
+    ///
+    /// # Errors
+    /// [`ServerError::NotRegistered`] if the server is unknown or lost, or does not carry the key of its registration;
+    /// [`ServerError::AnotherHolds`] if another server holds its uuid.
     pub(crate) fn speaker(&self, id: ServerId) -> Result<u32, ServerError> {
         let unregistered = || ServerError::NotRegistered(format!("{id} ({})", id.uuid));
         let index = self.servers.find(id.uuid).ok_or_else(unregistered)?;
@@ -232,6 +236,9 @@ impl BlockMap {
     }
 
     /// The storage of that id; a new one if the server has not spoken of it before.
+    ///
+    /// # Errors
+    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum already.
     pub(crate) fn storage_named(
         &mut self,
         server: u32,
