@@ -125,6 +125,9 @@ impl BlockStore {
     }
 
     /// Forgets a replica and removes its files before returning.
+    ///
+    /// # Errors
+    /// [`StoreError::State`] if the replica in the map is another one by now, or is being removed.
     pub(crate) fn remove_now(&self, block: Block, record: Record) -> StoreResult<()> {
         {
             let mut map = self.map.write();
@@ -151,6 +154,9 @@ impl BlockStore {
     }
 
     /// Puts a finished or changed active replica's place in the map, if it is still this one's.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] if the map has another replica in its place.
     pub(crate) fn settle(&self, active: &Arc<Active>, record: Record) -> StoreResult<()> {
         let mut map = self.map.write();
         match map.records.get_mut(&active.id) {
@@ -163,6 +169,9 @@ impl BlockStore {
     }
 
     /// An active replica with its files locked.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if the replica is gone, [`StoreError::VolumeLost`] if its volume has failed.
     pub(crate) fn lock_files<'a>(&self, active: &'a Arc<Active>) -> StoreResult<MutexGuard<'a, Files>> {
         let files = active.files.lock();
         if files.is_gone {

@@ -297,6 +297,10 @@ impl BlockStore {
 
     /// Moves a finalized replica back to `rbw`, the block file first and durably: should the power go now, the
     /// meta file still tells the old stamp, the only one that the metadata service surely knows.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if the replica was changed meanwhile, [`StoreError::Corrupt`] if its last chunk or the
+    /// header of its meta file is damaged, [`StoreError::Io`] if its files cannot be opened or moved.
     pub(crate) fn reopen(
         self: &Arc<Self>,
         settled: Settled,

@@ -117,6 +117,10 @@ impl BlockStore {
     }
 
     /// The replica that a recovery was begun on, if it is as it was then and long enough.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownPool`] and [`StoreError::NotFound`]; [`StoreError::State`] if no recovery has begun at this
+    /// stamp; [`StoreError::Range`] if the replica has another length than `block`, or is shorter than `length`.
     pub(crate) fn under_recovery(
         &self,
         block: &ExtendedBlock,

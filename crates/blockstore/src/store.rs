@@ -282,6 +282,10 @@ impl BlockStore {
     }
 
     /// The record of a replica that the caller is going to change; an error while the replica is being recovered.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if there is no replica of the block, [`StoreError::UnderRecovery`] if it is being
+    /// recovered.
     pub(crate) fn record_to_change(&self, id: BlockId) -> StoreResult<Record> {
         let map = self.map.read();
         let record = map.records.get(&id).cloned().ok_or(StoreError::NotFound(id))?;
