@@ -195,6 +195,10 @@ fn empty(env: &Env, layout: &Layout) -> io::Result<()> {
 }
 
 /// Whether the first server of a cluster can be made there at all.
+///
+/// # Errors
+/// Those of [`refuse_if_not_empty`]; [`FormatError::NotAMember`] if this member is not of the group,
+/// [`FormatError::NeedsCoordinator`] if the coordinator is the embedded one and the group has several members.
 pub(crate) fn check_format(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<(), FormatError> {
     refuse_if_not_empty(env, name_directory)?;
     if !group.members.contains(&group.member) {
@@ -241,6 +245,10 @@ pub(crate) fn in_sync_min(group: &GroupConfig) -> u32 {
 }
 
 /// Tells the coordinator of a cluster whose first store has been made, and makes the directory whole.
+///
+/// # Errors
+/// [`FormatError::Io`] if a file cannot be written; [`FormatError::Coordinator`] if the coordinator has a cluster
+/// already, refuses, or does not answer: then it may have taken the cluster all the same.
 pub(crate) fn publish(
     env: &Env,
     layout: &Layout,
@@ -406,8 +414,8 @@ fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
 ///
 /// # Errors
 /// [`ClusterError::Missing`] if there is no such file, [`ClusterError::HalfMade`] if making the directory was
-/// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed,
-/// [`ClusterError::Version`] if it is of a later release.
+/// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed or
+/// names a level that this release does not know, [`ClusterError::Version`] if its layout is a later release's.
 pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
     let layout = Layout::of(name_directory);
     let path = layout.cluster;
