@@ -44,6 +44,9 @@ pub struct MemberRecord {
 
 impl MemberRecord {
     /// Whether this record may stand where `held` stands: it must not tell of an earlier life.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] if this record tells of an earlier life than `held`.
     pub(crate) fn may_replace(&self, held: Option<&Self>) -> Result<(), ChangeError> {
         let Some(held) = held else { return Ok(()) };
         let order = |life: &MemberLife| (life.store.generation, life.boot);

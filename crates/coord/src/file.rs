@@ -77,7 +77,8 @@ struct Held {
 ///
 /// # Errors
 /// [`OpenError::Io`] if the directory cannot be created or the file not be read; [`OpenError::Damaged`] if the file is
-/// too long, or its checksum, its text or a view in it is wrong; [`OpenError::Version`] if a later release wrote it.
+/// too long, its checksum or its text is wrong, or a view in it breaks a rule or is at a level that this release does
+/// not know; [`OpenError::Version`] if its format is a later release's.
 pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     let path = directory.join(NAME);
     let io = |source| OpenError::Io { file: path.clone(), source };
