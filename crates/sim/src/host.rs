@@ -5,11 +5,20 @@
 //! crash loses the others. Promises and cuts reach the disk at once, as the driver of a server makes them do.
 //! Everything that the world beyond the disk must do is left in [`Happened`].
 
+mod stored;
+
+pub use stored::StoredLog;
+
+use crate::Loss;
 use base::{Durable, Entry, Epoch, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use group::{
     Effects, Input, LogReadFailed, Member, Message, Outgoing, ReadLog, Restored, Settings, ViewChange,
 };
-use std::collections::VecDeque;
+use journal::Word;
+use std::{
+    collections::VecDeque,
+    hash::{Hash, Hasher},
+};
 
 /// The content of one member's disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,11 +113,13 @@ pub struct Happened {
     pub cut: Vec<Entry>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Host {
     pub store: MemberStore,
     pub boot: u64,
     pub disk: LogDisk,
+    /// The journal that keeps all of [`Host::disk`], in stories that play it; `None`: `disk` is the disk itself.
+    journal: Option<Box<StoredLog>>,
     /// `None`: the process is not there.
     pub member: Option<Member>,
     /// The effects that wait for the disk. Each is released when the log is durable up to this length (in entries,
@@ -120,17 +131,32 @@ pub struct Host {
     pub forgets_promises: bool,
 }
 
+/// The search compares states. It plays no journals: their disks have no state that could be compared.
+impl Hash for Host {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { store, boot, disk, journal, member, waiting, applied, forgets_promises } = self;
+        assert!(journal.is_none(), "only stories play journals");
+        (store, boot, disk, member, waiting, applied, forgets_promises).hash(state);
+    }
+}
+
 impl Host {
     pub fn new(store: MemberStore) -> Self {
         Self {
             store,
             boot: 0,
             disk: LogDisk::default(),
+            journal: None,
             member: None,
             waiting: VecDeque::new(),
             applied: LogPoint::default(),
             forgets_promises: false,
         }
+    }
+
+    /// The same with the journal that ships.
+    pub fn with_journal(store: MemberStore, journal: StoredLog) -> Self {
+        Self { journal: Some(Box::new(journal)), ..Self::new(store) }
     }
 
     pub fn life(&self) -> MemberLife {
@@ -175,11 +201,44 @@ impl Host {
         }
     }
 
+    /// The process of a member with a journal ends, and with it perhaps the power. The disk holds afterwards what the
+    /// journal's recovery finds. False: the member has no journal.
+    pub fn lose(&mut self, loss: Loss) -> bool {
+        let Some(journal) = &mut self.journal else { return false };
+        self.member = None;
+        self.waiting.clear();
+        self.disk = journal.end(loss, &self.disk);
+        true
+    }
+
+    /// The disk of a member with a journal fails, and its process ends. False: nothing was on its way to the disk.
+    pub fn fail_disk(&mut self) -> bool {
+        let Some(journal) = &mut self.journal else { return false };
+        let fails = journal.fail(&mut self.disk);
+        if fails {
+            self.member = None;
+            self.waiting.clear();
+        }
+        fails
+    }
+
+    /// A store whose disk has failed may be opened again: its own member follows another one that leads, or an operator
+    /// vouches for it.
+    pub fn take_back(&mut self, word: Word) {
+        match &mut self.journal {
+            Some(journal) => self.disk = journal.take_back(word, &self.disk),
+            None => self.disk.is_suspect |= word == Word::Member,
+        }
+    }
+
     /// The store is worth nothing any more: an empty one in a new generation.
     pub fn begin_anew(&mut self) {
         assert!(self.member.is_none(), "the process has ended");
         self.store.generation += 1;
-        self.disk = LogDisk { promised: self.disk.promised, ..LogDisk::default() };
+        self.disk = match &mut self.journal {
+            Some(journal) => journal.begin_anew(self.disk.promised),
+            None => LogDisk { promised: self.disk.promised, ..LogDisk::default() },
+        };
         self.applied = LogPoint::default();
     }
 
@@ -209,6 +268,7 @@ impl Host {
     /// An image of another member takes the place of everything here. The process has ended.
     pub fn install(&mut self, at: LogPoint) {
         assert!(self.member.is_none(), "the process has ended");
+        assert!(self.journal.is_none(), "stories with a journal play no images");
         let promised = self.disk.promised;
         self.disk = LogDisk { promised, start: at, known_commit: at.id.sn, ..LogDisk::default() };
     }
@@ -225,11 +285,32 @@ impl Host {
     /// The disk has synced the next `count` entries.
     pub fn sync(&mut self, now: Moment, count: usize, happened: &mut Happened) {
         self.disk.durable = (self.disk.durable + count).min(self.disk.entries.len());
+        if let Some(journal) = &mut self.journal {
+            let durable = journal.write_out(self.disk.durable_end().id.sn);
+            self.disk.durable = (durable.0 - self.disk.start.id.sn.0) as usize;
+        }
         self.release_durable(now, happened);
     }
 
     pub fn read_log(&self, asked: ReadLog) -> Input {
-        Input::LogRead { asked, result: self.disk.read(&asked) }
+        let result = match &self.journal {
+            Some(journal) => journal.read(&asked),
+            None => self.disk.read(&asked),
+        };
+        Input::LogRead { asked, result }
+    }
+
+    /// What has committed is written down, lazily. True: a journal does so.
+    pub fn note_commit(&mut self, sn: Sn) -> bool {
+        self.journal.as_mut().map(|journal| journal.note_commit(sn)).is_some()
+    }
+
+    /// An active has vouched for the end of this log.
+    pub fn tail_is_sound(&mut self) {
+        self.disk.is_suspect = false;
+        if let Some(journal) = &self.journal {
+            journal.tail_is_sound();
+        }
     }
 
     fn release_durable(&mut self, now: Moment, happened: &mut Happened) {
@@ -246,13 +327,20 @@ impl Host {
         happened.messages.extend(effects.take_messages());
         let outgoing = effects.take_outgoing();
         self.deliver(now, outgoing, happened);
+        let mut proof = None;
         if let Some(epoch) = effects.promise() {
             assert!(epoch >= self.disk.promised, "a promise never falls");
             self.disk.promised = epoch;
+            if let Some(journal) = &self.journal {
+                proof = Some(journal.promise(epoch));
+            }
             happened.promised.push(epoch);
         }
         if let Some(after) = effects.cut() {
             happened.cut.extend(self.disk.cut(after));
+            if let Some(journal) = &self.journal {
+                proof = Some(journal.cut(after));
+            }
             let length = self.disk.entries.len();
             for (needed, _) in &mut self.waiting {
                 *needed = (*needed).min(length);
@@ -270,6 +358,9 @@ impl Host {
                 self.applied = entry.point();
             }
         }
+        if let Some(journal) = self.journal.as_ref().filter(|_| !entries.is_empty()) {
+            journal.append(entries.clone());
+        }
         // A promise or a cut is made on the spot; only entries take their time.
         let is_synced = entries.is_empty() && (effects.promise().is_some() || effects.cut().is_some());
         happened.appended.extend(entries);
@@ -277,7 +368,7 @@ impl Host {
             let outgoing = effects.release_at_once();
             return self.deliver(now, outgoing, happened);
         }
-        let outgoing = effects.release(Durable::attest());
+        let outgoing = effects.release(proof.unwrap_or_else(Durable::attest));
         if is_synced {
             self.deliver(now, outgoing, happened);
         } else {

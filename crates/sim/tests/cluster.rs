@@ -28,6 +28,7 @@ fn every_story_ends_well() {
         "hanging-threads",
         "all-disks",
         "all-restored",
+        "journals",
     ];
     for story in STORIES.iter().filter(|story| seeds.is_some() || short.contains(&story.name)) {
         let seeds = seeds.unwrap_or(2);
@@ -43,6 +44,34 @@ fn every_story_ends_well() {
             story.name
         );
     }
+}
+
+/// The story is told with the shipping journal, so its recovery must meet what it is made for.
+#[test]
+fn journals_meet_torn_ends_and_failed_disks() {
+    let story = story("journals").unwrap();
+    let mut transcript = Vec::new();
+    for seed in 0..20 {
+        let outcome = run(story, seed).unwrap_or_else(|failure| panic!("{seed}: {}", failure.rule));
+        transcript.extend(outcome.transcript);
+    }
+    for what in ["'s log has a torn end", "'s fsync fails", "is accepted"] {
+        let count = transcript.iter().filter(|line| line.contains(what)).count();
+        assert!(count > 2, "{what}: only {count} times");
+    }
+}
+
+#[test]
+fn a_disk_that_only_says_that_it_syncs_is_found_out() {
+    let story = story("journals").unwrap();
+    // By the journal, which misses bytes, or because the log ends before an entry that was durable.
+    let is_told = |text: &String| text.contains("is damaged") || text.contains("the journal had made");
+    let found = (0..20).filter(|seed| {
+        let told = std::panic::catch_unwind(|| run_with(story, *seed, |shape| shape.disks_lie = true));
+        told.is_err_and(|panic| panic.downcast_ref::<String>().is_some_and(is_told))
+    });
+    let found = found.count();
+    assert!(found > 10, "what was synced is gone, and that was noticed in {found} runs of 20");
 }
 
 /// Runs in which something was lost once.

@@ -8,6 +8,7 @@ use super::{
 use crate::truth::Broken;
 use base::MemberStore;
 use group::{Input, Order, Role};
+use journal::Word;
 
 impl Server {
     pub(super) fn copy_disk(&mut self) {
@@ -27,16 +28,30 @@ impl World {
     /// Ends the process with a note of the failed disk. Some of the bytes that were written and not synced are there
     /// afterwards.
     pub(super) fn disk_fails_with_a_note(&mut self, seat: usize) -> Result<(), Broken> {
+        self.servers[seat].disk.fails_with_a_note = false;
+        if self.plays_journals {
+            return self.journal_fails(seat);
+        }
         let durable = self.servers[seat].host.disk.durable;
         let written = self.servers[seat].host.unsynced() as u64;
         let kept = self.dice.below(written + 1) as usize;
-        self.servers[seat].disk.fails_with_a_note = false;
         self.servers[seat].has_failed_disk = true;
         self.step(seat, Input::DiskFailed)?;
         self.end(seat, 100);
         let disk = &mut self.servers[seat].host.disk;
         disk.entries.truncate(durable + kept);
         disk.durable = disk.entries.len();
+        self.start(seat);
+        Ok(())
+    }
+
+    /// The journal has noted the failure itself when the process ends of it.
+    fn journal_fails(&mut self, seat: usize) -> Result<(), Broken> {
+        if !self.servers[seat].host.fail_disk() {
+            return self.step(seat, Input::Tick);
+        }
+        self.servers[seat].has_failed_disk = true;
+        self.process_is_gone(seat);
         self.start(seat);
         Ok(())
     }
@@ -52,7 +67,8 @@ impl World {
         let leads = |other: &Server| matches!(other.role(), Some(Role::Serving { epoch }) if *epoch == current && *epoch >= promised);
         if self.keeper.is_reachable(member(seat)) && self.servers.iter().any(leads) {
             let server = &mut self.servers[seat];
-            (server.has_failed_disk, server.host.disk.is_suspect) = (false, true);
+            server.has_failed_disk = false;
+            server.host.take_back(Word::Member);
             return false;
         }
         if !std::mem::replace(&mut self.servers[seat].looks_again, true) {
@@ -70,6 +86,7 @@ impl World {
         let failed = (0..self.servers.len()).filter(|seat| self.servers[*seat].has_failed_disk);
         if let Some(seat) = failed.max_by_key(|seat| self.servers[*seat].host.disk.durable_end().id) {
             self.servers[seat].has_failed_disk = false;
+            self.servers[seat].host.take_back(Word::Operator);
             self.note(format!("the disk of member {} is accepted", member(seat)));
             self.start(seat);
         }

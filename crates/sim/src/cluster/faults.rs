@@ -85,7 +85,10 @@ impl World {
                     self.resume(seat)?;
                 }
             }
-            Fault::SyncFails(whom) => self.on(whom, |world, seat| world.servers[seat].disk.fails = true),
+            Fault::SyncFails(whom) => self.on(whom, |world, seat| {
+                let disk = &mut world.servers[seat].disk;
+                (disk.fails, disk.fails_with_a_note) = (true, world.plays_journals);
+            }),
             Fault::SlowDisk(whom, us) => self.on(whom, |world, seat| {
                 world.servers[seat].disk =
                     DiskMood { sync_us_min: us / 2, sync_us_max: us, ..DiskMood::default() };

@@ -11,8 +11,9 @@ use super::{
     server::Server,
 };
 use crate::{
+    Loss,
     dice::Dice,
-    host::{Happened, Host},
+    host::{Happened, Host, StoredLog},
     truth::Broken,
 };
 use base::{GroupView, MemberId, MemberStore, Moment, Sn};
@@ -40,6 +41,10 @@ pub struct Shape {
     pub tells_what_is_in_doubt: bool,
     /// The coordinator is asked for each read, as where no lease can be had.
     pub proves_reads: bool,
+    /// Members keep their logs in the journal that ships, on simulated disks.
+    pub plays_journals: bool,
+    /// Plants a bug: those disks only say that they sync.
+    pub disks_lie: bool,
 }
 
 impl Default for Shape {
@@ -55,6 +60,8 @@ impl Default for Shape {
             think_ms: 30,
             tells_what_is_in_doubt: false,
             proves_reads: false,
+            plays_journals: false,
+            disks_lie: false,
         }
     }
 }
@@ -74,6 +81,7 @@ pub struct World {
     pub(super) readers: usize,
     pub(super) tells_what_is_in_doubt: bool,
     pub(super) proves_reads: bool,
+    pub(super) plays_journals: bool,
     /// The last entry that had committed when all disks and the coordinator were copied.
     pub(super) copied_up_to: Option<Sn>,
     /// Clients begin nothing new.
@@ -105,7 +113,13 @@ impl World {
             .map(|store| {
                 let rate = 1_000_000 - shape.drift_ppm + dice.below(2 * shape.drift_ppm + 1);
                 let clock = Clock::new(dice.below(1 << 40), rate);
-                Server::new(Host::new(*store), clock, &mut dice)
+                let host = match shape.plays_journals {
+                    true => {
+                        Host::with_journal(*store, StoredLog::format(*store, dice.split(), shape.disks_lie))
+                    }
+                    false => Host::new(*store),
+                };
+                Server::new(host, clock, &mut dice)
             })
             .collect();
         let clients = (0..shape.clients).map(|client| Client::new(client % shape.members)).collect();
@@ -124,6 +138,7 @@ impl World {
             readers: shape.readers,
             tells_what_is_in_doubt: shape.tells_what_is_in_doubt,
             proves_reads: shape.proves_reads,
+            plays_journals: shape.plays_journals,
             copied_up_to: None,
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
@@ -388,11 +403,30 @@ impl World {
             return;
         }
         let unsynced = server.host.unsynced() as u64;
+        let losses: &[Loss] = match keep_percent {
+            100 => &[Loss::ProcessOnly],
+            0 => &[Loss::All, Loss::Random],
+            _ => &[Loss::Random, Loss::Nothing, Loss::ProcessOnly],
+        };
         let keep = (unsynced * keep_percent / 100) as usize;
         // A tail that was torn cannot be told from one that rotted.
         let is_torn = (keep as u64) < unsynced && self.dice.chance(30);
-        server.host.crash(keep);
-        server.host.disk.is_suspect |= is_torn;
+        if self.plays_journals {
+            let loss = *self.dice.pick(losses);
+            server.host.lose(loss);
+            if server.host.disk.is_suspect {
+                self.note(format!("member {}'s log has a torn end", member(seat)));
+            }
+        } else {
+            server.host.crash(keep);
+            server.host.disk.is_suspect |= is_torn;
+        }
+        self.process_is_gone(seat);
+    }
+
+    /// The others hear that a process has ended; its disk is as it left it.
+    pub(super) fn process_is_gone(&mut self, seat: usize) {
+        let server = &mut self.servers[seat];
         server.is_running = false;
         server.waiting.clear();
         server.kill_after_steps = None;
@@ -571,7 +605,7 @@ impl World {
             }
             if let Some(sn) = outgoing.committed {
                 // Written down now and then.
-                if self.dice.chance(5) {
+                if !self.servers[seat].host.note_commit(sn) && self.dice.chance(5) {
                     self.servers[seat].host.disk.known_commit = sn;
                 }
             }
@@ -590,7 +624,7 @@ impl World {
                 }
             }
             if outgoing.tail_is_sound {
-                self.servers[seat].host.disk.is_suspect = false;
+                self.servers[seat].host.tail_is_sound();
             }
             if outgoing.read_view {
                 self.soon(Happening::ReadView { seat, life });

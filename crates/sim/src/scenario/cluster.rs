@@ -136,6 +136,11 @@ pub const STORIES: &[Story] = &[
         plot: all_at_once::restored,
     },
     Story {
+        name: "journals",
+        about: "the logs are in the journal that ships, on disks that lose what was not synced",
+        plot: plots::journals,
+    },
+    Story {
         name: "lossy",
         about: "packets are lost, doubled, late and overtake each other",
         plot: plots::lossy,

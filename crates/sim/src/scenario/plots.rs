@@ -35,6 +35,37 @@ pub(super) fn kills(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     plot
 }
 
+/// Members keep their logs in the journal that ships: its recovery says what a crash has left.
+pub(super) fn journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.plays_journals = true;
+    let mut plot = Vec::new();
+    for at in moments(dice, 700) {
+        let after = at + dice.below(2_500);
+        match dice.below(12) {
+            10 => plot.push((at, Fault::SyncFails(somebody(dice)))),
+            11 => {
+                plot.push((at, Fault::SyncsFail));
+                plot.push((after, Fault::AcceptDisk));
+            }
+            0..4 => {
+                plot.push((at, Fault::Kill(somebody(dice))));
+                plot.push((after, Fault::StartAll));
+            }
+            4..6 => {
+                plot.push((at, Fault::KillAtStep(somebody(dice), dice.below(60))));
+                plot.push((after, Fault::StartAll));
+            }
+            6..8 => plot.push((at, Fault::PowerLoss)),
+            8 => {
+                plot.push((at, Fault::Isolate(somebody(dice))));
+                plot.push((after, Fault::Heal));
+            }
+            _ => plot.push((at, Fault::HandOver(Whom::Active))),
+        }
+    }
+    plot
+}
+
 pub(super) fn restarts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
     for at in moments(dice, 300) {
