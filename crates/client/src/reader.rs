@@ -6,7 +6,7 @@ use crate::{
 };
 use base::FsError;
 use bytes::{Bytes, BytesMut};
-use proto::hdfs::{self, LocatedBlockProto};
+use proto::hdfs::{self, LocatedBlockProto, LocatedBlocksProto};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Blocks whose places are asked for at once, as Hadoop's clients do.
@@ -31,12 +31,46 @@ pub struct FileReader {
     rest: Bytes,
 }
 
+/// The last block of a file that is being written, unless it is complete.
+fn block_being_written(located: &LocatedBlocksProto) -> Option<&LocatedBlockProto> {
+    let is_open = located.under_construction && !located.is_last_block_complete;
+    located.last_block.as_ref().filter(|_| is_open)
+}
+
+/// How far the block that is being written can be read; 0 where there is none. `None`: no data server is known that has
+/// its bytes.
+async fn visible_end(
+    fs: &FileSystem,
+    located: &LocatedBlocksProto,
+    options: &BlockOptions,
+) -> Result<Option<u64>> {
+    match block_being_written(located) {
+        Some(last) => crate::visible_length::of_block(fs, last, options).await,
+        None => Ok(Some(0)),
+    }
+}
+
 impl FileReader {
     pub(crate) async fn open(fs: FileSystem, path: &str) -> Result<Self> {
         let options = fs.read_options();
         // The first answer tells the block size; places ahead are asked for by it later.
         let ahead = fs.settings().block_size.unwrap_or(128 << 20).saturating_mul(BLOCKS_AHEAD);
-        let located = fs.block_locations(path, 0, ahead).await?;
+        let mut located = fs.block_locations(path, 0, ahead).await?;
+        let mut visible = visible_end(&fs, &located, &options).await?;
+        let retries = fs.settings().retries.clone();
+        for _ in 0..retries.last_length_retries_max {
+            if visible.is_some() {
+                break;
+            }
+            // After a start of the cluster the data servers may not have reported yet.
+            tokio::time::sleep(retries.last_length_pause).await;
+            located = fs.block_locations(path, 0, ahead).await?;
+            visible = visible_end(&fs, &located, &options).await?;
+        }
+        let Some(visible) = visible else {
+            let message = format!("Could not obtain the last block locations of {path}.");
+            return Err(Error::Fs(FsError::Io(message)));
+        };
         let mut reader = Self {
             fs,
             path: path.to_owned(),
@@ -56,15 +90,10 @@ impl FileReader {
             let message = format!("{path} is encrypted, which this client cannot read yet");
             return Err(Error::Fs(FsError::Unsupported(message)));
         }
-        if located.under_construction
-            && !located.is_last_block_complete
-            && let Some(last) = &located.last_block
-        {
-            // The last block of a file that is being written ends where a data server says that it ends.
+        if let Some(last) = block_being_written(&located) {
             let mut last = last.clone();
-            let visible = crate::visible_length::of_block(&reader.fs, &last, &reader.options).await;
-            last.b.num_bytes = Some(visible.unwrap_or(last.b.num_bytes()));
-            reader.length = last.offset + last.b.num_bytes();
+            last.b.num_bytes = Some(visible);
+            reader.length = last.offset + visible;
             reader.blocks.insert(last.offset, last);
         }
         reader.remember(located.blocks);

@@ -55,7 +55,8 @@ pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.Unregistere
 pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
 pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
 
-/// Data servers answer with these about replicas. No client bases a decision on them.
+/// Data servers answer with these about replicas. A reader of a file that is being written takes the first for an empty
+/// replica, where all servers say so.
 pub const REPLICA_NOT_FOUND: &str = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException";
 pub const REPLICA_ALREADY_EXISTS: &str =
     "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException";

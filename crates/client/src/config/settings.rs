@@ -49,6 +49,11 @@ pub struct Retries {
     /// How often fresh places are asked for when no replica of a block can be read
     /// (`dfs.client.max.block.acquire.failures`).
     pub refetches_max: u32,
+    /// How often a file that is being written is looked up again while nobody is known who has its last block
+    /// (`dfs.client.retry.times.get-last-block-length`).
+    pub last_length_retries_max: u32,
+    /// The pause before each of these (`dfs.client.retry.interval-ms.get-last-block-length`).
+    pub last_length_pause: Duration,
     /// New pipelines for one block (`dfs.client.block.write.retries`).
     pub pipelines_max: u32,
     /// Further tries of `addBlock` and `complete` while blocks are not yet reported
@@ -204,6 +209,9 @@ impl Read<'_> {
             failover_pause: time("dfs.client.failover.sleep.base.millis")?.unwrap_or(500 * MILLISECOND),
             failover_pause_max: time("dfs.client.failover.sleep.max.millis")?.unwrap_or(15 * SECOND),
             refetches_max: count("dfs.client.max.block.acquire.failures", 3)?,
+            last_length_retries_max: count("dfs.client.retry.times.get-last-block-length", 3)?,
+            last_length_pause: time("dfs.client.retry.interval-ms.get-last-block-length")?
+                .unwrap_or(4 * SECOND),
             pipelines_max: count("dfs.client.block.write.retries", 3)?,
             report_waits_max: count("dfs.client.block.write.locateFollowingBlock.retries", 5)?,
             report_pause: time("dfs.client.block.write.locateFollowingBlock.initial.delay.ms")?
