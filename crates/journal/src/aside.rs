@@ -295,9 +295,11 @@ pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::By
     Ok(bytes.into())
 }
 
-/// Removes the store that was put aside under this number, for good.
+/// Removes the store that was put aside under this number, for good. A store that is being put back stays: part of it is in
+/// its place already.
 ///
 /// # Errors
+/// [`OpenError::Restoring`] if the store is being put back and that was interrupted.
 /// [`OpenError::InUse`] if a process has the store's lock. [`OpenError::NotFormatted`], [`OpenError::StateDamaged`],
 /// [`OpenError::Version`] or [`OpenError::Level`] if `store` holds no store that can be read. [`OpenError::Io`] if
 /// nothing was put aside under this number, or the directory cannot be removed.
@@ -307,6 +309,9 @@ pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenErro
     load_state(env, store)?;
     let directory = self::directory(store, generation);
     let io = |source| OpenError::Io { file: directory.clone(), source };
+    if crate::restore::begun(&*env.disk, store).map_err(io)? == Some(generation) {
+        return Err(OpenError::Restoring { directory: store.to_owned(), number: generation });
+    }
     env.disk.remove_directory(&directory).map_err(io)?;
     env.disk.sync_directory(store).map_err(io)
 }

@@ -291,7 +291,8 @@ impl Recovery {
         for checkpoint in walk.checkpoints {
             // Only those that have committed are here; usable, if its file is there.
             let path = self.directory.join(IMAGES).join(checkpoint.file_name());
-            if self.env.disk.exists(&path).unwrap_or(false) {
+            let is_there = self.env.disk.exists(&path);
+            if is_there.map_err(|source| RecoverError::Io { file: path, source })? {
                 state.add_checkpoint(checkpoint);
             }
         }

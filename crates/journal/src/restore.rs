@@ -146,9 +146,11 @@ fn move_images(disk: &dyn Disk, store: &Path, number: u64) -> Result<Vec<Checkpo
     let mut usable = Vec::new();
     for checkpoint in checkpoints(disk, store).map_err(io)? {
         let name = checkpoint.file_name();
-        let place =
-            [&from, &images].into_iter().find(|place| disk.exists(&place.join(&name)).unwrap_or(false));
-        let Some(place) = place else { continue };
+        let place = match disk.exists(&from.join(&name)).map_err(io)? {
+            true => &from,
+            false if disk.exists(&images.join(&name)).map_err(io)? => &images,
+            false => continue,
+        };
         if disk.length(&place.join(&name)).map_err(io)? != checkpoint.file_bytes {
             continue;
         }

@@ -145,8 +145,12 @@ pub fn open(env: &Env, directory: &Path, settings: Settings) -> Result<Recovery,
     if !env.disk.is_directory(directory).map_err(io)? {
         return Err(OpenError::NotFormatted { directory: directory.to_owned() });
     }
-    let is_there = |name: &str| env.disk.exists(&directory.join(name)).unwrap_or(false);
-    if !FILE_NAMES.iter().any(|name| is_there(name)) {
+    let mut is_formatted = false;
+    for name in FILE_NAMES {
+        // A file that cannot be looked for may be there: nobody is told to make a store in its place.
+        is_formatted |= env.disk.exists(&directory.join(name)).map_err(io)?;
+    }
+    if !is_formatted {
         return Err(OpenError::NotFormatted { directory: directory.to_owned() });
     }
     let lock = lock(env, directory)?;

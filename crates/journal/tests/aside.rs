@@ -194,6 +194,9 @@ fn a_restore_that_was_interrupted_is_finished_by_the_same_order() {
     assert!(matches!(refused, Err(OpenError::Restoring { number: 1, .. })), "{refused:?}");
     let other = journal::restore(&place.env, &place.store, 2);
     assert!(matches!(other, Err(OpenError::Restoring { number: 1, .. })), "{other:?}");
+    // Half of it would be gone for good, and the other half could not be put back.
+    let dropped = aside::drop_one(&place.env, &place.store, 1);
+    assert!(matches!(dropped, Err(OpenError::Restoring { number: 1, .. })), "{dropped:?}");
     assert_eq!(journal::restore(&place.env, &place.store, 1).unwrap().last.unwrap().sn, Sn(60));
     let (_, found) = place.open();
     assert!(found.1.len() == 60 && found.1[0].starts_with(b"first 0"));
