@@ -67,7 +67,9 @@ impl Config {
     pub fn read_directory(&mut self, dir: &Path) -> Result<(), ConfigError> {
         for name in FILES {
             let file = dir.join(name);
-            if file.exists() {
+            // A file that cannot be looked at is no missing one: reading it says why.
+            let is_missing = file.metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+            if !is_missing {
                 self.properties.read_file(&file)?;
             }
         }

@@ -213,3 +213,14 @@ fn quantities_are_read_as_hadoop_writes_them() {
     assert_eq!(quantity::time("500ms", Duration::from_secs(1)), Some(Duration::from_millis(500)));
     assert_eq!(quantity::time("5x", Duration::from_secs(1)), None);
 }
+
+#[test]
+fn a_file_that_cannot_be_looked_at_is_no_missing_one() {
+    let directory = scratch("unreadable");
+    let mut config = Config::new();
+    assert!(config.read_directory(&directory).is_ok(), "none is there");
+    let file = directory.join("core-site.xml");
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    let error = config.read_directory(&directory).unwrap_err().to_string();
+    assert!(error.contains("core-site.xml"), "{error}");
+}
