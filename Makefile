@@ -18,9 +18,9 @@ help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
 
 build:
-	$(CARGO) build --release --locked --package clover
+	$(CARGO) build --release --locked --package clover --package clover-bench
 
-# The program as users get it, stripped, and its debug symbols beside it: target/dist.
+# The programs as users get them, stripped, and the debug symbols of the server beside them: target/dist.
 dist: build
 	scripts/dist $(BUILD)/release/clover $(BUILD)/dist
 
@@ -54,7 +54,7 @@ interop: build setup-test
 
 # The same with little data and few rounds, as CI runs it.
 interop-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	tests/interop/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice
 
 # The test suites that foreign clients bring along, beside what they say of Hadoop's HDFS.
@@ -73,13 +73,13 @@ planted:
 
 # A kill, a frozen active and a graceful hand-over, as CI runs them.
 faults-meta-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	python3 -B -m unittest discover -q -s tests/faults/checks
 	tests/faults/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) --slice $(FAULTS)
 
 # A group goes from an older release to this one and back, under load, and forward for good. The older program is built once.
 upgrade: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	tests/upgrade/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) $(UPGRADE)
 
 # Days of an operator on real processes: orders, pages, reports, full disks.
@@ -88,7 +88,7 @@ operator: build setup-test
 
 # The quick ones, with the debug build.
 operator-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	tests/operator/run --clover $(BUILD)/debug/clover --slice $(OPERATOR)
 
 # What the documents tell a reader to type, typed, and held against what they show.
@@ -98,7 +98,7 @@ docs-run: build setup-test
 
 # The same with the debug build, as CI runs it; half a minute.
 docs-run-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	python3 -B -m unittest discover -q -s tests/docs/reading
 	tests/docs/run --clover $(BUILD)/debug/clover $(DOCS)
 
@@ -109,7 +109,7 @@ contract: build setup-test
 
 # A few quick classes of it, as CI runs them.
 contract-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice $(CONTRACT)
 
 # Some seven hundred commands by Hadoop's own shell on Hadoop and on Clover, compared line by line.
@@ -122,7 +122,7 @@ random-ops: build setup-test
 
 # A minute of it, as CI runs it.
 random-ops-slice: setup-test
-	$(CARGO) build --locked --package clover
+	$(CARGO) build --locked --package clover --package clover-bench
 	tests/random-ops/run --clover $(BUILD)/debug/clover --seed $(or $(SEED),1) --steps $(or $(STEPS),800) $(OPS)
 
 # Hadoop's example jobs and distcp, with input and output on Clover.

@@ -94,7 +94,7 @@ const PATIENCE: [(&str, &str, &str); 10] = [
 /// Where a metadata server answers HTTP unless it is told otherwise.
 const HTTP_PORT: u16 = 9870;
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Addresses that make no sense are better refused now than by every client.
     let (core, hdfs) = match &*args.members {
         [] => {
@@ -114,6 +114,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The two files of a group's clients. Operators who use them find the cluster's secret in `secret`.
+///
+/// # Errors
+/// The addresses make no sense, or the directory or a file cannot be written.
 pub fn write_for_group(
     dir: &Path,
     nameservice: &str,

@@ -8,6 +8,9 @@ use tracing_subscriber::EnvFilter;
 const VARIABLE: &str = "CLOVER_LOG";
 
 /// Starts logging with the filter of the flag, else of the environment, else `default`.
+///
+/// # Errors
+/// The text is no filter, or logging was started before.
 pub fn start(flag: Option<&str>, default: &str) -> anyhow::Result<()> {
     let (text, source) = match (flag, std::env::var(VARIABLE)) {
         (Some(text), _) => (text.to_owned(), "--log"),

@@ -4,6 +4,9 @@ use anyhow::Context;
 use std::{future::Future, process::ExitCode};
 
 /// Runs `future` to its end on a runtime of its own, with every core.
+///
+/// # Errors
+/// Threads cannot be started; and the error of `future`.
 pub fn block_on(future: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -16,6 +19,9 @@ pub fn block_on(future: impl Future<Output = anyhow::Result<ExitCode>>) -> anyho
 }
 
 /// Resolves when the process is asked to end: ^C, or SIGTERM.
+///
+/// # Errors
+/// The system takes no handler for these signals.
 pub async fn stop_signal() -> anyhow::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .context("listening for SIGTERM")?;

@@ -42,6 +42,9 @@ pub fn remedy(error: &client::Error) -> Option<String> {
 
 impl Target {
     /// The files named, or those of the environment, and then what `-D` sets.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood, or what follows `-D` is no KEY=VALUE.
     pub fn configuration(&self) -> anyhow::Result<Config> {
         let mut config = match &*self.conf {
             [] => Config::from_environment()?,

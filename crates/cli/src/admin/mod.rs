@@ -76,7 +76,7 @@ enum Command {
     StoragePolicies(storage_policies::Args),
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let target = &args.target;
     match args.command {
         Command::Group(args) => {

@@ -35,6 +35,10 @@ pub struct Source {
 }
 
 impl Source {
+    /// The secret, from the first of the places that is named.
+    ///
+    /// # Errors
+    /// No place is named, the file cannot be read or is open to others, or it holds no secret.
     pub fn read(&self) -> anyhow::Result<Secret> {
         match self {
             Self { file: Some(file), .. } => of_file("--secret-file", file),

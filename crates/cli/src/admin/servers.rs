@@ -37,6 +37,9 @@ pub struct Servers {
 
 impl Servers {
     /// Finds the servers as the shell does: by `--fs`, the configuration files, or on this machine.
+    ///
+    /// # Errors
+    /// The configuration cannot be read, or names no file system or none that this client reaches.
     pub fn find(target: &Target) -> anyhow::Result<Self> {
         let config = target.configuration()?;
         let location = Location::resolve(&target.uri(&config), &config)?;
@@ -62,11 +65,17 @@ impl Servers {
     }
 
     /// The secret with which orders are proved.
+    ///
+    /// # Errors
+    /// Those of [`Source::read`].
     pub fn secret(&self) -> anyhow::Result<Secret> {
         self.secret.read()
     }
 
     /// Calls one server.
+    ///
+    /// # Errors
+    /// [`CallError::Remote`] if the server refused; the others if it could not be asked, or not within `patience`.
     pub async fn ask<Q, A>(
         &self,
         address: &str,
@@ -82,6 +91,9 @@ impl Servers {
     }
 
     /// Gives one server an order, with the proof that it wants.
+    ///
+    /// # Errors
+    /// There is no secret to prove it with, the server could not be asked, or it refused.
     pub async fn give<Q, A>(
         &self,
         secret: &Secret,
@@ -109,6 +121,9 @@ impl Servers {
     }
 
     /// The state of the group: the active's answer if there is one, else the newest of the others.
+    ///
+    /// # Errors
+    /// No server has answered. The text says for each why.
     pub async fn group(&self) -> anyhow::Result<GetGroupResponseProto> {
         let answers = self.everybody(&self.addresses, false).await;
         let mut refusals = Vec::new();
@@ -155,6 +170,9 @@ impl Servers {
     }
 
     /// Gives an order to the active, or to any server that passes it on.
+    ///
+    /// # Errors
+    /// No server has taken the order, or the one that took it refused or did not answer. The text says which.
     pub async fn order<Q, A>(
         &self,
         group: &GetGroupResponseProto,

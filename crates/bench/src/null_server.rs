@@ -1,7 +1,7 @@
 //! `clover bench null-server`: what RPC costs when there is nothing behind it.
 
-use crate::runtime;
 use anyhow::Context;
+use cli::runtime;
 use rpc::{NullService, Server, ServerConfig};
 use std::{
     io::{Read, Write},

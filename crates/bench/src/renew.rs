@@ -180,7 +180,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::failover::history::{Outcome as Answer, Verb};
+    use crate::failover::history::{Outcome as Answer, Verb};
 
     #[test]
     fn what_clients_felt_is_by_the_operations_that_ended_in_the_stretch() {

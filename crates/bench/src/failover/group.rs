@@ -1,11 +1,9 @@
 //! A group of real `clover meta` processes, and the ZooKeeper that keeps their view.
 
 use super::{network::Network, scene::Scene};
-use crate::{
-    admin::servers::{Servers, address_of},
-    bench::launch::{free_port, user_file},
-};
+use crate::launch::{free_port, user_file};
 use anyhow::{Context, bail, ensure};
+use cli::admin::servers::{Servers, address_of};
 use proto::clover::admin::{GetGroupResponseProto, HandOverRequestProto, HandOverResponseProto};
 use std::{
     fs::File,
@@ -48,12 +46,12 @@ impl Group {
         }
         let addresses = members.iter().map(|member| member.rpc.clone()).collect();
         let mut group = Self {
-            servers: Servers::of(crate::user::of_this_process()?, addresses),
+            servers: Servers::of(cli::user::of_this_process()?, addresses),
             network,
             directory: directory.to_owned(),
             binary: match &scene.server {
                 Some(server) => std::path::absolute(server)?,
-                None => std::env::current_exe().context("finding this program")?,
+                None => crate::clover()?,
             },
             members,
             zookeeper: None,
@@ -171,7 +169,7 @@ impl Group {
     /// A number of its page of metrics, 0 where it is not there.
     pub async fn metric(&self, member: u16, name: &str) -> anyhow::Result<u64> {
         let address = &self.members[usize::from(member) - 1].http;
-        let page = crate::bench::http_get(address, "/metrics").await?;
+        let page = crate::http_get(address, "/metrics").await?;
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
         Ok(line.unwrap_or_default() as u64)
     }

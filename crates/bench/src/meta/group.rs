@@ -6,7 +6,7 @@
 //! active spends on an operation can be compared. Figures are medians of the rounds.
 
 use super::{Args, Op, Session, cpu, difference, workload::Workload};
-use crate::bench::launch::{Group, ZooKeeper};
+use crate::launch::{Group, ZooKeeper};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::{

@@ -7,8 +7,8 @@ use super::{
     native,
     network::Network,
 };
-use crate::runtime;
 use anyhow::{Context, bail, ensure};
+use cli::runtime;
 use client::FileSystem;
 use std::{
     collections::BTreeSet,
@@ -101,7 +101,7 @@ impl Scene {
     pub async fn start(&self, network: Network, directory: &Path, pause: Duration) -> anyhow::Result<Stage> {
         let group = Group::lay_out(self, network, directory)?;
         let conf = directory.join("conf");
-        crate::client_config::write_for_group(&conf, NAMESERVICE, &group.addresses(), &[], None)?;
+        cli::client_config::write_for_group(&conf, NAMESERVICE, &group.addresses(), &[], None)?;
         let fs = FileSystem::connect(&format!("hdfs://{NAMESERVICE}/"), &client::Config::from_dir(&conf)?)?;
         group.wait_whole().await?;
         fs.mkdirs(ROOT).await?;

@@ -61,7 +61,7 @@ fn steps(gaps_ms: &[f64]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::failover::{Fault, history::Verdict, scene::Client};
+    use crate::failover::{Fault, history::Verdict, scene::Client};
 
     #[test]
     fn the_curve_ends_with_all_runs() {

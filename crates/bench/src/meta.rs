@@ -11,9 +11,9 @@ mod lane;
 mod report;
 mod workload;
 
-use crate::runtime;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use cli::runtime;
 use report::Report;
 use std::{
     io::{BufRead, BufReader},
@@ -180,7 +180,7 @@ impl Session {
             .with_context(|| format!("{host} has no address"))?;
         let user = match &args.user {
             Some(user) => user.clone(),
-            None => crate::user::of_this_process()?,
+            None => cli::user::of_this_process()?,
         };
         Ok(Session { address, user, connections: args.connections, in_flight: args.in_flight })
     }
@@ -270,7 +270,7 @@ impl NullServer {
     fn start() -> anyhow::Result<NullServer> {
         let program = std::env::current_exe().context("finding this program")?;
         let mut child = Command::new(program)
-            .args(["bench", "null-server", "--until-input-ends"])
+            .args(["null-server", "--until-input-ends"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

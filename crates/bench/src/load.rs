@@ -4,8 +4,8 @@
 //! clock, outcome, value, arguments. The stock client's load in tests/faults/java writes the same.
 
 use super::monotonic_ns;
-use crate::{runtime, target::Target};
 use base::FsError;
+use cli::{runtime, target::Target};
 use client::{CreateOptions, FileSystem, FileWriter};
 use std::{
     fs::File,

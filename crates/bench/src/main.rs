@@ -1,5 +1,8 @@
-//! Measures a cluster, or a part of this program. One file a bench.
+//! `clover-bench`: measures a cluster, or a part of Clover. One file a bench.
+//!
+//! `clover bench …` runs this program, so people type one command; servers need neither load generators nor plots.
 
+mod allocator;
 mod failover;
 mod image;
 mod launch;
@@ -10,10 +13,20 @@ mod null_server;
 mod renew;
 mod tree;
 
-use std::process::ExitCode;
+use anyhow::Context;
+use clap::Parser;
+use std::{path::PathBuf, process::ExitCode};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
+#[global_allocator]
+static ALLOCATOR: allocator::Counted = allocator::Counted;
+
+/// Measure a cluster, or a part of Clover.
+#[derive(Debug, Parser)]
+#[command(name = "clover bench", version, max_term_width = 110)]
+struct Args {
+    /// What to log, as `info`, `debug` or `rpc=debug,warn`; the environment variable CLOVER_LOG says the same.
+    #[arg(long, global = true, value_name = "FILTER", help_heading = cli::EVERYWHERE)]
+    log: Option<String>,
     #[command(subcommand)]
     bench: Bench,
 }
@@ -36,8 +49,17 @@ enum Bench {
     Load(load::Args),
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args.bench {
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = cli::log::start(args.log.as_deref(), "warn").and_then(|()| run(args.bench));
+    done.unwrap_or_else(|error| {
+        eprintln!("clover bench: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(bench: Bench) -> anyhow::Result<ExitCode> {
+    match bench {
         Bench::Meta(args) => meta::run(args),
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
@@ -46,6 +68,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Bench::Image(args) => image::run(args),
         Bench::Load(args) => load::run(args),
     }
+}
+
+/// The program of the servers that are measured: the one that stands beside this one.
+fn clover() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("finding this program")?.with_file_name("clover");
+    anyhow::ensure!(
+        program.exists(),
+        "{} is not there: clover and clover-bench belong into one directory",
+        program.display()
+    );
+    Ok(program)
 }
 
 /// The machine's monotonic clock, the same for all processes.

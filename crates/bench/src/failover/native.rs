@@ -165,7 +165,7 @@ impl Worker {
         to: Option<String>,
         call: impl Future<Output = client::Result<bool>>,
     ) -> bool {
-        let began_ns = crate::bench::monotonic_ns();
+        let began_ns = crate::monotonic_ns();
         let outcome = match call.await {
             Ok(true) => Outcome::Ok,
             Ok(false) => Outcome::Denied("false".into()),
@@ -178,7 +178,7 @@ impl Worker {
         self.history.push(Operation {
             verb,
             began_ns,
-            ended_ns: crate::bench::monotonic_ns(),
+            ended_ns: crate::monotonic_ns(),
             outcome: outcome.clone(),
             path,
             to,

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::admin::servers::Servers;
+use cli::admin::servers::Servers;
 
 /// Where this repository keeps the script that starts ZooKeeper.
 const SCRIPT: &str = "scripts/zookeeper";
@@ -104,7 +104,7 @@ impl Group {
         let members = (1..=count)
             .map(|id| Member::new(dir, id, count, zookeeper, name, settings))
             .collect::<anyhow::Result<_>>()?;
-        let mut group = Self { members, user: crate::user::of_this_process()? };
+        let mut group = Self { members, user: cli::user::of_this_process()? };
         for member in &mut group.members {
             let join: &[&str] = if member.id == 1 { &[] } else { &["--join"] };
             member.format(join)?;
@@ -218,7 +218,7 @@ impl Member {
     }
 
     fn command(&self) -> anyhow::Result<Command> {
-        Ok(Command::new(std::env::current_exe().context("finding this program")?))
+        Ok(Command::new(crate::clover()?))
     }
 
     pub fn process_id(&self) -> Option<u32> {
