@@ -252,6 +252,27 @@ fn headers_and_footers_of_segments_lost_files_and_files_cut_short_are_made_good(
     }
 }
 
+/// Nothing tells then what the file held, and all of it may have been acknowledged.
+#[test]
+fn a_last_file_cut_before_its_first_record_leaves_the_end_in_doubt() {
+    let story = Story::new();
+    let path = story.segments().pop().unwrap();
+    assert!(path.extension().is_some(), "it was being written");
+    for length in [0, 1, 64, 2_000, 4_095, 4_096, 4_097, 8_191] {
+        story.restore();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let what = format!("cut to {length} bytes");
+        assert!(story.is_refused(), "{what}");
+        let repair = story.repair();
+        let holes = repair.holes();
+        assert!(holes.len() == 1 && holes[0].last.is_none() && !repair.is_whole(), "{what}: {holes:?}");
+        assert!(!repair.is_end_certain(), "{what}");
+        drop(repair);
+        let recovered = story.heals(&what);
+        assert!(recovered.is_suspect, "{what}");
+    }
+}
+
 #[test]
 fn every_record_of_a_log_damaged_in_every_second_is_filled_from_two_halves() {
     let story = Story::new();
