@@ -14,6 +14,7 @@ pub mod faults;
 pub mod happening;
 mod hearing;
 pub mod keeper;
+mod mending;
 pub mod network;
 pub mod observer;
 pub mod reference;

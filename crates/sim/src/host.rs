@@ -5,9 +5,10 @@
 //! crash loses the others. Promises and cuts reach the disk at once, as the driver of a server makes them do.
 //! Everything that the world beyond the disk must do is left in [`Happened`].
 
+mod repairing;
 mod stored;
 
-pub use stored::StoredLog;
+pub use stored::{Rot, StoredLog};
 
 use crate::Loss;
 use base::{Durable, Entry, Epoch, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
@@ -173,7 +174,10 @@ impl Host {
 
     /// A new process on this store.
     pub fn start(&mut self, settings: Settings, now: Moment, seed: u64) {
-        assert!(self.member.is_none(), "one process a store");
+        assert!(
+            self.member.is_none() && !self.is_damaged(),
+            "one process a store, and a store that is whole"
+        );
         self.boot += 1;
         let (base, tail) = self.disk.recovered();
         self.applied = base;
@@ -207,7 +211,11 @@ impl Host {
         let Some(journal) = &mut self.journal else { return false };
         self.member = None;
         self.waiting.clear();
-        self.disk = journal.end(loss, &self.disk);
+        if journal.is_damaged() {
+            journal.end_damaged(loss);
+        } else {
+            self.disk = journal.end(loss, &self.disk);
+        }
         true
     }
 

@@ -29,6 +29,7 @@ fn every_story_ends_well() {
         "all-disks",
         "all-restored",
         "journals",
+        "rotten-journals",
     ];
     for story in STORIES.iter().filter(|story| seeds.is_some() || short.contains(&story.name)) {
         let seeds = seeds.unwrap_or(2);
@@ -59,6 +60,39 @@ fn journals_meet_torn_ends_and_failed_disks() {
         let count = transcript.iter().filter(|line| line.contains(what)).count();
         assert!(count > 2, "{what}: only {count} times");
     }
+}
+
+/// Rot is found by the journal's own recovery, and its own repair closes the holes with what other members have.
+#[test]
+fn rotten_journals_are_repaired_in_each_way() {
+    let story = story("rotten-journals").unwrap();
+    let mut transcript = Vec::new();
+    for seed in 0..20 {
+        transcript.extend(replayable(story, seed).transcript);
+    }
+    let ways = [
+        ("  rot: ", 50),
+        (", and the end", 2),
+        ("is whole again", 50),
+        ("goes on with the log of member", 2),
+        ("nobody who answers has them", 2),
+        ("store is cut off", 2),
+    ];
+    for (what, least) in ways {
+        let count = transcript.iter().filter(|line| line.contains(what)).count();
+        assert!(count >= least, "{what}: only {count} times");
+    }
+}
+
+/// As a start does that cuts off what it cannot read, and says nothing.
+#[test]
+fn a_log_that_is_cut_before_what_has_rotted_is_found_out() {
+    let story = story("rotten-journals").unwrap();
+    let found = (0..20).find_map(|seed| {
+        run_with(story, seed, |shape| shape.cuts_silently = true).err().map(|failure| failure.rule)
+    });
+    let found = found.expect("a member was elected that lacked what had committed");
+    assert!(found.starts_with("eligible members are complete"), "{found}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl World {
                 }
             }
             Fault::RotAfterPowerLoss { entries_max } => self.rot_after_power_loss(entries_max),
+            Fault::Rot(whom) => self.on(whom, World::rot),
             Fault::Isolate(whom) => self.on(whom, |world, seat| {
                 for other in (0..count).filter(|other| *other != seat) {
                     world.network.cut(member(seat), member(other));

@@ -74,6 +74,12 @@ pub enum Happening {
         from: usize,
         done: u64,
     },
+    /// A member whose store is damaged asks the next of the others what it lacks; `asked` were asked in this round.
+    Mend {
+        seat: usize,
+        life: u64,
+        asked: usize,
+    },
     Fault(Fault),
 }
 
@@ -150,6 +156,8 @@ pub enum Fault {
     RotAfterPowerLoss {
         entries_max: u64,
     },
+    /// A member is killed, and synced bytes of its log rot, as many as the others make good.
+    Rot(Whom),
     /// Both directions between this one and all others.
     Isolate(Whom),
     /// One direction between two members.

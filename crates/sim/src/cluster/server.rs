@@ -11,10 +11,11 @@ use crate::{
     host::{Host, LogDisk},
 };
 use base::{
-    CallId, CallOrigin, ClientId, Entry, EntryKind, LogPoint, MemberStore, Moment, Sn, Timestamp, TxId,
+    CallId, CallOrigin, ClientId, Entry, EntryKind, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn,
+    Timestamp, TxId,
 };
 use bytes::Bytes;
-use group::{EpochStart, Proposal, Role};
+use group::{EpochStart, Proposal, Role, repair::Standing};
 use namespace::{Edit, Mark, Namespace, NewEpoch, Reach, Reply, RetryLookup};
 use std::collections::BTreeMap;
 
@@ -80,8 +81,17 @@ pub struct Server {
     pub has_failed_disk: bool,
     /// It looks again soon whether another member leads.
     pub looks_again: bool,
+    /// The questions of a member whose store is damaged.
+    pub round: Option<Round>,
     /// A copy of the disk, made while the process ran.
     pub copy: Option<(MemberStore, LogDisk, Option<Image>)>,
+}
+
+/// What a member whose store is damaged has heard in a round of questions.
+pub struct Round {
+    pub view: GroupView,
+    pub version: u64,
+    pub answers: BTreeMap<MemberId, Standing>,
 }
 
 /// A state of the namespace, as bytes.
@@ -160,6 +170,7 @@ impl Server {
             hang: None,
             has_failed_disk: false,
             looks_again: false,
+            round: None,
             copy: None,
         }
     }

@@ -45,6 +45,10 @@ pub struct Shape {
     pub plays_journals: bool,
     /// Plants a bug: those disks only say that they sync.
     pub disks_lie: bool,
+    /// Synced bytes on those disks rot.
+    pub rots: bool,
+    /// Plants a bug: a damaged log ends before its first hole, nobody is asked, and its member takes that for certain.
+    pub cuts_silently: bool,
 }
 
 impl Default for Shape {
@@ -62,6 +66,8 @@ impl Default for Shape {
             proves_reads: false,
             plays_journals: false,
             disks_lie: false,
+            rots: false,
+            cuts_silently: false,
         }
     }
 }
@@ -82,6 +88,8 @@ pub struct World {
     pub(super) tells_what_is_in_doubt: bool,
     pub(super) proves_reads: bool,
     pub(super) plays_journals: bool,
+    pub(super) rots: bool,
+    pub(super) cuts_silently: bool,
     /// The last entry that had committed when all disks and the coordinator were copied.
     pub(super) copied_up_to: Option<Sn>,
     /// Clients begin nothing new.
@@ -139,6 +147,8 @@ impl World {
             tells_what_is_in_doubt: shape.tells_what_is_in_doubt,
             proves_reads: shape.proves_reads,
             plays_journals: shape.plays_journals,
+            rots: shape.rots,
+            cuts_silently: shape.cuts_silently,
             copied_up_to: None,
             is_closing: false,
             inboxes: vec![Vec::new(); shape.members],
@@ -303,6 +313,10 @@ impl World {
                 self.chunk(seat, life, from, done);
                 Ok(())
             }
+            Happening::Mend { seat, life, asked } => {
+                self.mend(seat, life, asked);
+                Ok(())
+            }
             Happening::Fault(fault) => {
                 self.note(format!("fault: {fault:?}"));
                 self.fault(fault)
@@ -366,8 +380,12 @@ impl World {
         server.is_syncing = false;
         server.tick_at = None;
         let life = server.life;
+        let is_damaged = server.host.is_damaged();
         self.note(format!("member {} starts", member(seat)));
-        self.soon(Happening::ReadView { seat, life });
+        self.soon(match is_damaged {
+            true => Happening::Mend { seat, life, asked: 0 },
+            false => Happening::ReadView { seat, life },
+        });
     }
 
     fn join(&mut self, seat: usize) -> Result<(), Broken> {
@@ -375,6 +393,7 @@ impl World {
         let seed = self.dice.roll();
         let server = &mut self.servers[seat];
         let now = server.clock.moment(self.now_ns);
+        server.host.disk.is_suspect &= !self.cuts_silently;
         server.host.start(settings, now, seed);
         let mut dice = self.dice.split();
         server.recover(&mut dice)?;
@@ -398,13 +417,14 @@ impl World {
 
     /// The process ends. `keep`: how much of what was not synced is there afterwards, in percent.
     pub(super) fn end(&mut self, seat: usize, keep_percent: u64) {
-        let server = &mut self.servers[seat];
-        if !server.is_running {
+        if !self.servers[seat].is_running {
             return;
         }
-        let unsynced = server.host.unsynced() as u64;
+        let unsynced = self.servers[seat].host.unsynced() as u64;
         let losses: &[Loss] = match keep_percent {
             100 => &[Loss::ProcessOnly],
+            // Only an end that is certain tells a damaged store what is not needed.
+            _ if self.plays_journals && self.is_a_store_damaged() => &[Loss::All, Loss::ProcessOnly],
             0 => &[Loss::All, Loss::Random],
             _ => &[Loss::Random, Loss::Nothing, Loss::ProcessOnly],
         };
@@ -413,11 +433,13 @@ impl World {
         let is_torn = (keep as u64) < unsynced && self.dice.chance(30);
         if self.plays_journals {
             let loss = *self.dice.pick(losses);
+            let server = &mut self.servers[seat];
             server.host.lose(loss);
             if server.host.disk.is_suspect {
                 self.note(format!("member {}'s log has a torn end", member(seat)));
             }
         } else {
+            let server = &mut self.servers[seat];
             server.host.crash(keep);
             server.host.disk.is_suspect |= is_torn;
         }
@@ -465,7 +487,7 @@ impl World {
     pub(super) fn arrive(&mut self, seat: usize, what: Arrival) -> Result<(), Broken> {
         if !self.servers[seat].host.is_up() {
             return match what {
-                Arrival::View { view, version } => {
+                Arrival::View { view, version } if !self.servers[seat].host.is_damaged() => {
                     self.join(seat)?;
                     self.step(seat, Input::View { view, version })
                 }
@@ -514,7 +536,9 @@ impl World {
             return Ok(()); // What it synced is not what is there now; another is under way.
         }
         self.servers[seat].is_syncing = false;
-        if std::mem::replace(&mut self.servers[seat].disk.fails, false) {
+        let is_struck = std::mem::replace(&mut self.servers[seat].disk.fails, false);
+        // Of a log that has lost its end and a disk that has failed a person would have to choose.
+        if is_struck && !(self.rots && self.is_a_log_in_doubt()) {
             self.note(format!("member {}'s fsync fails", member(seat)));
             if self.servers[seat].disk.fails_with_a_note {
                 return self.disk_fails_with_a_note(seat);

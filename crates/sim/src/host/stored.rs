@@ -1,15 +1,20 @@
-//! A member's log in the journal that ships, on a simulated disk.
+//! A member's log in the journal that ships, on a simulated disk. [`damage`] is about bytes that rot.
 //!
 //! [`LogDisk`] remains what the checkers look at. While the process runs, it mirrors what the journal was told; after the
 //! end of a process it is what the journal's recovery found on the disk. So a start goes on from the shipping recovery:
 //! torn tails, marks of commits that were written late, promises in their file.
+
+mod damage;
+
+pub use damage::Rot;
 
 use super::LogDisk;
 use crate::{Fault, Loss, SimClock, SimDisk, SimRandom, dice::Dice};
 use base::{Durable, Entry, Epoch, GroupId, LogPoint, MemberStore, Sn};
 use env::Env;
 use group::{LogReadFailed, ReadLog};
-use journal::{FailedStore, Identity, Journal, NextStart, ReadLogError, Word};
+use journal::{FailedStore, Identity, Journal, NextStart, ReadLogError, RecoverError, Repair, Word};
+use parking_lot::Mutex;
 use std::{path::PathBuf, sync::Arc};
 
 /// See the module's description. Clones are the same store.
@@ -22,6 +27,8 @@ pub struct StoredLog {
     dice: Dice,
     /// `None`: the process has ended, and the disk was not read again yet.
     journal: Option<Journal>,
+    /// The log cannot be read back. The repair is there while a process is at it.
+    damaged: Option<Arc<Mutex<Option<Repair>>>>,
 }
 
 impl std::fmt::Debug for StoredLog {
@@ -50,7 +57,7 @@ impl StoredLog {
         let directory = PathBuf::from("/sim/store");
         let identity = Identity { cluster_id: "CID-sim".into(), group: GroupId(1), member: store.member };
         journal::format(&env, &directory, &identity).expect("a fresh disk can be formatted");
-        let mut stored = Self { disk, env, settings, directory, dice, journal: None };
+        let mut stored = Self { disk, env, settings, directory, dice, journal: None, damaged: None };
         stored.open();
         if lies {
             stored.disk.lie_about_syncs();
@@ -64,25 +71,33 @@ impl StoredLog {
 
     /// Reads the disk as a start does, and tells what is there.
     fn open(&mut self) -> LogDisk {
-        let recovery = journal::open(&self.env, &self.directory, self.settings)
-            .unwrap_or_else(|error| panic!("the store cannot be opened: {error}"));
+        self.try_open().unwrap_or_else(|error| panic!("the log cannot be read: {error}"))
+    }
+
+    fn recovery(&self) -> journal::Recovery {
+        journal::open(&self.env, &self.directory, self.settings)
+            .unwrap_or_else(|error| panic!("the store cannot be opened: {error}"))
+    }
+
+    fn try_open(&mut self) -> Result<LogDisk, RecoverError> {
+        let recovery = self.recovery();
         let mut entries = Vec::new();
         let replayed = recovery.replay(|entry| {
             entries.push(entry);
             Ok(())
         });
-        let (journal, recovered) = replayed.unwrap_or_else(|error| panic!("the log cannot be read: {error}"));
+        let (journal, recovered) = replayed?;
         entries.extend(recovered.tail);
         let promised = journal.state().promised;
         self.journal = Some(journal);
-        LogDisk {
+        Ok(LogDisk {
             promised,
             start: LogPoint::default(),
             durable: entries.len(),
             entries,
             known_commit: recovered.base.id.sn,
             is_suspect: recovered.is_suspect,
-        }
+        })
     }
 
     /// The process ends, and with it perhaps the power. `before` is what the log was; all of it that was durable must be

@@ -141,6 +141,11 @@ pub const STORIES: &[Story] = &[
         plot: plots::journals,
     },
     Story {
+        name: "rotten-journals",
+        about: "the same, and synced bytes of the logs rot: stores are repaired with what other members have",
+        plot: plots::rotten_journals,
+    },
+    Story {
         name: "lossy",
         about: "packets are lost, doubled, late and overtake each other",
         plot: plots::lossy,

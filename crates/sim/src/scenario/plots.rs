@@ -66,6 +66,34 @@ pub(super) fn journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> 
     plot
 }
 
+/// The same, and synced bytes rot in one log, or in several in different places.
+pub(super) fn rotten_journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    (shape.plays_journals, shape.rots) = (true, true);
+    let mut plot = Vec::new();
+    for at in moments(dice, 700) {
+        let after = at + dice.below(2_000);
+        match dice.below(12) {
+            0..5 => plot.push((at, Fault::Rot(somebody(dice)))),
+            5 => plot.push((at, Fault::SyncFails(somebody(dice)))),
+            6 | 7 => {
+                plot.push((at, Fault::Kill(somebody(dice))));
+                plot.push((after, Fault::StartAll));
+            }
+            8 => {
+                plot.push((at, Fault::KillAtStep(somebody(dice), dice.below(60))));
+                plot.push((after, Fault::StartAll));
+            }
+            9 => plot.push((at, Fault::PowerLoss)),
+            10 => {
+                plot.push((at, Fault::Isolate(somebody(dice))));
+                plot.push((after, Fault::Heal));
+            }
+            _ => plot.push((at, Fault::HandOver(Whom::Active))),
+        }
+    }
+    plot
+}
+
 pub(super) fn restarts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
     for at in moments(dice, 300) {
