@@ -22,7 +22,7 @@ static ALLOCATOR: allocator::Counted = allocator::Counted;
 
 /// Measure a cluster, or a part of Clover.
 #[derive(Debug, Parser)]
-#[command(name = "clover bench", version, max_term_width = 110)]
+#[command(name = "clover bench", bin_name = "clover bench", version, max_term_width = 110)]
 struct Args {
     /// What to log, as `info`, `debug` or `rpc=debug,warn`; the environment variable CLOVER_LOG says the same.
     #[arg(long, global = true, value_name = "FILTER", help_heading = cli::EVERYWHERE)]
