@@ -7,6 +7,7 @@ use crate::{
 use base::{LogPoint, Sn};
 use env::{File, OpenMode, pulse};
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,11 +19,14 @@ pub(crate) struct Keeping {
     at_checkpoint: u64,
     /// Entries from here on stay although no checkpoint needs them.
     keep_from: Sn,
+    /// The digests of image files, as far as this life knows them. Two members may make images of one entry: the files have the same
+    /// name, and not the same bytes.
+    digests: BTreeMap<Sn, [u8; 32]>,
 }
 
 impl Default for Keeping {
     fn default() -> Self {
-        Self { begun: Vec::new(), at_checkpoint: 0, keep_from: Sn(u64::MAX) }
+        Self { begun: Vec::new(), at_checkpoint: 0, keep_from: Sn(u64::MAX), digests: BTreeMap::new() }
     }
 }
 
@@ -41,6 +45,12 @@ impl Keeping {
             self.at_checkpoint = self.at_checkpoint.max(*log_bytes);
         }
         self.begun.retain(|(begun, _)| begun.id.sn > at.id.sn);
+        self.digests.retain(|sn, _| *sn >= at.id.sn);
+    }
+
+    /// The file of the image of this entry has this digest.
+    pub fn know(&mut self, checkpoint: &Checkpoint) {
+        self.digests.insert(checkpoint.at.id.sn, checkpoint.sha256);
     }
 }
 
@@ -71,6 +81,7 @@ impl Shared {
         disk.rename(&temporary, &path)
             .and_then(|()| disk.sync_directory(&images))
             .map_err(|source| ImageError::Io { file: path, source })?;
+        self.keeping.lock().know(&checkpoint);
         Ok(checkpoint)
     }
 
@@ -101,12 +112,32 @@ impl Shared {
             let what = format!("{} has {found} bytes, not {}", path.display(), checkpoint.file_bytes);
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         }
+        let known = self.keeping.lock().digests.get(&checkpoint.at.id.sn).copied();
+        if known.is_some_and(|digest| digest != checkpoint.sha256) {
+            let what = format!("{} is another image of the same entry", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
         Ok(file)
+    }
+
+    /// Reads the file of an image of which this life does not know the digest: an earlier life has left it.
+    fn look_at_left_image(&self, checkpoint: &Checkpoint) -> io::Result<()> {
+        let file = self.open_image(checkpoint)?;
+        if self.keeping.lock().digests.contains_key(&checkpoint.at.id.sn) {
+            return Ok(());
+        }
+        let sha256 = match ImageReader::open(file).and_then(ImageReader::finish) {
+            Err(error) if env::disk::is_want(&error) => return Err(error),
+            // Bytes that cannot be read are not those of any checkpoint.
+            read => read.unwrap_or_default(),
+        };
+        self.keeping.lock().know(&Checkpoint { sha256, ..*checkpoint });
+        self.open_image(checkpoint).map(drop)
     }
 
     pub(crate) fn checkpoint_committed(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
         let path = self.directory.join(IMAGES).join(checkpoint.file_name());
-        self.open_image(checkpoint).map_err(|source| StateError::Io { file: path, source })?;
+        self.look_at_left_image(checkpoint).map_err(|source| StateError::Io { file: path, source })?;
         let mut oldest = None;
         let _proof = self.change_state(|state| {
             state.add_checkpoint(*checkpoint);

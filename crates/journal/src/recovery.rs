@@ -285,17 +285,15 @@ impl Recovery {
             .map(|segment| segment.place().sealed())
             .collect();
         self.forget_what_is_behind()?;
+        for checkpoint in walk.checkpoints {
+            // Only those that have committed are here.
+            if self.is_usable(&checkpoint)? {
+                self.file.state.add_checkpoint(checkpoint);
+            }
+        }
         let state = &mut self.file.state;
         state.boot += 1;
         state.next = Sn(end.id.sn.0 + 1);
-        for checkpoint in walk.checkpoints {
-            // Only those that have committed are here; usable, if its file is there.
-            let path = self.directory.join(IMAGES).join(checkpoint.file_name());
-            let is_there = self.env.disk.exists(&path);
-            if is_there.map_err(|source| RecoverError::Io { file: path, source })? {
-                state.add_checkpoint(checkpoint);
-            }
-        }
         state.promised = state.promised.max(walk.promised);
         self.store_state()?;
         // Not before the state has it: until then the old file may be the only one that does.
@@ -322,6 +320,26 @@ impl Recovery {
             index: Index::new(places, end),
         });
         Ok((journal, recovered))
+    }
+
+    /// Whether the image of this checkpoint is here, and newer than those that are known. A file of its name may be another image of the
+    /// same entry: one that this member made itself, of which no checkpoint has committed.
+    fn is_usable(&self, checkpoint: &Checkpoint) -> Result<bool, RecoverError> {
+        if self.file.state.checkpoints.last().is_some_and(|last| last.at.id.sn >= checkpoint.at.id.sn) {
+            return Ok(false);
+        }
+        let path = self.directory.join(IMAGES).join(checkpoint.file_name());
+        let io = |source| RecoverError::Io { file: path.clone(), source };
+        if !self.env.disk.exists(&path).map_err(io)? {
+            return Ok(false);
+        }
+        let read = self.env.disk.open(&path, OpenMode::Read).and_then(ImageReader::open);
+        match read.and_then(ImageReader::finish) {
+            Ok(sha256) => Ok(sha256 == checkpoint.sha256),
+            Err(source) if env::disk::is_want(&source) => Err(io(source)),
+            // The log does without it.
+            Err(_) => Ok(false),
+        }
     }
 
     fn read_segment(

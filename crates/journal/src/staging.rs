@@ -159,7 +159,9 @@ impl Journal {
         let log_bytes = shared.inner.lock().log_bytes;
         shared.keeping.lock().begin(image.checkpoint.at, log_bytes);
         move_to_images(&*shared.env.disk, &shared.directory, &image.checkpoint)
-            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })
+            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })?;
+        shared.keeping.lock().know(&image.checkpoint);
+        Ok(())
     }
 
     /// Puts a staged image in the place of the store's own of the same checkpoint, which has rotted.
@@ -173,7 +175,9 @@ impl Journal {
         let shared = self.shared();
         assert!(Arc::ptr_eq(shared, &image.place.0), "an image is kept by the store that staged it");
         move_to_images(&*shared.env.disk, &shared.directory, &image.checkpoint)
-            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })
+            .map_err(|source| StagingError::Io { file: shared.directory.join(STAGING), source })?;
+        shared.keeping.lock().know(&image.checkpoint);
+        Ok(())
     }
 
     /// The last act of a journal: it takes nothing more, and the next start replaces the log and all images by

@@ -92,6 +92,65 @@ fn download(
     staged
 }
 
+/// A member with the same log, and an image of its own of the same entry: the file has the same name and length, and says who made it.
+fn other_maker(env: &Env, directory: &Path, checkpoint: &Checkpoint) -> (Journal, Checkpoint) {
+    format(env, directory, 2);
+    let journal = open(env, directory).journal;
+    let at = append(&journal, 1, 50);
+    journal.note_commit(at.id.sn);
+    let own = journal.write_image(at, |writer| writer.write(&content())).unwrap();
+    assert_eq!((own.file_name(), own.file_bytes), (checkpoint.file_name(), checkpoint.file_bytes));
+    assert_ne!(own.sha256, checkpoint.sha256);
+    (journal, own)
+}
+
+#[test]
+fn an_own_image_of_the_same_entry_is_not_taken_for_the_one_that_is_wanted() {
+    let (env, place) = (Env::production(), tempfile::tempdir().unwrap());
+    let (_maker, checkpoint, bytes) = maker(&env, &place.path().join("maker"));
+    let taker = place.path().join("taker");
+    let (journal, own) = other_maker(&env, &taker, &checkpoint);
+    assert!(journal.open_image(&own).is_ok() && journal.open_image(&checkpoint).is_err());
+    assert!(journal.checkpoint_committed(&checkpoint).is_err());
+    drop(journal);
+
+    // What an earlier life has left is looked at before it is called usable, and then known for what it is.
+    let journal = open(&env, &taker).journal;
+    assert!(journal.checkpoint_committed(&checkpoint).is_err());
+    assert!(journal.open_image(&checkpoint).is_err());
+    assert_eq!(journal.images(), []);
+
+    let staged = download(&journal, checkpoint, &bytes, 1 << 20, bytes.len());
+    journal.keep_image(staged.finish().unwrap()).unwrap();
+    journal.checkpoint_committed(&checkpoint).unwrap();
+    drop(journal);
+    let opened = open(&env, &taker);
+    assert_eq!(opened.image.map(|(at, _)| at), Some(checkpoint.at));
+    assert_eq!(opened.recovered.findings, []);
+}
+
+#[test]
+fn a_start_calls_no_image_usable_that_another_checkpoint_names() {
+    let (env, place) = (Env::production(), tempfile::tempdir().unwrap());
+    let (_maker, checkpoint, _) = maker(&env, &place.path().join("maker"));
+    let taker = place.path().join("taker");
+    for is_own in [false, true] {
+        let _ = std::fs::remove_dir_all(&taker);
+        let (journal, own) = other_maker(&env, &taker, &checkpoint);
+        let named = if is_own { own } else { checkpoint };
+        let entry = Entry::after(journal.end(), Epoch(1), EntryKind::Checkpoint, named.encode());
+        let (sn, (sender, receiver)) = (entry.id.sn, mpsc::channel());
+        journal.append(vec![entry], Box::new(move |result| sender.send(result.is_ok()).unwrap())).unwrap();
+        assert!(receiver.recv().unwrap());
+        journal.note_commit(sn);
+        journal.persist_commit().unwrap();
+        drop(journal);
+        let usable = if is_own { vec![own] } else { Vec::new() };
+        assert_eq!(open(&env, &taker).journal.images(), usable);
+        assert_eq!(open(&env, &taker).recovered.findings, []);
+    }
+}
+
 #[test]
 fn a_download_goes_on_where_it_stopped() {
     let (env, place) = (Env::production(), tempfile::tempdir().unwrap());
