@@ -13,6 +13,7 @@ pub mod clock;
 pub mod faults;
 pub mod happening;
 mod hearing;
+mod images;
 pub mod keeper;
 mod mending;
 pub mod network;

@@ -12,10 +12,11 @@ pub use stored::{Rot, StoredLog};
 
 use crate::Loss;
 use base::{Durable, Entry, Epoch, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
+use bytes::Bytes;
 use group::{
     Effects, Input, LogReadFailed, Member, Message, Outgoing, ReadLog, Restored, Settings, ViewChange,
 };
-use journal::Word;
+use journal::{Checkpoint, Word};
 use std::{
     collections::VecDeque,
     hash::{Hash, Hasher},
@@ -215,6 +216,8 @@ impl Host {
             journal.end_damaged(loss);
         } else {
             self.disk = journal.end(loss, &self.disk);
+            // An image in the place of another history is in a store of its own.
+            self.store.generation = journal.generation();
         }
         true
     }
@@ -273,10 +276,34 @@ impl Host {
         }
     }
 
+    /// The journal, in stories that play it.
+    pub fn stored(&self) -> Option<&StoredLog> {
+        self.journal.as_deref()
+    }
+
+    /// Another member's image takes the place of everything here, when the process has ended. False: the file is not the
+    /// one that is wanted.
+    pub fn install_stored(&mut self, checkpoint: &Checkpoint, file: &Bytes) -> bool {
+        self.journal.as_mut().expect("this is about journals").install(checkpoint, file)
+    }
+
+    /// The group has committed the entry that makes the image usable: the journal lets go of what it replaces. False:
+    /// the file here is another image.
+    pub fn checkpoint_committed(&mut self, checkpoint: &Checkpoint) -> bool {
+        let journal = self.journal.as_ref().expect("this is about journals");
+        let Some(begins_after) = journal.checkpoint_committed(checkpoint) else { return false };
+        let count = begins_after.0.saturating_sub(self.disk.start.id.sn.0) as usize;
+        if count > 0 {
+            let start = self.disk.entries[count - 1].point();
+            self.forget_before(count, start);
+        }
+        true
+    }
+
     /// An image of another member takes the place of everything here. The process has ended.
     pub fn install(&mut self, at: LogPoint) {
         assert!(self.member.is_none(), "the process has ended");
-        assert!(self.journal.is_none(), "stories with a journal play no images");
+        assert!(self.journal.is_none(), "a journal installs its images itself");
         let promised = self.disk.promised;
         self.disk = LogDisk { promised, start: at, known_commit: at.id.sn, ..LogDisk::default() };
     }

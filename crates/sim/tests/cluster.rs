@@ -30,6 +30,7 @@ fn every_story_ends_well() {
         "all-restored",
         "journals",
         "rotten-journals",
+        "stored-images",
     ];
     for story in STORIES.iter().filter(|story| seeds.is_some() || short.contains(&story.name)) {
         let seeds = seeds.unwrap_or(2);
@@ -77,6 +78,26 @@ fn rotten_journals_are_repaired_in_each_way() {
         ("goes on with the log of member", 2),
         ("nobody who answers has them", 2),
         ("store is cut off", 2),
+    ];
+    for (what, least) in ways {
+        let count = transcript.iter().filter(|line| line.contains(what)).count();
+        assert!(count >= least, "{what}: only {count} times");
+    }
+}
+
+/// Images go the ways that they go between servers: written, made usable, fetched beside the log, staged and put in its place.
+#[test]
+fn stored_images_are_kept_and_renew_members() {
+    let story = story("stored-images").unwrap();
+    let mut transcript = Vec::new();
+    for seed in 0..20 {
+        transcript.extend(replayable(story, seed).transcript);
+    }
+    let ways = [
+        ("has written the image of", 100),
+        ("uses the image of", 200),
+        ("installs the image of", 5),
+        ("is cut off in the middle of an image", 2),
     ];
     for (what, least) in ways {
         let count = transcript.iter().filter(|line| line.contains(what)).count();
@@ -137,6 +158,8 @@ fn what_was_mended_stays_mended() {
         ("hanging-threads", 200_010_036),
         // A member was let in again without having acknowledged anything, because what it was sent had been sent anew.
         ("lossy", 9_001_214),
+        // A member called the own image of an entry usable when the checkpoint of another member's had committed.
+        ("stored-images", 310_000_023),
         // An epoch was given up in the middle of its start.
         ("unclean", 31_000_004),
     ];

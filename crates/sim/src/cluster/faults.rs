@@ -126,6 +126,11 @@ impl World {
                 let what = Arrival::Order(Order::Reconfigure { members, in_sync_min });
                 world.soon(Happening::Arrival { seat, life, what });
             }),
+            Fault::Purge(whom) if self.plays_journals => {
+                if let Some(seat) = self.whom(whom) {
+                    self.write_image(seat)?;
+                }
+            }
             Fault::Purge(whom) => self.on(whom, |world, seat| {
                 if world.servers[seat].host.is_up() {
                     let keep = world.dice.below(8);
@@ -133,7 +138,7 @@ impl World {
                 }
             }),
             Fault::Wipe(whom) => self.on(whom, |world, seat| {
-                if world.servers[seat].is_running {
+                if world.servers[seat].is_running || world.servers[seat].has_failed_disk {
                     return;
                 }
                 world.observer.disks_lost = true;

@@ -7,7 +7,9 @@ use super::{
     threads::Thread,
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, Sn};
-use group::{ChangeFailed, ChangeName, Message, Order, ReadLog, ViewChange};
+use bytes::Bytes;
+use group::{ChangeFailed, ChangeName, Message, Order, Proposal, ReadLog, ViewChange};
+use journal::Checkpoint;
 
 /// Seats are counted from 0; member 1 sits on seat 0.
 #[derive(Clone, Debug)]
@@ -119,6 +121,15 @@ pub enum Arrival {
     },
     Order(Order),
     Image(ImageArrived),
+    /// The file of another member's image, for a store that is a journal.
+    Fetched {
+        checkpoint: Checkpoint,
+        file: Bytes,
+    },
+    /// Another member suggests that its image be made usable.
+    Suggested(Proposal),
+    /// The entry that makes this image usable has committed.
+    Checkpoint(Checkpoint),
 }
 
 #[derive(Clone)]

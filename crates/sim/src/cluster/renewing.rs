@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Pieces that every image comes in.
-const CHUNKS: u64 = 8;
+pub(super) const CHUNKS: u64 = 8;
 
 impl World {
     pub(super) fn begin_download(&mut self, seat: usize) {
@@ -27,9 +27,7 @@ impl World {
         let sources: Vec<usize> = (0..self.servers.len())
             .filter(|other| {
                 let server = &self.servers[*other];
-                *other != seat
-                    && server.is_running
-                    && server.image.as_ref().is_some_and(|image| image.at.id.sn > has)
+                *other != seat && server.is_running && server.newest_image().is_some_and(|at| at > has)
             })
             .collect();
         (!sources.is_empty()).then(|| *self.dice.pick(&sources))
@@ -40,6 +38,9 @@ impl World {
         let server = &self.servers[seat];
         if server.life != life || !server.is_running {
             return;
+        }
+        if self.plays_journals {
+            return self.stored_chunk(seat, life, from, done);
         }
         let image = self.servers[from].image.clone().filter(|_| self.servers[from].is_running);
         let Some(image) = image else {

@@ -75,6 +75,8 @@ pub struct Server {
     /// When the next tick is under way to it.
     pub tick_at: Option<u64>,
     pub image: Option<Image>,
+    /// Entries up to here were looked through for those that make images usable.
+    pub looked_through: Sn,
     /// A thread of the process that completes nothing.
     pub hang: Option<Hang>,
     /// Its disk has failed, and a note says so: the process waits for another member that leads, or for an operator's word.
@@ -167,6 +169,7 @@ impl Server {
             kill_after_steps: None,
             tick_at: None,
             image: None,
+            looked_through: Sn(0),
             hang: None,
             has_failed_disk: false,
             looks_again: false,

@@ -3,12 +3,12 @@
 use super::{
     client::Client,
     clock::Clock,
-    happening::{Arrival, Happening, Whom},
+    happening::{Arrival, Fault, Happening, Whom},
     hearing::Hearing,
     keeper::Keeper,
     network::Network,
     observer::Observer,
-    server::Server,
+    server::{Image, Server},
 };
 use crate::{
     Loss,
@@ -394,6 +394,10 @@ impl World {
         let server = &mut self.servers[seat];
         let now = server.clock.moment(self.now_ns);
         server.host.disk.is_suspect &= !self.cuts_silently;
+        if let Some(journal) = server.host.stored() {
+            server.image = journal.image().map(|(at, bytes)| Image { at, bytes });
+            server.looked_through = server.host.disk.known_commit;
+        }
         server.host.start(settings, now, seed);
         let mut dice = self.dice.split();
         server.recover(&mut dice)?;
@@ -524,6 +528,15 @@ impl World {
             Arrival::Synced { up_to, cuts } => self.synced(seat, up_to, cuts),
             Arrival::Call { key, request } => self.call(seat, key, &request),
             Arrival::Confirmed { key, is_current } => self.confirmed(seat, key, is_current),
+            Arrival::Fetched { checkpoint, file } => {
+                self.install_stored(seat, &checkpoint, &file);
+                Ok(())
+            }
+            Arrival::Suggested(proposal) => self.append_suggested(seat, proposal),
+            Arrival::Checkpoint(checkpoint) => {
+                self.adopt_image(seat, &checkpoint);
+                Ok(())
+            }
             Arrival::Image(image) => {
                 self.install(seat, image.0);
                 Ok(())
@@ -628,6 +641,7 @@ impl World {
                 self.observer.applied(entry.point(), server.namespace.digest())?;
             }
             if let Some(sn) = outgoing.committed {
+                self.look_for_checkpoints(seat, sn);
                 // Written down now and then.
                 if !self.servers[seat].host.note_commit(sn) && self.dice.chance(5) {
                     self.servers[seat].host.disk.known_commit = sn;
@@ -664,9 +678,14 @@ impl World {
             }
             if let Some(beyond) = outgoing.image_wanted {
                 let server = &mut self.servers[seat];
-                if server.image.as_ref().is_none_or(|image| image.at.id.sn <= beyond) {
+                if self.plays_journals {
+                    self.soon(Happening::Fault(Fault::Purge(Whom::Seat(seat))));
+                } else if server.image.as_ref().is_none_or(|image| image.at.id.sn <= beyond) {
                     server.take_image(u64::MAX);
                 }
+            }
+            for proposal in outgoing.suggested {
+                self.soon_for(seat, Arrival::Suggested(proposal));
             }
             if let Some(takeover) = outgoing.takeover {
                 self.note(format!("{takeover:?}"));

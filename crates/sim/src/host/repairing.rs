@@ -77,7 +77,7 @@ impl Host {
         Some(Standing {
             store: self.store,
             promised: self.disk.promised,
-            begins_after: self.disk.start.id.sn,
+            begins_after: journal.begins_after(),
             end,
             is_end_certain: !self.disk.is_suspect,
             is_damaged: false,

@@ -1,21 +1,23 @@
-//! A member's log in the journal that ships, on a simulated disk. [`damage`] is about bytes that rot.
+//! A member's log in the journal that ships, on a simulated disk. [`damage`] is about bytes that rot, [`images`] about images.
 //!
 //! [`LogDisk`] remains what the checkers look at. While the process runs, it mirrors what the journal was told; after the
 //! end of a process it is what the journal's recovery found on the disk. So a start goes on from the shipping recovery:
 //! torn tails, marks of commits that were written late, promises in their file.
 
 mod damage;
+mod images;
 
 pub use damage::Rot;
 
 use super::LogDisk;
 use crate::{Fault, Loss, SimClock, SimDisk, SimRandom, dice::Dice};
 use base::{Durable, Entry, Epoch, GroupId, LogPoint, MemberStore, Sn};
+use bytes::Bytes;
 use env::Env;
 use group::{LogReadFailed, ReadLog};
 use journal::{FailedStore, Identity, Journal, NextStart, ReadLogError, RecoverError, Repair, Word};
 use parking_lot::Mutex;
-use std::{path::PathBuf, sync::Arc};
+use std::{io::Read, path::PathBuf, sync::Arc};
 
 /// See the module's description. Clones are the same store.
 #[derive(Clone)]
@@ -29,6 +31,10 @@ pub struct StoredLog {
     journal: Option<Journal>,
     /// The log cannot be read back. The repair is there while a process is at it.
     damaged: Option<Arc<Mutex<Option<Repair>>>>,
+    /// The image that the last start went on from, with its content.
+    image: Option<(LogPoint, Bytes)>,
+    /// The image of this entry takes the place of the log with the next start.
+    installs: Option<LogPoint>,
 }
 
 impl std::fmt::Debug for StoredLog {
@@ -57,7 +63,17 @@ impl StoredLog {
         let directory = PathBuf::from("/sim/store");
         let identity = Identity { cluster_id: "CID-sim".into(), group: GroupId(1), member: store.member };
         journal::format(&env, &directory, &identity).expect("a fresh disk can be formatted");
-        let mut stored = Self { disk, env, settings, directory, dice, journal: None, damaged: None };
+        let mut stored = Self {
+            disk,
+            env,
+            settings,
+            directory,
+            dice,
+            journal: None,
+            damaged: None,
+            image: None,
+            installs: None,
+        };
         stored.open();
         if lies {
             stored.disk.lie_about_syncs();
@@ -80,7 +96,12 @@ impl StoredLog {
     }
 
     fn try_open(&mut self) -> Result<LogDisk, RecoverError> {
-        let recovery = self.recovery();
+        let mut recovery = self.recovery();
+        let image = recovery.load_image(|reader| {
+            let mut content = Vec::new();
+            reader.read_to_end(&mut content)?;
+            Ok(Bytes::from(content))
+        })?;
         let mut entries = Vec::new();
         let replayed = recovery.replay(|entry| {
             entries.push(entry);
@@ -88,11 +109,17 @@ impl StoredLog {
         });
         let (journal, recovered) = replayed?;
         entries.extend(recovered.tail);
+        // Nothing here strikes images, so one that is called usable is.
+        let unusable =
+            recovered.findings.iter().find(|finding| finding.what.contains("image cannot be used"));
+        assert!(unusable.is_none(), "the journal calls an image usable that is not: {unusable:?}");
         let promised = journal.state().promised;
         self.journal = Some(journal);
+        let start = image.as_ref().map_or(LogPoint::default(), |(at, _)| *at);
+        self.image = image;
         Ok(LogDisk {
             promised,
-            start: LogPoint::default(),
+            start,
             durable: entries.len(),
             entries,
             known_commit: recovered.base.id.sn,
@@ -116,6 +143,11 @@ impl StoredLog {
             self.journal = None;
             after = self.open();
         }
+        assert!(after.promised >= before.promised, "the journal has forgotten a promise");
+        if let Some(at) = self.installs.take() {
+            assert_eq!((after.start, after.end()), (at, at), "the image takes the place of the log");
+            return after;
+        }
         let durable = before.durable_end();
         assert!(
             after.holds_durably(durable),
@@ -123,7 +155,6 @@ impl StoredLog {
             durable.id,
             after.end().id
         );
-        assert!(after.promised >= before.promised, "the journal has forgotten a promise");
         assert!(
             after.known_commit <= before.end().id.sn,
             "the journal takes more for committed than there was"
@@ -170,7 +201,7 @@ impl StoredLog {
             self.failed().take_back(word).unwrap_or_else(|error| panic!("it is not taken back: {error}"));
         assert_eq!(taken.end, before.end(), "nothing has changed since the disk was looked at");
         let after = self.open();
-        assert_eq!(after.entries, before.entries, "the store holds what the medium held");
+        assert_eq!(after.end(), before.end(), "the store holds what the medium held");
         assert!(after.promised >= before.promised, "a store that is taken back keeps its promise");
         assert!(
             after.is_suspect || word == Word::Operator,

@@ -146,6 +146,11 @@ pub const STORIES: &[Story] = &[
         plot: plots::rotten_journals,
     },
     Story {
+        name: "stored-images",
+        about: "the logs and images are in the journal that ships: images are written often, logs purged, members renewed",
+        plot: plots::stored_images,
+    },
+    Story {
         name: "lossy",
         about: "packets are lost, doubled, late and overtake each other",
         plot: plots::lossy,

@@ -94,6 +94,42 @@ pub(super) fn rotten_journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, F
     plot
 }
 
+/// Images are written often and logs purged, so that members which were away, or begin empty, are renewed with an image.
+pub(super) fn stored_images(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.plays_journals = true;
+    (shape.members, shape.juniors) = (4, dice.below(2) as usize);
+    let mut plot = Vec::new();
+    // One store is lost, when the logs of the others do not begin at the beginning any more.
+    let lost = Whom::Seat(dice.below(4) as usize);
+    let at = 4_000 + dice.below(6_000);
+    plot.extend([
+        (at, Fault::Kill(lost)),
+        (at + 1, Fault::Wipe(lost)),
+        (at + dice.below(500), Fault::StartAll),
+    ]);
+    for at in moments(dice, 250) {
+        let after = at + dice.below(2_500);
+        match dice.below(12) {
+            0..7 => plot.push((at, Fault::Purge(somebody(dice)))),
+            7 | 8 => {
+                plot.push((at, Fault::Kill(somebody(dice))));
+                plot.push((after, Fault::StartAll));
+            }
+            9 => {
+                plot.push((at, Fault::KillAtStep(somebody(dice), dice.below(60))));
+                plot.push((after, Fault::StartAll));
+            }
+            10 => {
+                plot.push((at, Fault::Isolate(Whom::Standby(dice.below(3) as usize))));
+                plot.push((after, Fault::Heal));
+            }
+            _ if dice.chance(40) => plot.push((at, Fault::SyncFails(somebody(dice)))),
+            _ => plot.push((at, Fault::PowerLoss)),
+        }
+    }
+    plot
+}
+
 pub(super) fn restarts(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
     for at in moments(dice, 300) {
