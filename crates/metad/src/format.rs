@@ -7,6 +7,7 @@ use std::{
     io,
     net::IpAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use thiserror::Error;
 
@@ -75,7 +76,7 @@ pub enum FormatError {
     Journal(#[from] journal::FormatError),
     #[error("the coordinator could not be opened")]
     OpenCoordinator(#[from] coord::OpenError),
-    #[error("the coordinator refused the new cluster: {0}; is there one already?")]
+    #[error("the coordinator has not taken the new cluster: {0}; is there one already?")]
     Coordinator(#[from] coord::ChangeError),
     #[error("the coordinator could not be read")]
     ReadCoordinator(#[from] coord::ReadError),
@@ -129,9 +130,10 @@ pub fn format(
 ) -> Result<Cluster, FormatError> {
     check_format(env, name_directory, group)?;
     make(env, name_directory, |layout| {
-        let cluster = draw_cluster(env, cluster_id, address, group);
-        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
         let coordinator = recover::open_coordinator(env, &group.coordinator, layout)?;
+        let begun = begun(&*coordinator, cluster_id.as_deref())?;
+        let cluster = begun.unwrap_or_else(|| draw_cluster(env, cluster_id, address, group));
+        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
         let first = MemberStore { member: group.member, generation: 0 };
         let level = group.first_level;
         let view =
@@ -139,6 +141,20 @@ pub fn format(
         publish(env, layout, &*coordinator, &cluster, view)?;
         Ok(cluster)
     })
+}
+
+/// The cluster that an earlier order has told the coordinator of, and then came no further: there is no view, so no
+/// member has ever been in it. `None`: there is no such cluster, or one that is whole, which is not made again.
+fn begun(
+    coordinator: &dyn coord::Coordinator,
+    cluster_id: Option<&str>,
+) -> Result<Option<Cluster>, FormatError> {
+    let Some(text) = coord::wait(|done| coordinator.read_cluster(done))? else { return Ok(None) };
+    if coord::wait(|done| coordinator.read(GROUP, done))?.is_some() {
+        return Ok(None);
+    }
+    let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+    Ok(Some(cluster).filter(|cluster| cluster_id.is_none_or(|wanted| wanted == cluster.cluster_id)))
 }
 
 /// Has an empty directory filled. If that fails, for want of room say, the directory is empty again; if even that
@@ -260,10 +276,47 @@ pub(crate) fn publish(
     // While nobody knows of the cluster: behind this, no room is needed here any more.
     prepare_cluster(env, layout, cluster).map_err(io)?;
     // This is written before the view, so that a member which finds the view finds this too.
-    coord::wait(|done| coordinator.create_cluster(text_of(cluster).into_bytes(), done))?;
-    coord::wait(|done| coordinator.create(GROUP, view, done))?;
+    let text = text_of(cluster).into_bytes();
+    if coord::wait(|done| coordinator.read_cluster(done))?.is_none_or(|there| there != text) {
+        make_surely(
+            || coord::wait(|done| coordinator.create_cluster(text.clone(), done)),
+            || Ok(coord::wait(|done| coordinator.read_cluster(done))?.is_some_and(|there| there == text)),
+        )?;
+    }
+    make_surely(
+        || coord::wait(|done| coordinator.create(GROUP, view.clone(), done)).map(drop),
+        || Ok(coord::wait(|done| coordinator.read(GROUP, done))?.is_some_and(|there| there.view == view)),
+    )?;
     // Last: a directory with this file is whole.
     name_cluster(env, layout).map_err(io)
+}
+
+/// How often something is made anew in the coordinator whose answer is unknown, and the pause before.
+const TRIES_MAX: u32 = 10;
+const TRY_PERIOD: Duration = Duration::from_millis(300);
+
+/// Makes something in the coordinator that is not there yet. Where the answer of a try is unknown it is made again, and
+/// `is_there` tells whether that try has made it. Without such a try it is somebody else's, however much alike.
+fn make_surely(
+    make: impl Fn() -> Result<(), coord::ChangeError>,
+    is_there: impl Fn() -> Result<bool, coord::ReadError>,
+) -> Result<(), FormatError> {
+    let mut tries = 0;
+    loop {
+        let error = match make() {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        if !matches!(error, coord::ChangeError::Unknown { .. }) {
+            let is_ours = tries > 0 && is_there()?;
+            return if is_ours { Ok(()) } else { Err(error.into()) };
+        }
+        tries += 1;
+        if tries == TRIES_MAX {
+            return Err(error.into());
+        }
+        std::thread::sleep(TRY_PERIOD);
+    }
 }
 
 /// Makes the empty store of a further member in a directory that is empty or does not exist. The cluster's names are
