@@ -74,6 +74,8 @@ fn rotten_journals_are_repaired_in_each_way() {
     let ways = [
         ("  rot: ", 50),
         (", and the end", 2),
+        (" of promise of member ", 2),
+        (" of member.0 of member ", 2),
         ("is whole again", 50),
         ("goes on with the log of member", 2),
         ("nobody who answers has them", 2),

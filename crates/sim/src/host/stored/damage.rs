@@ -33,6 +33,9 @@ impl StoredLog {
     /// The disk returned is what the checkers look at: a store that is damaged counts as what it held, because all of that has to be
     /// proved back.
     pub fn rot(&mut self, before: &LogDisk, is_bearable: impl Fn(&Rot) -> bool) -> (LogDisk, Option<Rot>) {
+        if self.dice.chance(20) {
+            return self.rot_of_state(before);
+        }
         let loss = *self.dice.pick(&[Loss::ProcessOnly, Loss::Nothing, Loss::All]);
         self.disk.crash(loss);
         self.journal = None;
@@ -55,6 +58,31 @@ impl StoredLog {
             };
         }
         (self.open(), None)
+    }
+
+    /// A bit rots in a file of which there are two copies, or that only tells what others tell as well: nothing is lost by that.
+    fn rot_of_state(&mut self, before: &LogDisk) -> (LogDisk, Option<Rot>) {
+        // The second copy of a promise is written behind the first, and nobody waits for its sync.
+        self.disk.crash(*self.dice.pick(&[Loss::ProcessOnly, Loss::Nothing]));
+        self.journal = None;
+        let name = *self.dice.pick(&["member.0", "member.1", "promise", "commit"]);
+        let path = self.directory.join(name);
+        let length = self.disk.length(&path).unwrap_or(0);
+        if length == 0 {
+            return (self.open(), None);
+        }
+        let (at, bit) = (self.dice.below(length), self.dice.below(8) as u8);
+        self.disk.flip_bit(&path, at, bit);
+        let after = self.open();
+        let what = format!("a bit at {at} of {name}");
+        assert!(after.promised >= before.promised, "{what}: the journal has forgotten a promise");
+        assert!(
+            after.is_suspect || !before.is_suspect,
+            "{what}: an end that is not certain is taken for certain"
+        );
+        assert!(after.holds_durably(before.durable_end()), "{what}: entries are gone");
+        assert!(after.known_commit <= before.end().id.sn, "{what}: more is called committed than there was");
+        (after, Some(Rot { what, holes: Vec::new(), loses_end: false }))
     }
 
     /// Spoils one file of the log. Returns its path, its sound content and what was done.
