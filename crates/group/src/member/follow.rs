@@ -105,6 +105,10 @@ impl Member {
             effects.outgoing.needs_image |= self.may_be_renewed();
             return;
         }
+        if told == mine.id.sn && !is_given_up {
+            // It may be this very entry. Word of what the active has committed since is on its way, behind this message.
+            return;
+        }
         let reason = format!(
             "entries up to {} have committed here, the active has others up to {told}: an operator has let a member lead \
              that lacked them",

@@ -382,3 +382,18 @@ fn a_longer_log_that_joins_nowhere_is_not_asked_for_for_ever() {
     }
     assert!(matches!(cluster.role(1), Role::Following), "{:?}", cluster.role(1));
 }
+
+/// The active's log begins later, and the word of what it has committed since is behind that one on its way. A member that took this for a
+/// contradiction would wait for an operator for ever.
+#[test]
+fn a_member_that_has_committed_as_much_as_it_was_told_of_contradicts_nobody() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "kept");
+    cluster.pass(200);
+    let told = cluster.members[&1].member.committed();
+    assert_eq!(cluster.members[&3].member.committed(), told);
+    let (epoch, boot) = (cluster.view.epoch, cluster.members[&1].boot);
+    let message = crate::Message::NeedsImage { epoch, unclean: Epoch(0) };
+    cluster.step(3, Input::Message { from: store(1), boot, message });
+    assert_eq!(cluster.members[&3].member.evidence.contradiction, None);
+}
