@@ -65,6 +65,7 @@ pub use contested::Contest;
 pub use held::Amount;
 pub use map::BlockMap;
 pub use placement::Placement;
+pub use record::LENGTH_BEYOND;
 pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
 pub use stats::{ServerFilter, Stats, StorageStats};

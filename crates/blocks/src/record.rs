@@ -19,10 +19,10 @@ pub const INLINE_PLACES: usize = 3;
 const SPILLED: u16 = 4;
 const STATE_FREE: u16 = 3;
 pub const MAX_REPLICATION: u16 = (1 << 10) - 1;
-/// Stands for every length above [`BLOCK_BYTES_MAX`]. No replica has it, because no report of one is taken; earlier
-/// releases let clients claim such lengths.
-const LENGTH_OF_NO_REPLICA: u64 = (1 << 40) - 1;
-const _: () = assert!(BLOCK_BYTES_MAX < LENGTH_OF_NO_REPLICA && GenerationStamp::LIMIT == 1 << 40);
+/// Stands for every length above [`BLOCK_BYTES_MAX`], which earlier releases let blocks have: in records, and in reports of
+/// replicas. So such a block keeps the places of its replicas.
+pub const LENGTH_BEYOND: u64 = (1 << 40) - 1;
+const _: () = assert!(BLOCK_BYTES_MAX < LENGTH_BEYOND && GenerationStamp::LIMIT == 1 << 40);
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -102,8 +102,7 @@ impl Record {
         number(self.length)
     }
 
-    /// Takes over stamp and length. A length above [`BLOCK_BYTES_MAX`], as a client of an earlier release may have
-    /// claimed, becomes one that no replica has.
+    /// Takes over stamp and length. A length above [`BLOCK_BYTES_MAX`] becomes [`LENGTH_BEYOND`].
     ///
     /// # Panics
     ///
@@ -112,7 +111,7 @@ impl Record {
         let (stamp, length) = (block.generation_stamp, block.length);
         assert!(stamp.0 < GenerationStamp::LIMIT, "generation stamp {stamp} needs more than 40 bits");
         self.stamp = low_bytes(stamp.0);
-        self.length = low_bytes(if length > BLOCK_BYTES_MAX { LENGTH_OF_NO_REPLICA } else { length });
+        self.length = low_bytes(if length > BLOCK_BYTES_MAX { LENGTH_BEYOND } else { length });
     }
 
     pub fn replication(&self) -> u16 {
@@ -241,8 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_length_from_an_earlier_release_that_no_block_can_have_becomes_one_that_no_replica_has() {
-        assert!(record_of(1 << 47).length() > BLOCK_BYTES_MAX);
+    fn lengths_that_only_earlier_releases_let_blocks_have_are_one() {
+        assert_eq!(record_of(1 << 40).length(), LENGTH_BEYOND);
+        assert_eq!(record_of(1 << 47).length(), LENGTH_BEYOND);
         assert_eq!(record_of(1 << 47).inode(), InodeId(InodeId::LIMIT - 1), "nothing else is touched");
     }
 

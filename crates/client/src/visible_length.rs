@@ -40,6 +40,11 @@ pub(crate) async fn of_block(
             let asked = client
                 .call::<_, hdfs::GetReplicaVisibleLengthResponseProto>("getReplicaVisibleLength", &request);
             let error = match asked.await {
+                // A replica that waits for its recovery has no length: -1.
+                Ok(response) if i64::try_from(response.length).is_err() => {
+                    refusals.push(format!("{address}: it has no length yet"));
+                    continue;
+                }
                 Ok(response) => return Ok(Some(response.length)),
                 Err(error) => error,
             };
@@ -55,9 +60,9 @@ pub(crate) async fn of_block(
         }
         waiting = again;
     }
-    // The pipeline was chosen, and nothing was sent through it yet.
+    // The pipeline was chosen, and nothing was sent through it yet; unless bytes are known, which other servers have then.
     if without == located.locs.len() {
-        return Ok(Some(0));
+        return Ok((located.b.num_bytes() == 0).then_some(0));
     }
     let (block, servers) = (&located.b, refusals.join("; "));
     Err(Error::Fs(FsError::Io(format!(

@@ -124,6 +124,10 @@ async fn the_end_is_where_any_data_server_says() {
 #[tokio::test]
 async fn a_block_that_no_server_has_yet_is_empty() {
     assert_eq!(open(&[Says::NoReplica, Says::NoReplica], 0, 0).await, Ok(WHOLE));
+    let error = open(&[Says::NoReplica], 5, 0).await.unwrap_err();
+    assert!(error.contains("Could not obtain the last block locations"), "bytes are known: {error}");
+    let error = open(&[Says::Length(u64::MAX)], 5, 0).await.unwrap_err();
+    assert!(error.contains("it has no length yet"), "{error}");
     assert_eq!(
         open(&[Says::NoReplica], 0, 9).await,
         Ok(WHOLE),

@@ -56,7 +56,8 @@ pub async fn write_block(
     // A copying server says how long the replica is, a client that makes a block how long it may become; some
     // say nothing.
     let says_limit = write.is_copy || write.stage == Stage::PipelineSetupCreate;
-    let limit = if says_limit && known_length > 0 { known_length } else { BLOCK_BYTES_MAX };
+    let limit =
+        if says_limit && known_length > 0 { known_length.min(BLOCK_BYTES_MAX) } else { BLOCK_BYTES_MAX };
     let ending = match write.stage {
         Stage::TransferRbw if !write.is_copy => Ending::KeepOpen { length_min: known_length },
         Stage::TransferFinalized if !write.is_copy => Ending::FinalizeQuietly,

@@ -149,12 +149,13 @@ fn replica([id, length, stamp, state]: [u64; 4]) -> Option<ReportedReplica> {
     Some(ReportedReplica { block: block(id, stamp, length)?, state })
 }
 
-/// A block of which a replica may exist: `None` for Hadoop's negative ids, and for numbers that no block map holds.
+/// A block of which a replica may exist: `None` for Hadoop's negative ids, and for stamps that no block map holds. A length
+/// that none holds becomes the one that stands for all such: earlier releases let files have longer blocks.
 pub fn block(id: u64, stamp: u64, length: u64) -> Option<Block> {
-    let block = Block { id: BlockId(id), generation_stamp: GenerationStamp(stamp), length };
-    let is_possible =
-        i64::try_from(id).is_ok() && stamp < GenerationStamp::LIMIT && length <= BLOCK_BYTES_MAX;
-    is_possible.then_some(block)
+    let positive = |number: u64| i64::try_from(number).is_ok();
+    let is_possible = positive(id) && positive(length) && stamp < GenerationStamp::LIMIT;
+    let length = if length > BLOCK_BYTES_MAX { blocks::LENGTH_BEYOND } else { length };
+    is_possible.then_some(Block { id: BlockId(id), generation_stamp: GenerationStamp(stamp), length })
 }
 
 /// The number in the low bits, the sign in the lowest: as a two's complement again.

@@ -332,7 +332,7 @@ impl Image<'_> {
         self.section(Section::Counters)?;
         self.ns.tree.counters = Counters {
             applied: TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) },
-            last_inode: InodeId(self.below(InodeId::GROUP_COUNT_LIMIT, "inode id")?),
+            last_inode: InodeId(self.below(InodeId::LIMIT, "inode id")?),
             last_block: BlockId(self.number()?),
             last_stamp: GenerationStamp(self.below(GenerationStamp::LIMIT, "generation stamp")?),
             time: Timestamp::from_ms(self.below(TIME_LIMIT_MS, "time")?),

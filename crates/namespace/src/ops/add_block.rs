@@ -8,10 +8,10 @@ use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
     edit::{Body, codec::record_fields},
     entry_limits, lease,
-    ops::fsync,
+    ops::{fsync, update_block_for_pipeline},
     store::block_list::{LENGTH_LIMIT, Stored},
 };
-use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
+use base::{Block, BlockId, FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -101,7 +101,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
     };
     let block = Block {
         id: BlockId(tree.counters.last_block.0 + 1),
-        generation_stamp: GenerationStamp(tree.counters.last_stamp.0 + 1),
+        generation_stamp: update_block_for_pipeline::next_stamp(ns)?,
         length: 0,
     };
     let edit = Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }))?;
