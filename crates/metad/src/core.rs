@@ -21,7 +21,6 @@ use crate::{
     replica::Replica,
     settle::Unsettled,
     turn::Turn,
-    uncommitted::Uncommitted,
     watch::WRITER,
 };
 use ::blocks::BlockMap;
@@ -32,19 +31,12 @@ use env::{Env, pulse};
 use namespace::{Context, Namespace, Renewals};
 use parking_lot::Mutex;
 use rpc::Call;
+use serving::{Refusals, Rules, Tree};
 use std::{
     collections::VecDeque,
     sync::{Arc, OnceLock},
 };
 use tokio::sync::watch;
-
-/// The namespace with what is known of its edits in flight.
-pub struct Tree {
-    pub namespace: Namespace,
-    pub uncommitted: Uncommitted,
-    /// The last checkpoint that was applied before it had committed, and its place.
-    pub ahead_checkpoint: Option<(Sn, Bytes)>,
-}
 
 /// A write waiting for its turn. It is dropped if this member does not serve by then.
 pub type Write = Box<dyn FnOnce(&mut Turn<'_>) + Send>;
@@ -84,7 +76,7 @@ pub struct Core {
     /// `complete` calls that wait for a data server's report.
     pub parked: crate::client_protocol::Parked,
     /// Answers to calls that changed nothing, for late copies of them.
-    pub refusals: Mutex<crate::client_protocol::Refusals>,
+    pub refusals: Mutex<Refusals>,
     queue: Arc<Queue>,
     /// Answers to calls that the retry cache has forgotten.
     pub older_answers: OlderAnswers,
@@ -148,11 +140,7 @@ impl Core {
             cluster,
             secret,
             older_answers: OlderAnswers::new(&namespace),
-            tree: ShardedLock::new(Tree {
-                namespace,
-                uncommitted: Uncommitted::default(),
-                ahead_checkpoint: None,
-            }),
+            tree: ShardedLock::new(Tree::new(namespace, Rules::default())),
             blocks,
             unsettled,
             renewals: Mutex::new(Renewals::new(now)),
@@ -300,7 +288,7 @@ impl Core {
         let began = self.moment();
         let finished = {
             let mut tree = self.tree_mut();
-            tree.uncommitted.forget_committed(self.commit.committed());
+            tree.forget_committed(self.commit.committed());
             let mut turn = Turn::begin(self, &mut tree, began);
             while let Some(Work::Attempt(..)) = batch.front() {
                 let Some(Work::Attempt(in_hand, attempt)) = batch.pop_front() else {

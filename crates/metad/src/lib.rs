@@ -43,7 +43,6 @@ mod scrub;
 mod server;
 mod settle;
 mod turn;
-mod uncommitted;
 mod upgrade;
 mod waiting_room;
 mod watch;

@@ -6,7 +6,6 @@ mod waiting;
 pub use waiting::Waiting;
 
 use crate::{
-    apply,
     commit::CommitWatch,
     config::{CoordinatorConfig, MetaConfig},
     core::{Cluster, Core},
@@ -233,9 +232,9 @@ fn read_back(
     // A long walk of a thread that is watched is a sign of its life.
     namespace.tell_visits(env::pulse::step);
     let (journal, recovered) = recovery.replay(|entry| {
-        apply::entry(&mut namespace, &entry)?;
+        serving::apply_entry(&mut namespace, &entry)?;
         if entry.kind == EntryKind::Checkpoint {
-            digests.push(apply::digest_of(&namespace));
+            digests.push(serving::digest_of(&namespace));
         }
         Ok(())
     })?;

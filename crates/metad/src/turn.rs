@@ -1,8 +1,7 @@
 //! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
 
 use crate::{
-    apply,
-    core::{Core, Finished, Tree},
+    core::{Core, Finished},
     older_answers::Older,
     settle::tell_ahead,
 };
@@ -13,9 +12,10 @@ use base::{
 use bytes::Bytes;
 use group::Proposal;
 use namespace::{
-    Applied, BlockChange, BlockFacts, Context, Edit, Mark, Namespace, Renewals, RetryLookup,
+    Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals, RetryLookup,
     older_calls::Noted,
 };
+use serving::Tree;
 use std::sync::Arc;
 
 /// Sends a reply, once its entry has committed; an error says that it will not commit here.
@@ -40,8 +40,6 @@ pub struct Turn<'a> {
     at_the_end: Vec<AtTheEnd>,
     /// One buffer for the encoding of all edits of this turn.
     scratch: Vec<u8>,
-    /// The marks of the inodes that the edit just applied has touched.
-    footprint: Vec<Mark>,
     /// The changes that the block map is told when their edits have committed.
     unsettled: Vec<(Sn, BlockChange)>,
     /// The notes for the index of older calls; `None` if there is no index.
@@ -63,7 +61,6 @@ impl<'a> Turn<'a> {
             releases: Vec::new(),
             at_the_end: Vec::new(),
             scratch: Vec::new(),
-            footprint: Vec::new(),
             unsettled: Vec::new(),
             news: core.older_answers.feed.is_open().then(Vec::new),
             orphans_left: false,
@@ -89,6 +86,11 @@ impl<'a> Turn<'a> {
             RetryLookup::Miss => self.older.lookup(origin),
             known => Ok(known),
         }
+    }
+
+    /// The epoch in which this member leads; no other role begins within a turn.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     pub fn core(&self) -> &'a Arc<Core> {
@@ -151,11 +153,8 @@ impl<'a> Turn<'a> {
     /// As [`Turn::apply`], for an edit that allocates a block, or gives one a new pipeline, on these targets.
     pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
-        self.footprint.clear();
-        self.tree.namespace.footprint_of(edit, &mut self.footprint);
-        self.tree.uncommitted.touch(at.sn, &self.footprint);
         self.tell_news(|| Noted::edit(at.sn, edit));
-        let mut applied = self.tree.namespace.apply(at, edit);
+        let mut applied = self.tree.apply_own(at, edit);
         self.scratch.clear();
         edit.encode(&mut self.scratch);
         self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));
@@ -203,7 +202,7 @@ impl<'a> Turn<'a> {
         self.tell_news(|| Noted::no_edit(at.sn));
         self.tree.namespace.skip_to(at);
         self.entries.push((EntryKind::Checkpoint, payload));
-        let (core, digest) = (self.core.clone(), apply::digest_of(&self.tree.namespace));
+        let (core, digest) = (self.core.clone(), self.tree.digest());
         self.after_commit(move |committed| {
             if committed.is_ok() {
                 core.replica.say_digest(digest);

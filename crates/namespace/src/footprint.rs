@@ -13,12 +13,20 @@ use crate::{Edit, Namespace, edit::Body, path::Path, reserved, snapshots::view::
 use base::InodeId;
 use rapidhash::v3::rapidhash_v3;
 
+/// 2^64 divided by the golden ratio: a product with it spreads neighbouring numbers.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Something that an answer may rest on, and an edit may change. Two things may have one mark by chance: then an answer
 /// waits that need not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(u64);
 
 impl Mark {
+    /// A hash that differs in high and in low bits, for tables of marks.
+    pub fn hash(self) -> u64 {
+        self.0.wrapping_mul(SPREAD).rotate_left(32)
+    }
+
     /// The state that snapshots share with the present.
     const PAST: Mark = Mark(u64::MAX);
 
@@ -39,7 +47,6 @@ impl Mark {
 
     /// Which inode has a name in a directory, if one has.
     fn entry(directory: InodeId, name: &[u8]) -> Self {
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         Self((rapidhash_v3(name) ^ directory.0.wrapping_mul(SPREAD)) << 2 | 3)
     }
 }

@@ -5,7 +5,7 @@
 //! of an earlier one, edits behind that may carry an earlier time all the same: this is told, and an entry's number is exact.
 
 use super::time_of;
-use crate::{apply, image_reading};
+use crate::image_reading;
 use base::{Block, Caller, Entry, LogPoint, Moment, Sn, Timestamp, TxId};
 use journal::archive::{ArchiveError, Backup, Span};
 use namespace::{AccessPolicy, Context, Limits, Namespace, ops::cleanup};
@@ -202,7 +202,7 @@ pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, Targ
     let mut at = span.begin;
     if found.at > span.begin.id.sn {
         let stopped = backup.walk(span, |entry| {
-            if let Err(error) = apply::entry(&mut namespace, &entry) {
+            if let Err(error) = serving::apply_entry(&mut namespace, &entry) {
                 return ControlFlow::Break(Some((entry.id.sn, error.to_string())));
             }
             at = entry.point();

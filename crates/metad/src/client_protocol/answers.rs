@@ -7,10 +7,17 @@ use rpc::Replier;
 
 /// A response that can be kept until it may go out.
 pub trait Answer: Send + 'static {
+    /// Its length on the wire.
+    fn bytes(&self) -> usize;
+
     fn send(self, reply: Replier);
 }
 
 impl<M: Message + 'static> Answer for M {
+    fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+
     fn send(self, reply: Replier) {
         reply.ok(&self);
     }
@@ -26,6 +33,10 @@ impl Encoded {
 }
 
 impl Answer for Encoded {
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
     fn send(self, reply: Replier) {
         reply.ok_encoded(self.0.len(), |out| out.extend_from_slice(&self.0));
     }

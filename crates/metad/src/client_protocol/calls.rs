@@ -3,16 +3,18 @@
 
 use super::{answers::Answer, leading};
 use crate::{
-    core::{Core, Tree},
+    core::Core,
     forward::Fate,
     older_answers,
     turn::{Turn, commit_failed},
 };
 use ::blocks::BlockMap;
-use base::{FsError, FsResult, Sn};
-use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reach, Reply};
+use base::{Epoch, FsError, FsResult};
+use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
 use prost::Message;
 use rpc::{Call, Replier};
+pub use serving::Sight;
+use serving::{Basis, Decision, Known, Tree};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
@@ -33,14 +35,13 @@ pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
     }
 }
 
-/// The part of the tree that a read looks at.
-pub enum Sight<'a> {
-    /// The inodes that these paths name, and the way there.
-    Paths(&'a [&'a str]),
-    /// The inodes that these paths name, the way there, and the children of those inodes.
-    Listings(&'a [&'a str]),
-    /// More than can be told apart from edits in flight.
-    Everything,
+/// The epoch of a read that begins now; `None` if this member does not answer.
+///
+/// The epoch is taken first. A member that was deposed and leads again has taken the entries in between into its tree
+/// before it answers again: if it does, the tree is at least that of the epoch taken.
+pub fn begin(core: &Core) -> Option<Epoch> {
+    let epoch = core.replica.epoch();
+    core.replica.answers().then_some(epoch)
 }
 
 /// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
@@ -51,15 +52,28 @@ pub fn read<A: Answer>(
     sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
-    // Taken before the look: the answer is proved for this epoch only.
-    let epoch = core.replica.epoch();
+    match begin(core) {
+        Some(epoch) => read_since(core, epoch, call, reply, sight, look),
+        None => hand_over(core, call.clone(), reply),
+    }
+}
+
+/// As [`read`], for a read that was begun in `epoch`.
+pub fn read_since<A: Answer>(
+    core: &Arc<Core>,
+    epoch: Epoch,
+    call: &Call,
+    reply: Replier,
+    sight: Sight<'_>,
+    look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
+) {
     let (answer, wait_for) = {
         let tree = core.tree();
         let context = core.context(&call.caller, Some(call.origin));
-        (look(&tree, &context), rests_on(&tree, core.commit.committed(), sight))
+        (look(&tree, &context), tree.rests_on(core.commit.committed(), sight))
     };
     match wait_for {
-        None => leading::answer(core, epoch, || call.clone(), reply, move |reply| send(reply, answer)),
+        None => leading::answer(core, epoch, || call.clone(), reply, answer),
         // It may wait for long, until another member is back.
         Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
@@ -67,9 +81,7 @@ pub fn read<A: Answer>(
             core.clone().commit.when(sn, move |committed| {
                 let _holding = core.in_hand(&call).hold();
                 match committed {
-                    Ok(()) => {
-                        leading::answer(&core, epoch, || call, reply, move |reply| send(reply, answer));
-                    }
+                    Ok(()) => leading::answer(&core, epoch, || call, reply, answer),
                     Err(reason) => repeat(&core, call, reply, reason),
                 }
             });
@@ -142,26 +154,6 @@ fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
     core.forwarder.take(call, reply.unwatched(), fate, serve);
 }
 
-/// The last edit in flight that an answer about what was in sight may rest on.
-fn rests_on(tree: &Tree, committed: Sn, sight: Sight<'_>) -> Option<Sn> {
-    let applied = tree.namespace.applied().sn;
-    if applied <= committed {
-        return None;
-    }
-    let rests_on = match sight {
-        Sight::Everything => Some(applied),
-        Sight::Paths(paths) => rests_on_paths(tree, paths, Reach::Itself),
-        Sight::Listings(paths) => rests_on_paths(tree, paths, Reach::Children),
-    };
-    rests_on.filter(|sn| *sn > committed)
-}
-
-fn rests_on_paths(tree: &Tree, paths: &[&str], reach: Reach) -> Option<Sn> {
-    let mut seen = Vec::with_capacity(32);
-    let is_known = paths.iter().all(|path| tree.namespace.seen_on(path, reach, &mut seen));
-    if is_known { tree.uncommitted.wait_for(&seen) } else { Some(tree.namespace.applied().sn) }
-}
-
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
 pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResult<()> {
     let blocks = core.blocks.lock();
@@ -229,20 +221,11 @@ pub fn turn<A: Answer>(
                 crate::fatal::planted::strike(&call);
                 let before = turn.applied();
                 let answer = turn.knowing(older, |turn| operate(turn, &call));
-                let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
-                after_commit(turn, call, reply, rests_on, answer);
+                let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
+                after_commit(turn, call, reply, basis, answer);
             }),
         );
     });
-}
-
-/// The event that makes an answer true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestsOn {
-    /// The commit of an edit that the call has made: it proves that this member leads.
-    OwnEdit,
-    /// The state that was read: a refusal, or that nothing was left to do.
-    Reading,
 }
 
 /// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
@@ -250,17 +233,18 @@ pub fn after_commit<A: Answer>(
     turn: &mut Turn<'_>,
     call: Call,
     reply: Replier,
-    rests_on: RestsOn,
+    basis: Basis,
     answer: FsResult<A>,
 ) {
-    let core = turn.core().clone();
-    let epoch = core.replica.epoch();
+    let (core, epoch) = (turn.core().clone(), turn.epoch());
     turn.after_commit(move |committed| {
         let _holding = core.in_hand(&call).hold();
-        match (committed, rests_on) {
-            (Ok(()), RestsOn::OwnEdit) => send(reply, answer),
-            (Ok(()), RestsOn::Reading) => {
-                leading::answer(&core, epoch, || call, reply, move |reply| send(reply, answer));
+        match (committed, basis) {
+            (Ok(()), Basis::OwnEdit) => send(reply, answer),
+            (Ok(()), Basis::Reading) => {
+                let (proved, origin) = (core.clone(), call.origin);
+                let note = move || proved.refusals.lock().proved(&origin, epoch);
+                leading::answer_and(&core, epoch, || call, reply, answer, note);
             }
             (Err(reason), _) => repeat(&core, call, reply, reason),
         }
@@ -276,26 +260,31 @@ pub fn fingerprint(call: &Call) -> u64 {
     namespace::fingerprint(call.method, &call.request)
 }
 
-/// Retry cache, safe mode, plan, apply.
+/// Retry cache, refusals, safe mode, plan, apply.
 pub fn run(
     turn: &mut Turn<'_>,
     call: &Call,
     what: impl FnOnce() -> String,
     plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned>,
 ) -> FsResult<Reply> {
-    if let Some(essentials) = remembered(turn, call)? {
-        return Ok(essentials);
-    }
-    let fingerprint = fingerprint(call);
-    if let Some(answer) = turn.core().refusals.lock().get(&call.origin, fingerprint) {
-        return answer;
-    }
-    refuse_in_safe_mode(turn.core(), what)?;
-    let answer = match turn.plan(&call.caller, call.origin, fingerprint, plan) {
-        Ok(Planned::Edit(edit)) => return Ok(turn.apply(&edit).reply),
-        Ok(Planned::NoChange(essentials)) => Ok(essentials),
-        Err(error) => Err(error),
+    let (core, epoch, fingerprint) = (turn.core(), turn.epoch(), fingerprint(call));
+    let known = Known {
+        origin: &call.origin,
+        carried_out: turn.retry_lookup(&call.origin, fingerprint)?,
+        refused: core.refusals.lock().get(&call.origin, fingerprint, epoch),
     };
-    turn.core().refusals.lock().put(&call.origin, fingerprint, answer.clone());
-    answer
+    let decision = serving::decide(
+        known,
+        || refuse_in_safe_mode(core, what),
+        || turn.plan(&call.caller, call.origin, fingerprint, plan),
+    );
+    match decision {
+        Decision::Edit(edit) => Ok(turn.apply(&edit).reply),
+        Decision::Told(answer) => answer,
+        Decision::NotNow(refused) => Err(refused),
+        Decision::NoEdit(answer) => {
+            core.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
+            answer
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! on their way. Hadoop answers "not yet" and its client sleeps 400 ms; here the call is parked, holding
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
-use super::calls::{self, RestsOn, decode};
+use super::calls::{self, decode};
 use crate::{
     core::Core,
     older_answers::{self, Older},
@@ -15,15 +15,15 @@ use namespace::ops;
 use parking_lot::Mutex;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
-use std::{collections::HashMap, sync::Arc};
+use serving::Basis;
+use std::sync::Arc;
 
 /// Calls parked at most; more are answered "not yet" at once.
 const PARKED_COUNT_MAX: usize = 100_000;
 
 /// Calls to close a file whose last block was not reported yet.
-#[derive(Default)]
 pub struct Parked {
-    by_block: Mutex<HashMap<BlockId, Vec<Waiter>>>,
+    waiters: Mutex<serving::Parked<Waiter>>,
 }
 
 struct Waiter {
@@ -34,15 +34,16 @@ struct Waiter {
     older: Older,
 }
 
+impl Default for Parked {
+    fn default() -> Self {
+        Self { waiters: Mutex::new(serving::Parked::new(PARKED_COUNT_MAX)) }
+    }
+}
+
 impl Parked {
     /// Another replica of these blocks was reported: plan their calls again.
     pub fn wake(&self, core: &Arc<Core>, blocks: &[BlockId]) {
-        let mut parked = self.by_block.lock();
-        if parked.is_empty() {
-            return;
-        }
-        let woken: Vec<Waiter> = blocks.iter().filter_map(|id| parked.remove(id)).flatten().collect();
-        drop(parked);
+        let woken = self.waiters.lock().wake(blocks);
         for waiter in woken {
             queue(core, waiter);
         }
@@ -50,30 +51,24 @@ impl Parked {
 
     /// Answers "not yet" to those that have waited long enough.
     pub fn expire(&self, now: Moment) {
-        let mut expired = Vec::new();
-        self.by_block.lock().retain(|_, waiters| {
-            expired.extend(waiters.extract_if(.., |waiter| waiter.deadline <= now));
-            !waiters.is_empty()
-        });
+        let expired = self.waiters.lock().expire(now);
         for waiter in expired {
-            waiter.reply.ok(&p::CompleteResponseProto { result: false });
+            waiter.not_yet();
         }
     }
 
     /// This member no longer serves: the one that goes on answers.
     pub fn hand_over(&self, core: &Arc<Core>) {
-        let waiting = std::mem::take(&mut *self.by_block.lock());
-        for waiter in waiting.into_values().flatten() {
+        let waiting = self.waiters.lock().take_all();
+        for waiter in waiting {
             calls::hand_over(core, waiter.call, waiter.reply);
         }
     }
+}
 
-    fn is_full(&self) -> bool {
-        self.by_block.lock().len() >= PARKED_COUNT_MAX
-    }
-
-    fn park(&self, block: BlockId, waiter: Waiter) {
-        self.by_block.lock().entry(block).or_default().push(waiter);
+impl Waiter {
+    fn not_yet(self) {
+        self.reply.ok(&p::CompleteResponseProto { result: false });
     }
 }
 
@@ -110,8 +105,8 @@ fn run(turn: &mut Turn<'_>, waiter: Waiter) {
         Ok(Closing::Done) => Ok(p::CompleteResponseProto { result: true }),
         Err(error) => Err(error),
     };
-    let rests_on = if turn.applied() > before { RestsOn::OwnEdit } else { RestsOn::Reading };
-    calls::after_commit(turn, waiter.call, waiter.reply, rests_on, answer);
+    let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
+    calls::after_commit(turn, waiter.call, waiter.reply, basis, answer);
 }
 
 enum Closing {
@@ -148,10 +143,13 @@ fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
 
 fn wait(turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
     let core = turn.core();
-    if waiter.deadline <= turn.moment || core.parked.is_full() {
-        return waiter.reply.ok(&p::CompleteResponseProto { result: false });
+    if waiter.deadline <= turn.moment {
+        return waiter.not_yet();
     }
-    core.parked.park(block.id, waiter);
+    let parked = core.parked.waiters.lock().park(block.id, waiter.deadline, waiter);
+    if let Err(waiter) = parked {
+        return waiter.not_yet();
+    }
     // The report may have come between the plan and the parking.
     if turn.is_reported(&block) {
         core.parked.wake(core, &[block.id]);

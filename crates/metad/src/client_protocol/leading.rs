@@ -1,20 +1,18 @@
 //! An answer that rests on reading goes out only if no other member can have been elected before the read.
 //!
-//! That is so while the lease lasts: the test is made after the answer was evaluated, and costs a comparison.
-//! Where the lease has run out and this member still serves, the answer waits here for the next grant; where
-//! no grant comes, as with a member that left the in-sync set and cannot be reached, the coordinator is asked,
-//! once for all that wait and not more often than every 50 ms. A member that stops serving hands what waits to
-//! the one that goes on.
-//!
-//! A lease is measured by a clock, and a clock can stand still: a hypervisor may stop it. With
-//! [`crate::GroupConfig::confirm_reads`] no answer rests on a lease. The coordinator is asked about each, once for
-//! all that came while it was asked the last time.
+//! [`serving::Unproved`] decides. The test of the lease is made after the answer was evaluated, and costs a comparison.
+//! Answers that have to wait are looked after by a task, which asks the coordinator as well. A member that stops serving
+//! hands what waits to the one that goes on.
 
-use super::calls;
-use crate::core::Core;
-use base::Epoch;
+use super::{
+    answers::Answer,
+    calls::{self, send},
+};
+use crate::{config::GroupConfig, core::Core, replica::Replica};
+use base::{Epoch, FsError, FsResult};
 use parking_lot::Mutex;
 use rpc::{Call, Replier};
+use serving::{Fate, ProofSettings, Question, Reign, Rules, Unproved};
 use std::{
     sync::{
         Arc,
@@ -22,37 +20,39 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{runtime::Handle, time::Instant};
+use tokio::runtime::Handle;
 
 /// How often waiting answers are looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// The least time between two questions to the coordinator.
-const CONFIRM_PERIOD: Duration = Duration::from_millis(50);
-/// How long the coordinator's answer is waited for before it is asked again.
-const CONFIRM_PATIENCE: Duration = Duration::from_secs(1);
+/// The most bytes of answers that wait. Half of this is as much as the largest listings of a thousand clients.
+const BYTES_MAX: usize = 256 << 20;
+/// The memory of a waiting answer beside its own bytes and its request.
+const OVERHEAD_BYTES: usize = 512;
 
 /// An answer that waits, and the call, to be answered by another member if need be.
 struct Waiting {
     call: Call,
     reply: Replier,
     send: Box<dyn FnOnce(Replier) + Send>,
-    since: Instant,
-    /// The epoch in which the answer was evaluated; a later reign proves nothing about it.
-    epoch: Epoch,
 }
 
+/// Answers that wait for a proof that this member leads.
 #[derive(Default)]
 pub struct Leading {
-    state: Mutex<State>,
+    /// None: a group of one, in which nobody else can ever be elected.
+    group: Option<InGroup>,
     waits: AtomicU64,
     confirmations: AtomicU64,
-    /// None: a group of one, in which nobody else can ever be elected.
-    runtime: Option<Handle>,
 }
 
-#[derive(Default)]
+struct InGroup {
+    state: Mutex<State>,
+    settings: ProofSettings,
+    runtime: Handle,
+}
+
 struct State {
-    waiting: Vec<Waiting>,
+    unproved: Unproved<Waiting>,
     /// A task looks after the answers that wait.
     is_attended: bool,
 }
@@ -66,125 +66,133 @@ pub struct Numbers {
 }
 
 impl Leading {
-    pub fn in_group(runtime: Handle) -> Self {
-        Self { runtime: Some(runtime), ..Self::default() }
+    pub fn in_group(runtime: Handle, config: &GroupConfig) -> Self {
+        let settings = ProofSettings {
+            rests_on_lease: !config.confirm_reads,
+            patience_ms: config.hold_ms,
+            bytes_max: BYTES_MAX,
+        };
+        let unproved = Unproved::new(settings, Rules::default());
+        let state = Mutex::new(State { unproved, is_attended: false });
+        Self { group: Some(InGroup { state, settings, runtime }), ..Self::default() }
     }
 
     pub fn numbers(&self) -> Numbers {
+        let waiting = self.group.as_ref().map_or(0, |group| group.state.lock().unproved.len());
         Numbers {
             waits: self.waits.load(Ordering::Relaxed),
             confirmations: self.confirmations.load(Ordering::Relaxed),
-            waiting: self.state.lock().waiting.len() as u64,
+            waiting: waiting as u64,
         }
     }
+}
 
-    fn take_all(&self) -> Vec<Waiting> {
-        std::mem::take(&mut self.state.lock().waiting)
-    }
-
-    fn take_those_before(&self, epoch: Epoch) -> Vec<Waiting> {
-        let waiting = &mut self.state.lock().waiting;
-        waiting.extract_if(.., |waiting| waiting.epoch != epoch).collect()
-    }
+/// This member's lead now. The epoch is read last: a lease that was seen before belongs to it, or to an earlier one.
+fn reign(replica: &Replica) -> Reign {
+    let (answers, holds_lease) = (replica.answers(), replica.may_answer());
+    Reign { answers, holds_lease, epoch: replica.epoch() }
 }
 
 /// Sends an answer that has just been evaluated, now or as soon as it may go out. `epoch` is the one in which the
 /// evaluation began. `call` is asked for only if the answer has to wait.
-pub fn answer(
+pub fn answer<A: Answer>(
     core: &Arc<Core>,
     epoch: Epoch,
     call: impl FnOnce() -> Call,
     reply: Replier,
-    send: impl FnOnce(Replier) + Send + 'static,
+    answer: FsResult<A>,
 ) {
-    let Some(runtime) = &core.leading.runtime else { return send(reply) };
-    if rests_on_lease(core) && core.replica.may_answer() && core.replica.epoch() == epoch {
-        return send(reply);
-    }
-    core.leading.waits.fetch_add(1, Ordering::Relaxed);
-    let waiting = Waiting { call: call(), reply, send: Box::new(send), since: Instant::now(), epoch };
-    let mut state = core.leading.state.lock();
-    state.waiting.push(waiting);
-    if !std::mem::replace(&mut state.is_attended, true) {
-        drop(runtime.spawn(attend(core.clone())));
-    }
+    answer_and(core, epoch, call, reply, answer, || {});
 }
 
-/// Whether the lease proves an answer, or only the coordinator does.
-fn rests_on_lease(core: &Core) -> bool {
-    !core.config.group.confirm_reads
+/// As [`answer`]. `proved` is called when the answer goes out.
+pub fn answer_and<A: Answer>(
+    core: &Arc<Core>,
+    epoch: Epoch,
+    call: impl FnOnce() -> Call,
+    reply: Replier,
+    answer: FsResult<A>,
+    proved: impl FnOnce() + Send + 'static,
+) {
+    let Some(group) = &core.leading.group else {
+        proved();
+        return send(reply, answer);
+    };
+    if group.settings.is_proved(Rules::default(), reign(&core.replica), epoch) {
+        proved();
+        return send(reply, answer);
+    }
+    core.leading.waits.fetch_add(1, Ordering::Relaxed);
+    let call = call();
+    let bytes = OVERHEAD_BYTES + call.request.len() + answer.as_ref().map_or(0, Answer::bytes);
+    let send = Box::new(move |reply| {
+        proved();
+        send(reply, answer);
+    });
+    let mut state = group.state.lock();
+    if let Err((waiting, full)) =
+        state.unproved.wait(Waiting { call, reply, send }, bytes, epoch, core.moment())
+    {
+        drop(state);
+        return waiting.reply.fs_error(&FsError::Retry(format!("{full}; try again in a moment.")));
+    }
+    if !std::mem::replace(&mut state.is_attended, true) {
+        drop(group.runtime.spawn(attend(core.clone())));
+    }
 }
 
 /// Looks after the answers that wait, until there are none.
 async fn attend(core: Arc<Core>) {
-    let mut asked: Option<Instant> = None;
+    let Some(group) = &core.leading.group else { return };
     loop {
-        let mut may_ask_at_once = false;
-        for waiting in core.leading.take_those_before(core.replica.epoch()) {
-            calls::hand_over(&core, waiting.call, waiting.reply);
-        }
-        if !core.replica.answers() {
-            for waiting in core.leading.take_all() {
-                calls::hand_over(&core, waiting.call, waiting.reply);
-            }
-        } else if rests_on_lease(&core) && core.replica.may_answer() {
-            release(&core, core.leading.take_all());
-        } else if asked.is_none_or(|asked| asked.elapsed() >= CONFIRM_PERIOD) {
-            let batch = core.leading.take_all();
-            if !batch.is_empty() {
-                asked = Some(Instant::now());
-                let is_confirmed = confirm(&core, batch).await;
-                may_ask_at_once = is_confirmed && !rests_on_lease(&core);
-            }
+        let reign = reign(&core.replica);
+        let step = group.state.lock().unproved.look(reign, core.moment());
+        finish(&core, step.done);
+        let mut may_look_at_once = false;
+        if let Some(question) = step.ask {
+            let is_confirmed = ask(&core).await;
+            let done = {
+                let reign = self::reign(&core.replica);
+                group.state.lock().unproved.answered(question, is_confirmed, reign)
+            };
+            finish(&core, done);
+            may_look_at_once = is_confirmed;
         }
         {
-            let mut state = core.leading.state.lock();
-            if state.waiting.is_empty() {
+            let mut state = group.state.lock();
+            if state.unproved.is_empty() {
                 state.is_attended = false;
                 return;
             }
         }
-        match may_ask_at_once {
-            true => asked = None,
-            false => tokio::time::sleep(LOOK).await,
+        if !may_look_at_once {
+            tokio::time::sleep(LOOK).await;
         }
     }
 }
 
-/// Asks the coordinator whether nobody was elected; all of the batch were evaluated before. Returns whether it
-/// said so.
-async fn confirm(core: &Arc<Core>, batch: Vec<Waiting>) -> bool {
+/// Asks the coordinator whether the view is still the one by which this member leads. False also when it does not
+/// answer in time.
+async fn ask(core: &Core) -> bool {
     core.leading.confirmations.fetch_add(1, Ordering::Relaxed);
     let (sender, receiver) = tokio::sync::oneshot::channel();
     core.replica.confirm(move |confirmed| drop(sender.send(confirmed)));
-    let confirmed = tokio::time::timeout(CONFIRM_PATIENCE, receiver).await;
-    if let Ok(Ok(Ok(()))) = confirmed {
-        release(core, batch);
-        return true;
-    }
-    // Not known: they wait on, for a grant, for another's reign, or for the end of their patience.
-    let patience = Duration::from_millis(core.config.group.hold_ms);
-    let (late, waiting): (Vec<_>, Vec<_>) =
-        batch.into_iter().partition(|waiting| waiting.since.elapsed() >= patience);
-    core.leading.state.lock().waiting.extend(waiting);
-    for waiting in late {
-        waiting.reply.fs_error(&base::FsError::NotActive(format!(
-            "Operation {} cannot be answered: whether this member still leads its group could not be \
-             confirmed for {patience:?}.",
-            waiting.call.method
-        )));
-    }
-    false
+    let confirmed = tokio::time::timeout(Duration::from_millis(Question::PATIENCE_MS), receiver).await;
+    matches!(confirmed, Ok(Ok(Ok(()))))
 }
 
-/// Sends answers that are proved for the present epoch. An answer of an earlier one is evaluated again: between two
-/// reigns of this member another one may have led.
-fn release(core: &Arc<Core>, waiting: Vec<Waiting>) {
-    let epoch = core.replica.epoch();
-    for waiting in waiting {
-        match waiting.epoch == epoch {
-            true => (waiting.send)(waiting.reply),
-            false => calls::hand_over(core, waiting.call, waiting.reply),
+/// Does what was decided about answers that have waited.
+fn finish(core: &Arc<Core>, done: Vec<(Waiting, Fate)>) {
+    for (waiting, fate) in done {
+        let Waiting { call, reply, send } = waiting;
+        match fate {
+            Fate::Send => send(reply),
+            Fate::HandOver => calls::hand_over(core, call, reply),
+            Fate::GiveUp => reply.fs_error(&FsError::NotActive(format!(
+                "Operation {} cannot be answered: whether this member still leads its group could not be confirmed for \
+                 {} ms.",
+                call.method, core.config.group.hold_ms
+            ))),
         }
     }
 }

@@ -24,7 +24,6 @@ mod places;
 mod policies;
 mod quotas;
 mod reads;
-mod refusals;
 mod security;
 mod service;
 mod snapshots;
@@ -37,7 +36,6 @@ mod xattrs;
 pub use calls::{decode, fingerprint, hand_over, refuse_in_safe_mode, turn};
 pub use completes::Parked;
 pub use leading::Leading;
-pub use refusals::Refusals;
 pub use service::{require_superuser, require_superuser_for};
 pub use walks::{Walks, run as run_walks};
 

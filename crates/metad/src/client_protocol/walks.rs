@@ -9,12 +9,13 @@ use super::{
     answers::Answer,
     calls::{self, Sight},
 };
-use crate::core::{Core, Tree};
+use crate::core::Core;
 use base::{FsError, FsResult};
 use env::pulse;
 use namespace::Context;
 use parking_lot::{Condvar, Mutex};
 use rpc::{Call, Replier};
+use serving::Tree;
 use std::{
     collections::VecDeque,
     sync::{
@@ -117,6 +118,8 @@ pub fn read<A: Answer>(
             "{waiting} looks at large directories are under way already; try again in a moment."
         )));
     }
+    // Before the first slice: a walk may outlast a reign, and then its answer mixes the trees of two.
+    let Some(epoch) = calls::begin(core) else { return calls::hand_over(core, call, reply) };
     let mut reply = Some(reply);
     let mut walk = move |core: &Arc<Core>| {
         let Some(wanted) = reply.take_if(|reply| !reply.is_abandoned()) else { return false };
@@ -134,7 +137,7 @@ pub fn read<A: Answer>(
             Ok(Slice::Answer(answer)) => Ok(answer),
             Err(error) => Err(error),
         };
-        calls::read(core, &call, wanted, Sight::Everything, |_, _| answer);
+        calls::read_since(core, epoch, &call, wanted, Sight::Everything, |_, _| answer);
         false
     };
     if walk(core) {

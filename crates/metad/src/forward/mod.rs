@@ -54,7 +54,7 @@ pub fn of(
         return (Forwarder::alone(), Leading::default());
     }
     let runtime = Handle::current();
-    let leading = Leading::in_group(runtime.clone());
+    let leading = Leading::in_group(runtime.clone(), &config.group);
     let (located, serving) = (replica.clone(), replica.clone());
     let forwarder = Forwarder::new(Parts {
         me: replica.me().member,

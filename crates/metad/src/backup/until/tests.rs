@@ -47,7 +47,7 @@ impl Story {
 
     fn append(&mut self, kind: EntryKind, payload: bytes::Bytes) -> Sn {
         let entry = Entry::after(self.archiver.end().unwrap(), Epoch(1), kind, payload);
-        apply::entry(&mut self.namespace, &entry).unwrap();
+        serving::apply_entry(&mut self.namespace, &entry).unwrap();
         self.archiver.append(std::slice::from_ref(&entry)).unwrap();
         if !self.is_lazy {
             self.archiver.sync(Epoch(1), time_of(&entry), None).unwrap();

@@ -5,13 +5,15 @@
 //! whenever no write is under way.
 
 use base::Sn;
+use hashbrown::HashTable;
 use namespace::Mark;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-#[derive(Default)]
+/// The marks of the edits in flight.
+#[derive(Debug, Default)]
 pub struct Uncommitted {
     /// The last uncommitted edit that left the mark.
-    last: HashMap<Mark, Sn>,
+    last: HashTable<(Mark, Sn)>,
     /// The marks in the order of the edits, to forget them when they commit.
     order: VecDeque<(Sn, Mark)>,
 }
@@ -21,25 +23,34 @@ impl Uncommitted {
         self.last.is_empty()
     }
 
+    /// The edit `sn` has left these marks.
     pub fn touch(&mut self, sn: Sn, footprint: &[Mark]) {
         for mark in footprint {
-            self.last.insert(*mark, sn);
+            let is_it = |known: &(Mark, Sn)| known.0 == *mark;
+            match self.last.find_mut(mark.hash(), is_it) {
+                Some(known) => known.1 = sn,
+                None => drop(self.last.insert_unique(mark.hash(), (*mark, sn), |known| known.0.hash())),
+            }
             self.order.push_back((sn, *mark));
         }
     }
 
-    /// Forgets what has committed. Called by the writer before each batch, so the table is never larger than
-    /// the edits in flight.
+    /// Forgets what has committed. The writer calls this before each batch, so the table is never larger than the edits
+    /// in flight.
     pub fn forget_committed(&mut self, committed: Sn) {
         while let Some(&(sn, mark)) = self.order.front() {
             if sn > committed {
                 break;
             }
             self.order.pop_front();
-            if self.last.get(&mark) == Some(&sn) {
-                self.last.remove(&mark);
+            if let Ok(known) = self.last.find_entry(mark.hash(), |known| *known == (mark, sn)) {
+                known.remove();
             }
         }
+    }
+
+    fn last_on(&self, mark: Mark) -> Option<Sn> {
+        self.last.find(mark.hash(), |known| known.0 == mark).map(|known| known.1)
     }
 
     /// The commit that an answer which rests on these has to wait for, if any.
@@ -47,7 +58,7 @@ impl Uncommitted {
         if self.last.is_empty() {
             return None;
         }
-        seen.iter().filter_map(|mark| self.last.get(mark).copied()).max()
+        seen.iter().filter_map(|mark| self.last_on(*mark)).max()
     }
 }
 

@@ -1,0 +1,62 @@
+//! What becomes of a change that a client asks for.
+
+use base::{CallOrigin, FsError, FsResult};
+use namespace::{Edit, Planned, Reply, RetryLookup};
+
+/// What is known of a call before it is planned.
+#[derive(Debug)]
+pub struct Known<'a> {
+    pub origin: &'a CallOrigin,
+    /// The answer of the retry cache, or of the log behind it.
+    pub carried_out: RetryLookup,
+    /// The answer of [`crate::Refusals::get`].
+    pub refused: Option<FsResult<Reply>>,
+}
+
+/// What becomes of a change.
+#[derive(Debug)]
+pub enum Decision {
+    /// It is to be applied and appended, and answered with what applying it gives.
+    Edit(Edit),
+    /// An earlier copy of the call was answered so.
+    Told(FsResult<Reply>),
+    /// Nothing changes, for this reason. It is kept with [`crate::Refusals::put`].
+    NoEdit(FsResult<Reply>),
+    /// The server takes no change now. That is not kept: a later copy of the call may be taken.
+    NotNow(FsError),
+}
+
+/// The event that makes an answer true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The commit of an edit that the call has made: it proves that this member leads.
+    OwnEdit,
+    /// The state that was read: a refusal, or that nothing was left to do. It has to be proved that no other member has
+    /// led before the read.
+    Reading,
+}
+
+/// Decides on a change: a call that was carried out before gets the answer that it got, and so does a late copy of a call
+/// that was refused. Any other call is planned, unless `refuse` refuses it first, as safe mode does.
+pub fn decide(
+    known: Known<'_>,
+    refuse: impl FnOnce() -> FsResult<()>,
+    plan: impl FnOnce() -> FsResult<Planned>,
+) -> Decision {
+    match known.carried_out.into_result(known.origin) {
+        Ok(None) => {}
+        Ok(Some(reply)) => return Decision::Told(Ok(reply)),
+        Err(mismatch) => return Decision::Told(Err(mismatch)),
+    }
+    if let Some(answer) = known.refused {
+        return Decision::Told(answer);
+    }
+    if let Err(refused) = refuse() {
+        return Decision::NotNow(refused);
+    }
+    match plan() {
+        Ok(Planned::Edit(edit)) => Decision::Edit(edit),
+        Ok(Planned::NoChange(reply)) => Decision::NoEdit(Ok(reply)),
+        Err(error) => Decision::NoEdit(Err(error)),
+    }
+}

@@ -1,0 +1,30 @@
+//! The rules by which a metadata server answers: on what an answer rests, and when it may go out.
+//!
+//! [`Tree`] is the namespace with what is known of its edits in flight: every entry of the log goes through it, on an
+//! active, on a standby and in recovery. [`decide`] is what becomes of a change: answered before, refused before, refused
+//! now, or an edit. An answer then waits up to twice. [`CommitQueue`] holds it until everything that it rests on has
+//! committed. If it rests on reading, [`Unproved`] holds it until it is proved that no other member can have led before
+//! the read. [`Parked`] holds calls that wait for a report of a data server.
+//!
+//! Nothing here knows a socket, a thread or a clock. A driver says what has happened and is told what may go out;
+//! `metad` is that driver in a server, `sim` in a simulated cluster.
+
+mod broken;
+mod commit_queue;
+mod decide;
+mod parked;
+mod refusals;
+mod tree;
+mod uncommitted;
+mod unproved;
+
+#[cfg(feature = "broken")]
+pub use broken::Broken;
+pub use broken::Rules;
+pub use commit_queue::{CommitQueue, Waits};
+pub use decide::{Basis, Decision, Known, decide};
+pub use parked::Parked;
+pub use refusals::Refusals;
+pub use tree::{ApplyError, Said, Sight, Tree, apply_entry, digest_of};
+pub use uncommitted::Uncommitted;
+pub use unproved::{Fate, Full, ProofSettings, Question, Reign, Step, Unproved};

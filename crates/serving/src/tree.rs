@@ -1,0 +1,287 @@
+//! The namespace as a member's log makes it, with what is known of the edits in flight.
+
+use crate::{
+    Uncommitted,
+    broken::{Broken, Rules},
+};
+use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
+use bytes::Bytes;
+use group::{EpochStart, StateDigest};
+use namespace::{Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, edit::Body, older_calls::Noted};
+use std::error::Error as StdError;
+
+/// An entry of the log cannot be applied.
+pub type ApplyError = Box<dyn StdError + Send + Sync>;
+
+/// The part of the tree that a read looks at.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight<'a> {
+    /// The inodes that these paths name, and the way there.
+    Paths(&'a [&'a str]),
+    /// The inodes that these paths name, the way there, and the children of those inodes.
+    Listings(&'a [&'a str]),
+    /// More than can be told apart from edits in flight.
+    Everything,
+}
+
+/// The namespace with what is known of its edits in flight.
+pub struct Tree {
+    pub namespace: Namespace,
+    uncommitted: Uncommitted,
+    /// The last checkpoint that was applied before it had committed, and its place.
+    ahead_checkpoint: Option<(Sn, Bytes)>,
+    /// The marks of the edit just applied.
+    footprint: Vec<Mark>,
+    rules: Rules,
+}
+
+/// The part of an entry that concerns the namespace.
+#[derive(Debug)]
+pub enum Said {
+    Edit(Edit),
+    EpochStart(NewEpoch),
+    Checkpoint,
+}
+
+impl Said {
+    /// Reads an entry of the log.
+    ///
+    /// # Errors
+    /// The entry cannot be decoded, or raises the group to a level that this program does not know.
+    pub fn of(entry: &Entry) -> Result<Self, ApplyError> {
+        Ok(match entry.kind {
+            EntryKind::Operation => {
+                let edit = Edit::decode(&entry.payload)?;
+                if let Body::RaiseLevel(raised) = &edit.body
+                    && !raised.level.is_known()
+                {
+                    let release = raised.release.to_string();
+                    return Err(UnknownLevel { level: raised.level, release }.into());
+                }
+                Self::Edit(edit)
+            }
+            EntryKind::EpochStart => {
+                let start =
+                    EpochStart::decode(&entry.payload).ok_or("the first entry of an epoch is malformed")?;
+                Self::EpochStart(epoch_of(&start))
+            }
+            EntryKind::Checkpoint => Self::Checkpoint,
+        })
+    }
+
+    /// The note about it for the index of older calls.
+    pub fn noted(&self, at: TxId) -> Noted {
+        match self {
+            Self::Edit(edit) => Noted::edit(at.sn, edit),
+            Self::EpochStart(_) | Self::Checkpoint => Noted::no_edit(at.sn),
+        }
+    }
+
+    /// Applies it to a namespace that has no edits in flight. Returns what it changed of blocks.
+    ///
+    /// # Errors
+    /// It is not the next entry.
+    pub fn apply(&self, namespace: &mut Namespace, at: TxId) -> Result<Vec<BlockChange>, ApplyError> {
+        let expected = namespace.applied().sn.0 + 1;
+        if at.sn.0 != expected {
+            return Err(format!("entry {at} is to be applied where {expected} is the next").into());
+        }
+        match self {
+            Self::Edit(edit) => Ok(namespace.apply(at, edit).block_changes),
+            // The next entry may give out an id above those that are skipped here.
+            Self::EpochStart(epoch) => Ok(vec![namespace.start_epoch(at, *epoch)]),
+            Self::Checkpoint => {
+                namespace.skip_to(at);
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+/// The part of an epoch's first entry that concerns the tree.
+fn epoch_of(start: &EpochStart) -> NewEpoch {
+    NewEpoch {
+        inodes: start.id_steps.inode,
+        blocks: start.id_steps.block,
+        generation_stamps: start.id_steps.generation_stamp,
+        keeps_skipped: start.keeps_skipped,
+        holds_deletions: start.is_unclean,
+    }
+}
+
+impl Tree {
+    /// The tree as recovery has left it: nothing is in flight.
+    pub fn new(namespace: Namespace, rules: Rules) -> Self {
+        Self {
+            namespace,
+            uncommitted: Uncommitted::default(),
+            ahead_checkpoint: None,
+            footprint: Vec::new(),
+            rules,
+        }
+    }
+
+    /// Applies an entry that has committed. Returns what it changed of blocks.
+    ///
+    /// # Errors
+    /// It is not the next entry.
+    pub fn apply_committed(&mut self, at: TxId, said: &Said) -> Result<Vec<BlockChange>, ApplyError> {
+        said.apply(&mut self.namespace, at)
+    }
+
+    /// Applies an entry that may have committed, or not: one that a new active has inherited. A read that sees its effect
+    /// waits until it has. Returns what it changed of blocks.
+    ///
+    /// # Errors
+    /// It is not the next entry.
+    pub fn apply_ahead(
+        &mut self,
+        at: TxId,
+        said: &Said,
+        payload: &Bytes,
+    ) -> Result<Vec<BlockChange>, ApplyError> {
+        match said {
+            Said::Edit(edit) if !self.rules.break_rule(Broken::InheritedTakenAsCommitted) => {
+                self.touch(at.sn, edit);
+            }
+            Said::Checkpoint => self.ahead_checkpoint = Some((at.sn, payload.clone())),
+            Said::Edit(_) | Said::EpochStart(_) => {}
+        }
+        said.apply(&mut self.namespace, at)
+    }
+
+    /// Applies an edit that this member has planned as the active, behind everything applied. A read that sees its effect
+    /// waits until it has committed.
+    pub fn apply_own(&mut self, at: TxId, edit: &Edit) -> Applied {
+        if !self.rules.break_rule(Broken::OwnTakenAsCommitted) {
+            self.touch(at.sn, edit);
+        }
+        self.namespace.apply(at, edit)
+    }
+
+    fn touch(&mut self, sn: Sn, edit: &Edit) {
+        self.footprint.clear();
+        self.namespace.footprint_of(edit, &mut self.footprint);
+        self.uncommitted.touch(sn, &self.footprint);
+    }
+
+    /// Forgets the marks of what has committed. Called before each batch of edits.
+    pub fn forget_committed(&mut self, committed: Sn) {
+        self.uncommitted.forget_committed(committed);
+    }
+
+    /// The checkpoint that was applied before it had committed, if it has by now.
+    pub fn take_ahead_checkpoint(&mut self, committed: Sn) -> Option<Bytes> {
+        self.ahead_checkpoint.take_if(|(at, _)| *at <= committed).map(|(_, payload)| payload)
+    }
+
+    /// The last edit in flight that an answer about what was in sight may rest on, while everything up to `committed` is
+    /// known to have committed. `None`: the answer need not wait.
+    pub fn rests_on(&self, committed: Sn, sight: Sight<'_>) -> Option<Sn> {
+        let applied = self.namespace.applied().sn;
+        if applied <= committed {
+            return None;
+        }
+        let rests_on = match sight {
+            Sight::Everything => Some(applied),
+            Sight::Paths(paths) => self.rests_on_paths(paths, Reach::Itself),
+            Sight::Listings(paths) => self.rests_on_paths(paths, Reach::Children),
+        };
+        rests_on.filter(|sn| *sn > committed)
+    }
+
+    fn rests_on_paths(&self, paths: &[&str], reach: Reach) -> Option<Sn> {
+        let mut seen = Vec::with_capacity(32);
+        let is_known = paths.iter().all(|path| self.namespace.seen_on(path, reach, &mut seen));
+        if is_known { self.uncommitted.wait_for(&seen) } else { Some(self.namespace.applied().sn) }
+    }
+
+    /// The digest right behind the last entry applied.
+    pub fn digest(&self) -> StateDigest {
+        digest_of(&self.namespace)
+    }
+}
+
+/// Applies an entry of the log to a namespace that has no edits in flight, as every member does. Returns what it changed of
+/// blocks.
+///
+/// # Errors
+/// The entry cannot be read, or is not the next one.
+pub fn apply_entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange>, ApplyError> {
+    Said::of(entry)?.apply(namespace, entry.id)
+}
+
+/// The digest of the namespace right behind the last entry applied. It is updated with every edit, so this looks at no
+/// inode.
+pub fn digest_of(namespace: &Namespace) -> StateDigest {
+    StateDigest { at: namespace.applied(), form: Namespace::DIGEST_FORM, digest: namespace.digest() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Caller, Epoch, Moment, Timestamp};
+    use namespace::{Context, Limits, Planned, ops};
+
+    fn mkdir(tree: &Tree, path: &str) -> Edit {
+        let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
+        let context = Context {
+            caller: &caller,
+            origin: None,
+            fingerprint: 0,
+            now: Timestamp::from_ms(1),
+            moment: Moment::default(),
+            limits: &limits,
+            renewals: None,
+        };
+        let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true };
+        match ops::mkdirs::plan(&tree.namespace, &context, &request) {
+            Ok(Planned::Edit(edit)) => edit,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn at(sn: u64) -> TxId {
+        TxId { epoch: Epoch(1), sn: Sn(sn) }
+    }
+
+    fn tree() -> Tree {
+        Tree::new(Namespace::new(1, "hdfs", "supergroup", Timestamp::from_ms(1)), Rules::default())
+    }
+
+    #[test]
+    fn a_read_waits_for_the_edits_that_it_has_seen_and_for_no_others() {
+        let mut tree = tree();
+        let edit = mkdir(&tree, "/a/b");
+        tree.apply_own(at(1), &edit);
+        // Another member's entry, inherited by this one.
+        let edit = mkdir(&tree, "/c");
+        tree.apply_ahead(at(2), &Said::Edit(edit), &Bytes::new()).unwrap();
+        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/a/b"])), Some(Sn(1)));
+        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/c"])), Some(Sn(2)));
+        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/d"])), None);
+        assert_eq!(tree.rests_on(Sn(0), Sight::Listings(&["/"])), Some(Sn(2)));
+        assert_eq!(tree.rests_on(Sn(0), Sight::Everything), Some(Sn(2)));
+        assert_eq!(tree.rests_on(Sn(1), Sight::Paths(&["/a/b"])), None);
+        assert_eq!(tree.rests_on(Sn(2), Sight::Everything), None);
+        tree.forget_committed(Sn(2));
+        assert!(tree.uncommitted.is_empty());
+    }
+
+    #[test]
+    fn entries_are_applied_in_their_order_only() {
+        let mut tree = tree();
+        let edit = mkdir(&tree, "/a");
+        let refused = tree.apply_committed(at(2), &Said::Edit(edit)).unwrap_err();
+        assert!(refused.to_string().contains("where 1 is the next"), "{refused}");
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_inherited_counts_once_it_has_committed() {
+        let mut tree = tree();
+        tree.apply_ahead(at(1), &Said::Checkpoint, &Bytes::from_static(b"image")).unwrap();
+        assert_eq!(tree.take_ahead_checkpoint(Sn(0)), None);
+        assert_eq!(tree.take_ahead_checkpoint(Sn(1)), Some(Bytes::from_static(b"image")));
+        assert_eq!(tree.take_ahead_checkpoint(Sn(1)), None);
+    }
+}
