@@ -12,8 +12,7 @@ use base::{
 use bytes::Bytes;
 use group::Proposal;
 use namespace::{
-    Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals, RetryLookup,
-    older_calls::Noted,
+    Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals, RetryLookup, older_calls::Noted,
 };
 use serving::Tree;
 use std::sync::Arc;

@@ -7,7 +7,9 @@ use crate::{
 use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use bytes::Bytes;
 use group::{EpochStart, StateDigest};
-use namespace::{Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, edit::Body, older_calls::Noted};
+use namespace::{
+    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, edit::Body, older_calls::Noted,
+};
 use std::error::Error as StdError;
 
 /// An entry of the log cannot be applied.

@@ -172,8 +172,7 @@ impl<T> Unproved<T> {
     pub fn look(&mut self, reign: Reign, now: Moment) -> Step<T> {
         let (settings, rules) = (self.settings, self.rules);
         let done = self.take(|waiting| {
-            let is_of_this_reign =
-                waiting.epoch == reign.epoch || rules.break_rule(Broken::ProofOfAnyReign);
+            let is_of_this_reign = waiting.epoch == reign.epoch || rules.break_rule(Broken::ProofOfAnyReign);
             if !reign.answers || !is_of_this_reign {
                 Some(Fate::HandOver)
             } else if settings.is_proved(rules, reign, waiting.epoch) {
@@ -211,7 +210,8 @@ impl<T> Unproved<T> {
             false => question.asked_at.plus_ms(ASK_PERIOD_MS),
         };
         // The member may have asked a moment later than the question was made, in the next of its reigns.
-        let is_of_this_reign = question.epoch == reign.epoch || self.rules.break_rule(Broken::ProofOfAnyReign);
+        let is_of_this_reign =
+            question.epoch == reign.epoch || self.rules.break_rule(Broken::ProofOfAnyReign);
         if !is_confirmed || !is_of_this_reign {
             return Vec::new();
         }

@@ -9,7 +9,7 @@ use super::{
     calls::{self, send},
 };
 use crate::{config::GroupConfig, core::Core, replica::Replica};
-use base::{Epoch, FsError, FsResult};
+use base::{Epoch, FsError, FsResult, Moment};
 use parking_lot::Mutex;
 use rpc::{Call, Replier};
 use serving::{Fate, ProofSettings, Question, Reign, Rules, Unproved};
@@ -20,7 +20,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::Instant};
 
 /// How often waiting answers are looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -49,6 +49,15 @@ struct InGroup {
     state: Mutex<State>,
     settings: ProofSettings,
     runtime: Handle,
+    /// Patience is measured from here, by the clock of the timers that the looks wait for. A server whose own clock stands
+    /// still gives up calls that it cannot prove.
+    began: Instant,
+}
+
+impl InGroup {
+    fn now(&self) -> Moment {
+        Moment { ns: self.began.elapsed().as_nanos() as u64 }
+    }
 }
 
 struct State {
@@ -74,7 +83,8 @@ impl Leading {
         };
         let unproved = Unproved::new(settings, Rules::default());
         let state = Mutex::new(State { unproved, is_attended: false });
-        Self { group: Some(InGroup { state, settings, runtime }), ..Self::default() }
+        let group = InGroup { state, settings, runtime, began: Instant::now() };
+        Self { group: Some(group), ..Self::default() }
     }
 
     pub fn numbers(&self) -> Numbers {
@@ -131,7 +141,7 @@ pub fn answer_and<A: Answer>(
     });
     let mut state = group.state.lock();
     if let Err((waiting, full)) =
-        state.unproved.wait(Waiting { call, reply, send }, bytes, epoch, core.moment())
+        state.unproved.wait(Waiting { call, reply, send }, bytes, epoch, group.now())
     {
         drop(state);
         return waiting.reply.fs_error(&FsError::Retry(format!("{full}; try again in a moment.")));
@@ -146,7 +156,7 @@ async fn attend(core: Arc<Core>) {
     let Some(group) = &core.leading.group else { return };
     loop {
         let reign = reign(&core.replica);
-        let step = group.state.lock().unproved.look(reign, core.moment());
+        let step = group.state.lock().unproved.look(reign, group.now());
         finish(&core, step.done);
         let mut may_look_at_once = false;
         if let Some(question) = step.ask {
