@@ -259,6 +259,8 @@ final class WritingOn {
       int at = isAppend ? BEGINNING : 0;
       if (isAppend) {
         write(client.create(path), 0, BEGINNING);
+        // The file is closed as soon as one server has reported the block: the others may do so a moment later.
+        awaitPlaces(path);
       }
       FSDataOutputStream out;
       if (stage == Stage.SET_UP) {
@@ -407,6 +409,14 @@ final class WritingOn {
   private static void write(FSDataOutputStream out, int from, int to) throws IOException {
     try (out) {
       out.write(bytes(from, to));
+    }
+  }
+
+  private void awaitPlaces(Path path) throws Exception {
+    long begun = System.currentTimeMillis();
+    while (places(path).size() < 3) {
+      check(System.currentTimeMillis() - begun < PATIENCE_MS, path + " stays in too few places");
+      Thread.sleep(20);
     }
   }
 
