@@ -35,6 +35,8 @@ pub(crate) struct Peer {
     pub missed: Option<(LogPoint, Moment)>,
     /// Sent and not acknowledged: the last sn and the bytes of each message.
     pub in_flight: VecDeque<(Sn, usize)>,
+    /// When it was last asked to acknowledge what it holds, as it lacks nothing.
+    pub asked_at: Moment,
     /// The last round before its connection broke or was made.
     asked_since: u64,
     /// It has answered a later round, so the process that is heard now is the one that was heard before.
@@ -78,6 +80,7 @@ impl Peer {
             next: Next::Unknown,
             missed: None,
             in_flight: VecDeque::new(),
+            asked_at: now,
             asked_since: 0,
             has_answered: false,
             let_in_after: Moment::default(),

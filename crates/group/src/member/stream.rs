@@ -207,9 +207,12 @@ impl Member {
             peer.in_flight.clear();
         }
         self.pump(now, member, effects);
-        let next = self.leading.as_ref().and_then(|leading| leading.peers.get(&member)).map(|peer| peer.next);
-        if next == Some(Next::At(Sn(after.0 + 1))) {
+        let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) else {
+            return;
+        };
+        if peer.next == Next::At(Sn(after.0 + 1)) {
             // It lacks nothing: asked to say so, since its end alone proves nothing.
+            peer.asked_at = now;
             self.send_news(member, effects);
         }
     }
@@ -462,7 +465,8 @@ impl Member {
     }
 
     /// A member that stopped answering the stream although it lives may have lost a message: it is asked
-    /// where it stands.
+    /// where it stands. So is one that was asked to acknowledge what it holds, and has not: it does not hear that
+    /// question while it claims, and where no edit comes nothing else is sent to it.
     pub(super) fn restart_lost_streams(&mut self, now: Moment) {
         let lost_ms = self.settings.silence_ms / 2;
         let Some(leading) = &mut self.leading else { return };
@@ -471,7 +475,11 @@ impl Member {
             let waits = !peer.in_flight.is_empty() && now.ms_since(since) >= lost_ms;
             let lacks =
                 peer.end.is_some_and(|end| peer.in_flight.back().is_some_and(|(sn, _)| end.id.sn < *sn));
-            if waits && lacks && matches!(peer.next, Next::At(_)) {
+            let Next::At(next) = peer.next else { continue };
+            // It holds everything, or has everything on its way to its disk.
+            let owes_a_word = peer.matched.0 + 1 < next.0
+                && now.ms_since(peer.asked_at.max(since)) >= self.settings.ack_silence_ms;
+            if waits && lacks || owes_a_word {
                 peer.restart_stream();
             }
         }

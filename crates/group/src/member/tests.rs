@@ -11,6 +11,7 @@ mod hand_over;
 mod hunt;
 #[cfg(feature = "broken")]
 mod left_out;
+mod lost_news;
 mod lost_stores;
 mod orders;
 mod purged;

@@ -10,7 +10,7 @@ use super::{
 use crate::Message;
 
 /// Lets time pass ms by ms, and gives each message to `see`, which says whether it arrives, and after how many ms.
-fn pass_by(
+pub(super) fn pass_by(
     cluster: &mut Cluster,
     ms: u64,
     mut see: impl FnMut(&mut Cluster, u32, u32, &Message) -> Option<u64>,
