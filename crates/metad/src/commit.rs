@@ -3,9 +3,9 @@
 //! [`serving::CommitQueue`] decides; here it is shared by threads. What one commit releases is called in one go, outside
 //! the lock.
 
-use base::Sn;
+use base::{Epoch, Sn};
 use parking_lot::Mutex;
-use serving::{CommitQueue, Rules, Waits};
+use serving::{CommitQueue, Waits};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
@@ -18,10 +18,7 @@ pub struct CommitWatch {
 
 impl CommitWatch {
     pub fn new(committed: Sn) -> Self {
-        Self {
-            committed: AtomicU64::new(committed.0),
-            queue: Mutex::new(CommitQueue::new(committed, Rules::default())),
-        }
+        Self { committed: AtomicU64::new(committed.0), queue: Mutex::new(CommitQueue::new(committed)) }
     }
 
     pub fn committed(&self) -> Sn {
@@ -52,24 +49,24 @@ impl CommitWatch {
             self.committed.store(queue.committed().0, Ordering::Release);
             released
         };
-        released.for_each(|release| release(Ok(())));
+        released.into_iter().for_each(|release| release(Ok(())));
     }
 
-    /// Fails all that waits, because this member leads no more: those entries may commit or not, and another member
-    /// will know. Until [`CommitWatch::resume`] nothing may wait here.
-    pub fn suspend(&self, reason: &str) {
-        let released = self.queue.lock().suspend(reason);
-        released.for_each(|release| release(Err(reason)));
+    /// Fails all that waits, because this member leads no more in `epoch`: those entries may commit or not, and another
+    /// member will know. Until [`CommitWatch::resume`] nothing may wait here.
+    pub fn suspend(&self, epoch: Epoch, reason: &str) {
+        let released = self.queue.lock().suspend(epoch, reason);
+        released.into_iter().for_each(|release| release(Err(reason)));
     }
 
-    /// This member leads (again).
-    pub fn resume(&self) {
-        self.queue.lock().resume();
+    /// This member leads (again), in `epoch`.
+    pub fn resume(&self, epoch: Epoch) {
+        self.queue.lock().resume(epoch);
     }
 
     /// The journal refuses: all that wait are told, and all that come.
     pub fn fail(&self, reason: &str) {
         let released = self.queue.lock().fail(reason);
-        released.for_each(|release| release(Err(reason)));
+        released.into_iter().for_each(|release| release(Err(reason)));
     }
 }

@@ -16,10 +16,8 @@ pub enum Broken {
     ReadsNeedNoProof,
     /// An answer of the coordinator counts for reads that were begun after the question.
     ProofOfLaterReads,
-    /// A refusal that was never proved answers calls of a later reign.
-    UnprovedRefusalsKept,
-    /// The edits of a member that was deposed are answered as if they had committed.
-    DeposedAnswersEdits,
+    /// Refusals are not remembered: a late copy of a call is decided anew.
+    RefusalsForgotten,
 }
 
 /// The rules that a server keeps: all of them, but in tests.
@@ -50,13 +48,12 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 7] = [
+    pub const ALL: [Broken; 6] = [
         Self::InheritedTakenAsCommitted,
         Self::OwnTakenAsCommitted,
         Self::ProofOfAnyReign,
         Self::ReadsNeedNoProof,
         Self::ProofOfLaterReads,
-        Self::UnprovedRefusalsKept,
-        Self::DeposedAnswersEdits,
+        Self::RefusalsForgotten,
     ];
 }

@@ -2,8 +2,7 @@
 //!
 //! They are released in the order of the entries that they wait for, all those of one commit at once.
 
-use crate::broken::{Broken, Rules};
-use base::Sn;
+use base::{Epoch, Sn};
 use std::collections::VecDeque;
 
 /// Answers of the type `T`, each with the entry that it waits for.
@@ -12,11 +11,12 @@ pub struct CommitQueue<T> {
     committed: Sn,
     /// Ordered by entry. Edits arrive in order; a read that waits may come in between, seldom, and is sorted in.
     waiting: VecDeque<(Sn, T)>,
+    /// The epoch in which this member has led last.
+    epoch: Epoch,
     /// Why nothing commits here for now: another member leads.
     suspended: Option<String>,
     /// Why nothing will ever commit again.
     failed: Option<String>,
-    rules: Rules,
 }
 
 /// What becomes of an answer that is given to a [`CommitQueue`].
@@ -32,8 +32,8 @@ pub enum Waits<T> {
 
 impl<T> CommitQueue<T> {
     /// An empty queue. Everything up to `committed` has committed.
-    pub fn new(committed: Sn, rules: Rules) -> Self {
-        Self { committed, waiting: VecDeque::new(), suspended: None, failed: None, rules }
+    pub fn new(committed: Sn) -> Self {
+        Self { committed, waiting: VecDeque::new(), epoch: Epoch(0), suspended: None, failed: None }
     }
 
     pub fn committed(&self) -> Sn {
@@ -60,37 +60,38 @@ impl<T> CommitQueue<T> {
 
     /// Everything up to `sn` has committed: returns what waited for it. Two batches may say so in any order, and the
     /// watermark only rises.
-    pub fn advance(&mut self, sn: Sn) -> impl Iterator<Item = T> + use<T> {
+    pub fn advance(&mut self, sn: Sn) -> Vec<T> {
         self.committed = self.committed.max(sn);
         let committed = self.committed;
         let count = self.waiting.partition_point(|(waiting, _)| *waiting <= committed);
-        let released: Vec<_> = self.waiting.drain(..count).collect();
-        released.into_iter().map(|(_, answer)| answer)
+        self.waiting.drain(..count).map(|(_, answer)| answer).collect()
     }
 
-    /// This member leads no more: returns all that waits. Those entries may commit or not, and another member will know.
-    /// Until [`CommitQueue::resume`] nothing waits here.
-    pub fn suspend(&mut self, reason: &str) -> impl Iterator<Item = T> + use<T> {
-        self.suspended = Some(reason.to_owned());
-        if self.rules.break_rule(Broken::DeposedAnswersEdits) {
-            self.committed = self.waiting.back().map_or(self.committed, |(sn, _)| *sn);
+    /// This member leads no more in `epoch`: returns all that waits. Those entries may commit or not, and another member
+    /// will know. Until [`CommitQueue::resume`] nothing waits here. The word may come late: if this member leads in a
+    /// later epoch by now, nothing is suspended.
+    pub fn suspend(&mut self, epoch: Epoch, reason: &str) -> Vec<T> {
+        if epoch < self.epoch {
+            return Vec::new();
         }
+        self.suspended = Some(reason.to_owned());
         self.take_all()
     }
 
-    /// This member leads (again).
-    pub fn resume(&mut self) {
+    /// This member leads (again), in `epoch`.
+    pub fn resume(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
         self.suspended = None;
     }
 
     /// Nothing will ever commit here again: returns all that waits. The first reason is kept.
-    pub fn fail(&mut self, reason: &str) -> impl Iterator<Item = T> + use<T> {
+    pub fn fail(&mut self, reason: &str) -> Vec<T> {
         self.failed.get_or_insert_with(|| reason.to_owned());
         self.take_all()
     }
 
-    fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
-        std::mem::take(&mut self.waiting).into_iter().map(|(_, answer)| answer)
+    fn take_all(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.waiting).into_iter().map(|(_, answer)| answer).collect()
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     fn queue() -> CommitQueue<u64> {
-        CommitQueue::new(Sn(5), Rules::default())
+        CommitQueue::new(Sn(5))
     }
 
     #[test]
@@ -109,11 +110,11 @@ mod tests {
             assert_eq!(queue.wait(Sn(sn), sn), Waits::Kept);
         }
         assert_eq!(queue.wait(Sn(5), 5), Waits::Committed(5));
-        assert_eq!(queue.advance(Sn(7)).collect::<Vec<_>>(), [6, 7]);
+        assert_eq!(queue.advance(Sn(7)), [6, 7]);
         // An older word changes nothing.
-        assert_eq!(queue.advance(Sn(6)).count(), 0);
+        assert!(queue.advance(Sn(6)).is_empty());
         assert_eq!(queue.committed(), Sn(7));
-        assert_eq!(queue.fail("the disk is gone").collect::<Vec<_>>(), [9]);
+        assert_eq!(queue.fail("the disk is gone"), [9]);
         assert_eq!(queue.wait(Sn(10), 10), Waits::Failed(10, "the disk is gone".into()));
         assert_eq!(queue.wait(Sn(7), 7), Waits::Committed(7));
     }
@@ -122,13 +123,15 @@ mod tests {
     fn a_member_that_leads_again_has_waiters_again() {
         let mut queue = queue();
         assert_eq!(queue.wait(Sn(6), 6), Waits::Kept);
-        assert_eq!(queue.suspend("another leads").collect::<Vec<_>>(), [6]);
+        assert_eq!(queue.suspend(Epoch(3), "another leads"), [6]);
         assert_eq!(queue.wait(Sn(7), 7), Waits::Failed(7, "another leads".into()));
-        assert_eq!(queue.advance(Sn(8)).count(), 0);
+        assert!(queue.advance(Sn(8)).is_empty());
         assert_eq!(queue.wait(Sn(8), 8), Waits::Committed(8));
-        queue.resume();
+        queue.resume(Epoch(5));
+        // The end of the earlier reign is told late.
+        assert!(queue.suspend(Epoch(3), "another leads").is_empty());
         assert_eq!(queue.wait(Sn(9), 9), Waits::Kept);
-        assert_eq!(queue.advance(Sn(9)).collect::<Vec<_>>(), [9]);
+        assert_eq!(queue.advance(Sn(9)), [9]);
         assert_eq!(queue.failure(), None);
     }
 }

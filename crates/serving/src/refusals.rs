@@ -53,13 +53,13 @@ impl Refusals {
 
     /// The answer to an earlier or the very same copy of this call, for a member that leads in `epoch`.
     pub fn get(&self, origin: &CallOrigin, fingerprint: u64, epoch: Epoch) -> Option<FsResult<Reply>> {
-        if self.answers.is_empty() || origin.retry_count < 0 {
+        let is_unknown = self.answers.is_empty() || origin.retry_count < 0;
+        if is_unknown || self.rules.break_rule(Broken::RefusalsForgotten) {
             return None;
         }
         let known = self.answers.get(&(origin.client_id, origin.call_id))?;
         let is_copy = known.fingerprint == fingerprint && origin.retry_count <= known.retry_count;
-        let counts =
-            known.is_proved || known.epoch == epoch || self.rules.break_rule(Broken::UnprovedRefusalsKept);
+        let counts = known.is_proved || known.epoch == epoch;
         (is_copy && counts).then(|| known.answer.clone())
     }
 

@@ -18,6 +18,7 @@ pub mod members_equal_at_equal_sn;
 pub mod one_active_an_epoch;
 pub mod one_appender_an_epoch;
 pub mod promise_never_falls;
-pub mod reads_below_the_minimum_are_certain;
 pub mod reads_see_what_committed_before;
+pub mod reads_tell_what_has_committed;
+pub mod refused_calls_have_no_effect;
 pub mod serving_is_current;

@@ -5,8 +5,8 @@
 //! in a scenario; this program must never decide anything about it.
 
 use anyhow::{Context, bail};
-use group::Broken;
 use sim::{
+    cluster::Shape,
     model::{Bounds, exhaust, memory_of, tell, wander_many},
     scenario::{
         cluster::{self, Failure, Outcome, STORIES, Story},
@@ -20,7 +20,7 @@ use std::{
 
 const USAGE: &str = "usage:
   clover-sim list                          the stories of clusters
-  clover-sim replay <story> <seed>         one story, told line by line; `lone-server` is one as well
+  clover-sim replay <story> <seed> [rule]  one story, told line by line; `lone-server` is one as well. A rule is left out
   clover-sim run <story|all> <first> <count>
   clover-sim hunt <rule|all> <first> <count> [story]  a rule of the group is left out: which story, or whether this one,
                                            notices it, and with which seed
@@ -51,7 +51,9 @@ fn main() -> anyhow::Result<()> {
         Some("replay") => {
             let story = find(word(1))?;
             let seed = number(2)?.context("which seed?")?;
-            match cluster::run(story, seed) {
+            let rule = word(3).map(|name| Rule::named(name).context("no rule is called so")).transpose()?;
+            let leave_out = |shape: &mut Shape| rule.into_iter().for_each(|rule| rule.leave_out(shape));
+            match cluster::run_with(story, seed, leave_out) {
                 Ok(outcome) => {
                     outcome.transcript.iter().for_each(|line| println!("{line}"));
                     println!("{}", summary(story, seed, &outcome));
@@ -71,12 +73,12 @@ fn main() -> anyhow::Result<()> {
             run_stories(&stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
         }
         Some("hunt") => {
-            let rules: Vec<Broken> = Broken::ALL
-                .into_iter()
-                .filter(|rule| word(1) == Some("all") || Some(format!("{rule:?}").as_str()) == word(1))
-                .collect();
+            let rules: Vec<Rule> = match word(1) {
+                Some("all") => Rule::all().collect(),
+                name => name.and_then(Rule::named).into_iter().collect(),
+            };
             if rules.is_empty() {
-                bail!("which rule? One of {:?}, or all", Broken::ALL);
+                bail!("which rule? One of {:?}, or all", Rule::all().map(Rule::name).collect::<Vec<_>>());
             }
             let stories: Vec<&Story> = match word(4) {
                 Some(name) => vec![find(Some(name))?],
@@ -160,16 +162,46 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
 }
 
 /// Tells for each rule where its absence is noticed first, and fails if that is nowhere.
-fn hunt(rules: &[Broken], stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
+/// A rule that may be left out: of the group's machine, or of serving.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    Group(group::Broken),
+    Serving(serving::Broken),
+}
+
+impl Rule {
+    fn all() -> impl Iterator<Item = Self> {
+        let of_the_group = group::Broken::ALL.into_iter().map(Self::Group);
+        of_the_group.chain(serving::Broken::ALL.into_iter().map(Self::Serving))
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Group(rule) => format!("{rule:?}"),
+            Self::Serving(rule) => format!("{rule:?}"),
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::all().find(|rule| rule.name() == name)
+    }
+
+    fn leave_out(self, shape: &mut Shape) {
+        match self {
+            Self::Group(rule) => shape.settings.broken = Some(rule),
+            Self::Serving(rule) => shape.breaks = Some(rule),
+        }
+    }
+}
+
+fn hunt(rules: &[Rule], stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| ()));
     let mut unnoticed = Vec::new();
     for rule in rules {
         let mut noticed = Vec::new();
         for story in stories {
             let found = (first..first + count).find_map(|seed| {
-                let run = AssertUnwindSafe(|| {
-                    cluster::run_with(story, seed, |shape| shape.settings.broken = Some(*rule))
-                });
+                let run = AssertUnwindSafe(|| cluster::run_with(story, seed, |shape| rule.leave_out(shape)));
                 match catch_unwind(run) {
                     Ok(Ok(_)) => None,
                     Ok(Err(failure)) => Some((seed, failure.rule)),
@@ -181,9 +213,9 @@ fn hunt(rules: &[Broken], stories: &[&Story], first: u64, count: u64) -> anyhow:
                 noticed.push(format!("{} {seed} ({what})", story.name));
             }
         }
-        println!("{:28} {}", format!("{rule:?}"), noticed.join(", "));
+        println!("{:28} {}", rule.name(), noticed.join(", "));
         if noticed.is_empty() {
-            unnoticed.push(rule);
+            unnoticed.push(rule.name());
         }
     }
     if unnoticed.is_empty() {

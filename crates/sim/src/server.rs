@@ -9,10 +9,9 @@ use base::{
     CallOrigin, Durable, Entry, EntryKind, Epoch, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn,
     Timestamp, TxId,
 };
-use bytes::Bytes;
 use coord::{Basis, ChangeError, Coordinator, Embedded, Version};
 use env::Env;
-use group::{ChangeFailed, Effects, EpochStart, Input, Member, Outgoing, Proposal, Restored, Role};
+use group::{ChangeFailed, Effects, Input, Member, Outgoing, Proposal, Restored, Role};
 use journal::{Checkpoint, Fault, Identity, Journal};
 use namespace::{Edit, Namespace, Reply, Snapshot};
 use parking_lot::Mutex;
@@ -103,7 +102,7 @@ impl Server {
         };
         let replay = |namespace: &mut Namespace, entry: &Entry| {
             check::equal_state_at_equal_sn::check_point(history, entry.point());
-            apply(namespace, entry)?;
+            serving::apply_entry(namespace, entry)?;
             check::equal_state_at_equal_sn::check(history, entry.id, namespace.digest());
             Ok(())
         };
@@ -266,7 +265,7 @@ impl Server {
         }
         for entry in &entries {
             if !is_applied {
-                apply(&mut self.namespace, entry).expect("an own entry can be applied");
+                serving::apply_entry(&mut self.namespace, entry).expect("an own entry can be applied");
             }
             history.states.insert(entry.id.sn, (entry.point(), self.namespace.digest()));
         }
@@ -310,20 +309,4 @@ impl Server {
             self.step(Input::Durable(proof), history);
         }
     }
-}
-
-/// As every member applies an entry.
-fn apply(namespace: &mut Namespace, entry: &Entry) -> Result<(), journal::ApplyError> {
-    let payload: &Bytes = &entry.payload;
-    match entry.kind {
-        EntryKind::Operation => {
-            namespace.apply(entry.id, &Edit::decode(payload)?);
-        }
-        EntryKind::EpochStart => {
-            let start = EpochStart::decode(payload).ok_or("not the first entry of an epoch")?;
-            namespace.start_epoch(entry.id, crate::cluster::server::epoch_of(&start));
-        }
-        EntryKind::Checkpoint => namespace.skip_to(entry.id),
-    }
-    Ok(())
 }

@@ -167,6 +167,8 @@ fn what_was_mended_stays_mended() {
         ("stored-images", 310_000_023),
         // An epoch was given up in the middle of its start.
         ("unclean", 31_000_004),
+        // A member that lacked nothing did not hear that it was to say so.
+        ("stalled-answers", 2_719),
     ];
     for (name, seed) in runs {
         replayable(story(name).expect("it is in the list"), seed);
@@ -179,10 +181,55 @@ fn below_the_minimum_what_is_certain_is_answered_and_nothing_else() {
     let certain: u64 = (0..6).map(|seed| replayable(story, seed).certain).sum();
     assert!(certain > 50, "{certain} reads were answered below the minimum");
     let found = (0..60).find_map(|seed| {
-        run_with(story, seed, |shape| shape.tells_what_is_in_doubt = true).err().map(|failure| failure.rule)
+        let rule = serving::Broken::InheritedTakenAsCommitted;
+        run_with(story, seed, |shape| shape.breaks = Some(rule)).err().map(|failure| failure.rule)
     });
     let found = found.expect("somebody was told of what had not committed");
-    assert!(found.starts_with("reads below the minimum are certain"), "{found}");
+    assert!(found.starts_with("reads tell what has committed"), "{found}");
+}
+
+/// The rules of serving, left out one at a time. Some runs in ten thousand need the last two, so their seeds are named.
+#[test]
+fn an_answer_that_goes_out_too_early_is_found_out() {
+    use serving::Broken;
+    let runs = [
+        ("kills", Broken::OwnTakenAsCommitted, 0..20),
+        ("few", Broken::InheritedTakenAsCommitted, 0..60),
+        ("stalled-answers", Broken::ReadsNeedNoProof, 0..60),
+        ("stalled-answers", Broken::ProofOfAnyReign, 3_959..3_960),
+        ("stalled-answers", Broken::ProofOfLaterReads, 3_041..3_042),
+    ];
+    for (name, rule, mut seeds) in runs {
+        let story = story(name).expect("it is in the list");
+        let found = seeds.find_map(|seed| {
+            run_with(story, seed, |shape| shape.breaks = Some(rule)).err().map(|failure| failure.rule)
+        });
+        let found = found.unwrap_or_else(|| panic!("{name}: nobody noticed that {rule:?}"));
+        assert!(found.starts_with("reads "), "{rule:?}: {found}");
+    }
+}
+
+/// A late copy of a call that its client was refused changes nothing.
+#[test]
+fn a_refusal_that_is_forgotten_is_found_out() {
+    let story = story("kills").expect("it is in the list");
+    let rule = serving::Broken::RefusalsForgotten;
+    let found = (0..20).find_map(|seed| {
+        run_with(story, seed, |shape| shape.breaks = Some(rule)).err().map(|failure| failure.rule)
+    });
+    let found = found.expect("a call was carried out that had been refused");
+    assert!(found.starts_with("refused calls have no effect"), "{found}");
+}
+
+/// Most reads are held against what has committed.
+#[test]
+fn reads_are_judged() {
+    for name in ["calm", "stalled-answers"] {
+        let story = story(name).expect("it is in the list");
+        let outcomes: Vec<Outcome> = (0..4).map(|seed| replayable(story, seed)).collect();
+        let judged: u64 = outcomes.iter().map(|outcome| outcome.judged).sum();
+        assert!(judged > 200, "{name}: {judged} reads were judged");
+    }
 }
 
 /// A process that is back in a moment is let in once it is heard, and the coordinator is not asked before, nor at once again.
@@ -214,12 +261,12 @@ fn an_answer_taken_for_another_is_found_out() {
 }
 
 /// What the others prove is minded, or an older coordinator has somebody elected who lacks what has committed. Since a first claim
-/// hears every member that runs, one run in some hundred needs this: the seeds begin shortly before one of them.
+/// hears every member that runs, one run in some hundred needs this.
 #[test]
 fn what_a_copy_is_believed_for_is_found_out() {
     let story = story("backups").expect("it is in the list");
     replayable(story, 1);
-    let found = (150..200).find_map(|seed| {
+    let found = (0..50).find_map(|seed| {
         let run = std::panic::AssertUnwindSafe(|| {
             run_with(story, seed, |shape| shape.settings.broken = Some(Broken::IgnoresEvidence))
                 .err()
@@ -262,13 +309,12 @@ fn a_first_claim_that_hears_the_view_only_is_found_out() {
 /// some thousand meets this, so the seed is named.
 #[test]
 fn a_first_claim_while_as_many_are_silent_as_may_hold_more_is_found_out() {
-    let (story, seed) = (story("backups").expect("it is in the list"), 50_000_493);
+    let (story, seed) = (story("backups").expect("it is in the list"), 108_859);
     replayable(story, seed);
     let rule = Broken::FirstClaimInAnyCompany;
     let failure = run_with(story, seed, |shape| shape.settings.broken = Some(rule)).err();
     let found = failure.expect("entries were lost, or parted from, that two silent members held").rule;
-    let is_parted = found.starts_with("a group whose faults are over serves");
-    assert!(found.starts_with("commits agree") || is_parted, "{found}");
+    assert!(found.starts_with("eligible members are complete"), "{found}");
 }
 
 /// The checkers are told what an operator's word gives up, and mind the loss of anything else.

@@ -7,7 +7,7 @@ use super::{
     shared::Shared,
 };
 use crate::{queue::Work, run::Ended};
-use base::{LogPoint, Sn};
+use base::{Epoch, LogPoint, Sn};
 use group::{Effects, Input, Member, Outgoing, Proposal, Role, ViewChange};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -18,13 +18,19 @@ pub struct After {
     pub change: Option<ViewChange>,
     pub read_view: bool,
     pub has_disk_work: bool,
-    pub lost: Option<String>,
+    /// The epoch in which this member has lost the lead, and why.
+    pub lost: Option<(Epoch, String)>,
     /// Nothing of this server's memory may be relied on any more.
     pub ended: Option<Ended>,
     pub answers: Vec<(OrderDone, Result<String, String>)>,
 }
 
 impl Shared {
+    /// The epoch in which this member led last.
+    fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
+    }
+
     pub fn on_event(self: &Arc<Self>, member: &mut Member, event: Event, after: &mut After) {
         match event {
             Event::Input(input) => self.step(member, input, after),
@@ -90,7 +96,7 @@ impl Shared {
             }
         }
         if let Some(reason) = outgoing.stepped_down {
-            after.lost = Some(reason);
+            after.lost = Some((self.epoch(), reason));
         }
         if !outgoing.apply.is_empty() || outgoing.role.is_some() || !self.is_serving.load(Ordering::Acquire) {
             if !outgoing.apply.is_empty() || outgoing.role.is_some() || outgoing.committed.is_some() {
@@ -153,7 +159,7 @@ impl Shared {
             self.is_reading.store(false, Ordering::Release);
             tracing::error!(group = %self.group, reason, "this member's state is another than that of a majority");
             // Clients go elsewhere at once.
-            after.lost = Some(reason.clone());
+            after.lost = Some((self.epoch(), reason.clone()));
             *self.differs.lock() = Some(reason);
         }
         if let Some(reason) = outgoing.rebuild {
@@ -204,8 +210,8 @@ impl Shared {
         if let Some(ended) = after.ended {
             self.end(ended);
         }
-        if let Some(reason) = after.lost {
-            self.commit.suspend(&reason);
+        if let Some((epoch, reason)) = after.lost {
+            self.commit.suspend(epoch, &reason);
             self.room.wake();
         }
         if let Some(sn) = after.committed {
@@ -295,14 +301,17 @@ impl Shared {
         }
         // The member may have gone on meanwhile: a role that is over is not entered.
         let is_current = self.look(|member| *member.role() == role);
-        if is_current && matches!(role, Role::Serving { .. }) && !self.is_ending.load(Ordering::Acquire) {
-            self.commit.resume();
+        if is_current
+            && let Role::Serving { epoch } = role
+            && !self.is_ending.load(Ordering::Acquire)
+        {
+            self.commit.resume(epoch);
             self.is_serving.store(true, Ordering::Release);
             self.is_reading.store(false, Ordering::Release);
             // It may have stepped down between the look and the word.
             if self.look(|member| *member.role() != role) {
                 self.is_serving.store(false, Ordering::Release);
-                self.commit.suspend("this member is no longer active");
+                self.commit.suspend(epoch, "this member is no longer active");
             }
         }
         if is_current && matches!(role, Role::Reading { .. }) && !self.is_ending.load(Ordering::Acquire) {

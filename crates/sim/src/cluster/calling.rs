@@ -1,7 +1,7 @@
 //! Clients: their requests, the members that they ask, and their next step without an answer.
 
 use super::{
-    client::{CallKey, Pending},
+    client::{CallCopy, CallKey, Pending},
     happening::{Arrival, ClientReply, Happening},
     request::Request,
     world::World,
@@ -34,11 +34,18 @@ impl World {
         let Some(current) = &mut self.clients[client].current else { return };
         current.tries += 1;
         let (key, request, tries) = (current.key, current.request.clone(), current.tries);
+        let copy = CallCopy { key, retry_count: tries - 1 };
         if self.servers[seat].is_running {
-            self.soon_for(seat, Arrival::Call { key, request });
+            let what = Arrival::Call { copy, request };
+            if self.dice.chance(3) {
+                // A copy sits in a socket for a while.
+                let (life, late_ms) = (self.servers[seat].life, self.dice.below(3_000));
+                self.after_ms(late_ms, Happening::Arrival { seat, life, what: what.clone() });
+            }
+            self.soon_for(seat, what);
             self.after_ms(PATIENCE_MS, Happening::Timeout { client, key, tries });
         } else {
-            self.soon(Happening::Replied { client, key, reply: ClientReply::NotActive });
+            self.soon(Happening::Replied { copy, reply: ClientReply::NotActive });
         }
     }
 
@@ -53,8 +60,12 @@ impl World {
         }
     }
 
-    pub(super) fn replied(&mut self, client: usize, key: CallKey, reply: ClientReply) -> Result<(), Broken> {
-        let Some(current) = self.clients[client].current.clone().filter(|current| current.key == key) else {
+    /// A client hears the answer to the copy that it has sent last: it has given up the connections of those before.
+    pub(super) fn replied(&mut self, copy: CallCopy, reply: ClientReply) -> Result<(), Broken> {
+        let CallCopy { key, retry_count } = copy;
+        let client = key.client as usize;
+        let is_awaited = |current: &Pending| current.key == key && current.tries == retry_count + 1;
+        let Some(current) = self.clients[client].current.clone().filter(is_awaited) else {
             return Ok(());
         };
         match reply {
@@ -64,9 +75,9 @@ impl World {
                 self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
                 Ok(())
             }
-            ClientReply::Done { answer, rests_on, is_read, is_doubtful } => {
+            ClientReply::Done { answer, rests_on, kind, is_doubtful } => {
                 self.clients[client].current = None;
-                self.observer.answered(self.now_ns, &current, &answer, rests_on, is_read, is_doubtful)?;
+                self.observer.answered(self.now_ns, &current, &answer, rests_on, kind, is_doubtful)?;
                 let wait_ms = self.dice.below(self.think_ms.max(1));
                 self.after_ms(wait_ms, Happening::Think { client });
                 Ok(())

@@ -9,6 +9,14 @@ pub struct CallKey {
     pub call: u32,
 }
 
+/// One of the copies of a call that a client sends until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallCopy {
+    pub key: CallKey,
+    /// How often the client had sent the call before.
+    pub retry_count: u32,
+}
+
 #[derive(Debug)]
 pub struct Client {
     pub calls: u32,

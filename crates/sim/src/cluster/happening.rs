@@ -1,15 +1,16 @@
 //! All that is under way in a simulated cluster.
 
-use super::server::Image;
+use super::server::{Image, Waiting};
 use super::{
-    client::CallKey,
+    client::{CallCopy, CallKey},
     request::{Answer, Request},
     threads::Thread,
 };
-use base::{GroupView, LogPoint, MemberId, MemberLife, Sn};
+use base::{Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn};
 use bytes::Bytes;
 use group::{ChangeFailed, ChangeName, Message, Order, Proposal, ReadLog, ViewChange};
 use journal::Checkpoint;
+use serving::Question;
 
 /// Seats are counted from 0; member 1 sits on seat 0.
 #[derive(Clone, Debug)]
@@ -38,11 +39,11 @@ pub enum Happening {
         life: u64,
         since_ns: u64,
     },
-    /// A read is to be confirmed.
+    /// A member asks whether the view is still the one that it knows.
     Confirm {
         seat: usize,
         life: u64,
-        key: CallKey,
+        question: Question,
         /// The version of the view, and the change that made it.
         basis: (u64, u64),
     },
@@ -64,9 +65,9 @@ pub enum Happening {
         key: CallKey,
         tries: u32,
     },
+    /// A server has answered a copy of a call.
     Replied {
-        client: usize,
-        key: CallKey,
+        copy: CallCopy,
         reply: ClientReply,
     },
     /// A piece of an image arrives at a member that is being renewed.
@@ -112,13 +113,23 @@ pub enum Arrival {
         at_ns: u64,
     },
     Call {
-        key: CallKey,
+        copy: CallCopy,
         request: Request,
     },
     Confirmed {
-        key: CallKey,
+        question: Question,
         is_current: bool,
     },
+    /// Answers that wait for a proof are looked at.
+    LookAtAnswers,
+    /// The thread of a read that was begun in this epoch goes on.
+    ReadGoesOn {
+        copy: CallCopy,
+        request: Request,
+        epoch: Epoch,
+    },
+    /// The thread that has evaluated an answer goes on.
+    AnswerGoesOn(Waiting),
     Order(Order),
     Image(ImageArrived),
     /// The file of another member's image, for a store that is a journal.
@@ -141,11 +152,23 @@ impl std::fmt::Debug for ImageArrived {
     }
 }
 
+/// What an answer says of its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read,
+    /// The call has changed something.
+    Change,
+    /// The call has changed nothing, says this process.
+    Refusal {
+        by: MemberLife,
+    },
+}
+
 #[derive(Clone, Debug)]
 pub enum ClientReply {
     /// `rests_on`: everything that the answer rests on; `sn` counts in the order of the group.
     /// `is_doubtful`: a read that rests on a lease in which a clock has stood.
-    Done { answer: Answer, rests_on: LogPoint, is_read: bool, is_doubtful: bool },
+    Done { answer: Answer, rests_on: LogPoint, kind: Kind, is_doubtful: bool },
     /// Another member leads, or none: try another member.
     NotActive,
 }

@@ -30,13 +30,13 @@ impl World {
         if !server.host.is_up() {
             return Ok(());
         }
-        let (applied, at) = (server.namespace.applied(), server.host.applied);
+        let (applied, at) = (server.tree.namespace.applied(), server.host.applied);
         let is_news = server.newest_image().is_none_or(|newest| newest < at.id.sn);
         if applied.sn != server.host.member().committed() || applied != at.id || !is_news {
             return Ok(()); // An active ahead of its commits: another time.
         }
         let mut content = Vec::new();
-        let written = server.namespace.snapshot().write(&mut |part| {
+        let written = server.tree.namespace.snapshot().write(&mut |part| {
             content.extend_from_slice(part);
             Ok(())
         });
@@ -53,10 +53,11 @@ impl World {
         let Some(Role::Serving { epoch }) = server.role().cloned() else { return Ok(()) };
         let end = server.host.disk.end();
         let checkpoint = Checkpoint::decode(&proposal.payload).expect("members suggest checkpoints");
-        if checkpoint.at.id.sn > server.host.member().committed() || server.namespace.applied() != end.id {
+        if checkpoint.at.id.sn > server.host.member().committed() || server.tree.namespace.applied() != end.id
+        {
             return Ok(());
         }
-        server.namespace.skip_to(TxId { epoch, sn: Sn(end.id.sn.0 + 1) });
+        server.tree.namespace.skip_to(TxId { epoch, sn: Sn(end.id.sn.0 + 1) });
         self.step(seat, Input::Propose(vec![proposal]))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     client::{CallKey, Pending},
+    happening::Kind,
     reference::Reference,
     request::Answer,
     server::Waiting,
@@ -11,7 +12,7 @@ use crate::{
     host::{Happened, Host},
     truth::{Broken, Truth},
 };
-use base::{Epoch, GroupView, LogPoint, MemberStore, Sn};
+use base::{Epoch, GroupView, LogPoint, MemberLife, MemberStore, Sn};
 use namespace::Reply;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,10 @@ pub struct Observer {
     pub reference: Reference,
     /// Reads that were answered below the minimum.
     pub certain: u64,
+    /// Reads that were held against what had committed.
+    pub judged: u64,
+    /// The processes that have told clients that their calls have changed nothing.
+    pub refused: BTreeMap<CallKey, MemberLife>,
     pub changes: check::changes_have_causes::Changes,
     /// Reads that were older than promised elsewhere, because a clock stood.
     pub stale: u64,
@@ -72,7 +77,7 @@ impl Observer {
             self.seen += 1;
             let point = self.truth.point(Sn(self.seen)).expect("within what has committed");
             let entry = host.disk.entry(point.id.sn).expect("whoever says that it has committed holds it");
-            self.reference.committed(entry.clone());
+            self.reference.committed(entry.clone())?;
             // An elected member may have held some of what was given up, and brings it back.
             self.lost_points.remove(&point);
             if let Some(key) = self.calls.get(&point) {
@@ -86,7 +91,14 @@ impl Observer {
     /// # Errors
     /// The plan gives out an inode id that was given out before, or leads to another state than other members had at
     /// this entry.
-    pub fn planned(&mut self, key: CallKey, waiting: &Waiting, digest: u64) -> Result<(), Broken> {
+    pub fn planned(
+        &mut self,
+        key: CallKey,
+        waiting: &Waiting,
+        digest: u64,
+        planner: MemberLife,
+    ) -> Result<(), Broken> {
+        check::refused_calls_have_no_effect::check(self.refused.get(&key), key, planner)?;
         self.calls.insert(waiting.observed, key);
         if let Answer::Reply(Reply::Created(inode)) = &waiting.answer {
             check::ids_are_never_used_again::check(&mut self.inodes, inode.0, key)?;
@@ -109,7 +121,7 @@ impl Observer {
         call: &Pending,
         answer: &Answer,
         rests_on: LogPoint,
-        is_read: bool,
+        kind: Kind,
         is_doubtful: bool,
     ) -> Result<(), Broken> {
         // An answer that was on its way when what it rests on was given up.
@@ -123,11 +135,18 @@ impl Observer {
             check::reads_see_what_committed_before::check(&self.truth, call, rests_on)?;
             self.answered = self.answered.max(rests_on.id.sn);
         }
-        if !is_read {
-            if !is_given_up {
-                check::acknowledged_calls_have_their_effect::check(&self.effects, call, answer)?;
+        match kind {
+            Kind::Read => {}
+            Kind::Change => {
+                if !is_given_up {
+                    check::acknowledged_calls_have_their_effect::check(&self.effects, call, answer)?;
+                }
+                self.writes_answered += 1;
             }
-            self.writes_answered += 1;
+            Kind::Refusal { by } => {
+                self.refused.insert(call.key, by);
+                self.writes_answered += 1;
+            }
         }
         self.answers += 1;
         self.slowest_ms = self.slowest_ms.max((now_ns - call.begun_ns) / 1_000_000);

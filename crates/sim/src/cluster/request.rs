@@ -1,8 +1,8 @@
 //! The requests of clients.
 
 use crate::dice::Dice;
-use base::{CallOrigin, Caller, Moment, Timestamp};
-use namespace::{Context, Edit, Limits, Namespace, Planned, Reply, fingerprint, ops, reads};
+use base::{CallOrigin, Caller, FsResult, Moment, Timestamp};
+use namespace::{Context, Limits, Namespace, Planned, Reply, fingerprint, ops, reads};
 
 /// Few names, so that clients meet.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -24,10 +24,19 @@ pub enum Answer {
     Refused(String),
 }
 
+/// What a request comes to.
 pub enum Outcome {
-    Edit(Edit),
-    /// Nothing changes: a read, as far as the group is concerned.
-    Answer(Answer),
+    Read(Answer),
+    Change(FsResult<Planned>),
+}
+
+impl From<FsResult<Reply>> for Answer {
+    fn from(answer: FsResult<Reply>) -> Self {
+        match answer {
+            Ok(reply) => Self::Reply(reply),
+            Err(refused) => Self::Refused(refused.to_string()),
+        }
+    }
 }
 
 fn random_path(dice: &mut Dice) -> String {
@@ -95,16 +104,12 @@ impl Request {
                 ops::delete::plan(ns, &ctx, &ops::delete::Request { path, recursive: true })
             }
             Request::Read(path) => {
-                return Outcome::Answer(match reads::get_file_info::get(ns, &ctx, path) {
+                return Outcome::Read(match reads::get_file_info::get(ns, &ctx, path) {
                     Ok(found) => Answer::Found(found.map(|status| status.id.0)),
                     Err(refused) => Answer::Refused(refused.to_string()),
                 });
             }
         };
-        match planned {
-            Ok(Planned::Edit(edit)) => Outcome::Edit(edit),
-            Ok(Planned::NoChange(reply)) => Outcome::Answer(Answer::Reply(reply)),
-            Err(refused) => Outcome::Answer(Answer::Refused(refused.to_string())),
-        }
+        Outcome::Change(planned)
     }
 }

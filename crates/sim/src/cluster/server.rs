@@ -1,8 +1,9 @@
 //! One metadata server of a simulated cluster: its member and log, its namespace, and the calls that wait.
 
 use super::{
-    client::CallKey,
+    client::CallCopy,
     clock::Clock,
+    happening::Kind,
     request::{Answer, Outcome, Request},
     threads::Hang,
 };
@@ -11,27 +12,50 @@ use crate::{
     host::{Host, LogDisk},
 };
 use base::{
-    CallId, CallOrigin, ClientId, Entry, EntryKind, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn,
-    Timestamp, TxId,
+    CallId, CallOrigin, ClientId, Entry, EntryKind, Epoch, FsResult, GroupView, LogPoint, MemberId,
+    MemberStore, Moment, Sn, Timestamp, TxId,
 };
 use bytes::Bytes;
-use group::{EpochStart, Proposal, Role, repair::Standing};
-use namespace::{Edit, Mark, Namespace, NewEpoch, Reach, Reply, RetryLookup};
+use group::{Proposal, Role, repair::Standing};
+use namespace::{Namespace, Reply, RetryLookup};
+use serving::{
+    Basis, CommitQueue, Decision, Known, ProofSettings, Refusals, Reign, Rules, Said, Tree, Unproved,
+};
 use std::collections::BTreeMap;
 
 /// A call whose answer is known and may not go out yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Waiting {
-    pub key: CallKey,
+    pub copy: CallCopy,
     pub answer: Answer,
     /// Everything that the answer rests on.
     pub observed: LogPoint,
-    /// Nothing of it will ever be in the log: who answers must still lead.
-    pub is_read: bool,
-    /// The answer that the committed entries give, for a read below the minimum that looked at nothing in doubt.
-    pub reference: Option<Answer>,
-    /// The coordinator is being asked whether the view is still the one that this member knows.
-    pub is_confirming: bool,
+    pub basis: Basis,
+    pub kind: Kind,
+    /// The epoch in which its evaluation began.
+    pub epoch: Epoch,
+    /// Under this number the reference has what a read is to be answered.
+    pub expected: Option<u64>,
+}
+
+/// How the answers of a server are held back.
+pub struct Answers {
+    pub commit: CommitQueue<Waiting>,
+    pub unproved: Unproved<Waiting>,
+    pub refusals: Refusals,
+    /// When the answers that wait for a proof are looked at next.
+    pub look_at: Option<u64>,
+}
+
+impl Answers {
+    fn new(committed: Sn, settings: ProofSettings, rules: Rules) -> Self {
+        Self {
+            commit: CommitQueue::new(committed),
+            unproved: Unproved::new(settings, rules),
+            refusals: Refusals::new(rules),
+            look_at: None,
+        }
+    }
 }
 
 /// How a disk behaves.
@@ -66,10 +90,12 @@ pub struct Server {
     /// A process is there, though its member may still wait for the view.
     pub is_running: bool,
     pub is_paused: bool,
-    pub namespace: Namespace,
-    /// The marks touched by entries that were applied before they had committed, with the last such entry of each.
-    in_doubt: BTreeMap<Mark, Sn>,
-    pub waiting: Vec<Waiting>,
+    pub tree: Tree,
+    pub answers: Answers,
+    /// The epoch in which this process led last.
+    pub epoch: Epoch,
+    pub proofs: ProofSettings,
+    pub rules: Rules,
     /// The process is killed in the middle of its so many-th step from now.
     pub kill_after_steps: Option<u64>,
     /// When the next tick is under way to it.
@@ -103,45 +129,11 @@ pub struct Image {
     pub bytes: Bytes,
 }
 
-/// As every member applies an entry.
-///
-/// # Errors
-/// The entry is not the next one, or cannot be decoded.
-pub fn apply_to(namespace: &mut Namespace, entry: &Entry) -> Result<(), String> {
-    let expected = namespace.applied().sn.0 + 1;
-    if entry.id.sn.0 != expected {
-        return Err(format!("entries are applied in their order: {} instead of {expected}", entry.id));
-    }
-    match entry.kind {
-        EntryKind::Operation => {
-            let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
-            namespace.apply(entry.id, &edit);
-        }
-        EntryKind::EpochStart => {
-            let start = EpochStart::decode(&entry.payload).ok_or("not the first entry of an epoch")?;
-            namespace.start_epoch(entry.id, epoch_of(&start));
-        }
-        EntryKind::Checkpoint => namespace.skip_to(entry.id),
-    }
-    Ok(())
-}
-
-/// The part of an epoch's first entry that concerns the tree.
-pub fn epoch_of(start: &EpochStart) -> NewEpoch {
-    NewEpoch {
-        inodes: start.id_steps.inode,
-        blocks: start.id_steps.block,
-        generation_stamps: start.id_steps.generation_stamp,
-        keeps_skipped: start.keeps_skipped,
-        holds_deletions: start.is_unclean,
-    }
-}
-
-pub fn origin_of(key: CallKey) -> CallOrigin {
+pub fn origin_of(CallCopy { key, retry_count }: CallCopy) -> CallOrigin {
     CallOrigin {
         client_id: ClientId([key.client as u8; 16]),
         call_id: CallId(key.call as i32),
-        retry_count: 0,
+        retry_count: retry_count as i32,
         address: None,
     }
 }
@@ -151,7 +143,7 @@ fn new_namespace(dice: &mut Dice) -> Namespace {
 }
 
 impl Server {
-    pub fn new(host: Host, clock: Clock, dice: &mut Dice) -> Self {
+    pub fn new(host: Host, clock: Clock, proofs: ProofSettings, rules: Rules, dice: &mut Dice) -> Self {
         Self {
             host,
             clock,
@@ -163,9 +155,11 @@ impl Server {
             life: 0,
             is_running: false,
             is_paused: false,
-            namespace: new_namespace(dice),
-            in_doubt: BTreeMap::new(),
-            waiting: Vec::new(),
+            tree: Tree::new(new_namespace(dice), rules),
+            answers: Answers::new(Sn(0), proofs, rules),
+            epoch: Epoch(0),
+            proofs,
+            rules,
             kill_after_steps: None,
             tick_at: None,
             image: None,
@@ -215,9 +209,10 @@ impl Server {
     /// # Errors
     /// The image cannot be read, or an entry cannot be applied.
     pub fn recover(&mut self, dice: &mut Dice) -> Result<(), String> {
-        self.in_doubt.clear();
         let base = self.host.applied;
-        self.namespace = match &self.image {
+        self.answers = Answers::new(base.id.sn, self.proofs, self.rules);
+        self.epoch = Epoch(0);
+        let namespace = match &self.image {
             Some(image) if image.at.id.sn <= base.id.sn => {
                 let size = image.bytes.len() as u64;
                 Namespace::read_image(dice.roll(), &mut &image.bytes[..], size)
@@ -225,7 +220,8 @@ impl Server {
             }
             _ => new_namespace(dice),
         };
-        let from = self.namespace.applied().sn.0 + 1;
+        self.tree = Tree::new(namespace, self.rules);
+        let from = self.tree.namespace.applied().sn.0 + 1;
         for sn in from..=base.id.sn.0 {
             let index = (sn - self.host.disk.start.id.sn.0 - 1) as usize;
             let entry = self.host.disk.entries[index].clone();
@@ -237,13 +233,13 @@ impl Server {
     /// Takes an image of everything applied, and lets go of the log up to `keep` entries before it.
     pub fn take_image(&mut self, keep: u64) {
         let member = self.host.member();
-        if self.namespace.applied().sn != member.committed()
-            || self.namespace.applied() != self.host.applied.id
+        if self.tree.namespace.applied().sn != member.committed()
+            || self.tree.namespace.applied() != self.host.applied.id
         {
             return; // An active ahead of its commits: another time.
         }
         let mut bytes = Vec::new();
-        let written = self.namespace.snapshot().write(&mut |part| {
+        let written = self.tree.namespace.snapshot().write(&mut |part| {
             bytes.extend_from_slice(part);
             Ok(())
         });
@@ -262,82 +258,84 @@ impl Server {
     /// As every member applies an entry.
     ///
     /// # Errors
-    /// Those of [`apply_to`]; the text names the member.
+    /// It cannot be read, or is not the next one; the text names the member.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
-        apply_to(&mut self.namespace, entry)
-            .map_err(|error| format!("member {}: {error}", self.host.store.member))
+        let applied = Said::of(entry).and_then(|said| self.tree.apply_committed(entry.id, &said));
+        self.told(applied)
     }
 
     /// Applies an entry that may have committed, or not.
     ///
     /// # Errors
-    /// The entry cannot be decoded; and those of [`apply_to`].
+    /// Those of [`Server::apply`].
     pub fn apply_ahead(&mut self, entry: &Entry) -> Result<(), String> {
-        if entry.kind == EntryKind::Operation {
-            let edit = Edit::decode(&entry.payload).map_err(|error| format!("{}: {error}", entry.id))?;
-            self.note_doubt(&edit, entry.id.sn);
-        }
-        self.apply(entry)
+        let applied = Said::of(entry).and_then(|said| self.tree.apply_ahead(entry.id, &said, &entry.payload));
+        self.told(applied)
     }
 
-    /// Notes that the inodes which an edit touches are in doubt until it has committed, whether this member has
-    /// planned the edit as an active or inherited it: an active that is deposed may lead again before its own edits
-    /// have committed.
-    fn note_doubt(&mut self, edit: &Edit, sn: Sn) {
-        let committed = self.host.member().committed();
-        self.in_doubt.retain(|_, last| *last > committed);
-        let mut footprint = Vec::new();
-        self.namespace.footprint_of(edit, &mut footprint);
-        self.in_doubt.extend(footprint.into_iter().map(|mark| (mark, sn)));
+    fn told<T>(&self, applied: Result<T, serving::ApplyError>) -> Result<(), String> {
+        applied.map(drop).map_err(|error| format!("member {}: {error}", self.host.store.member))
     }
 
-    /// The answer to a read, unless it would rest on what may have committed, or not.
-    pub fn look(&self, key: CallKey, request: &Request, now_ns: u64, minds_doubt: bool) -> Option<Answer> {
-        let Request::Read(path) = request else { return None };
-        let committed = self.host.member().committed();
-        let mut seen = Vec::new();
-        let is_known = self.namespace.seen_on(path, Reach::Itself, &mut seen);
-        let in_doubt = |mark: &Mark| self.in_doubt.get(mark).is_some_and(|sn| *sn > committed);
-        if minds_doubt && (!is_known || seen.iter().any(in_doubt)) {
-            return None;
-        }
-        let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
-        match request.plan(&self.namespace, origin_of(key), wall, moment) {
-            Outcome::Answer(answer) => Some(answer),
-            Outcome::Edit(_) => None,
-        }
-    }
-
-    /// Plans a call. An edit that is to be appended is applied already; the answer waits.
-    pub fn take_call(&mut self, key: CallKey, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
-        let origin = origin_of(key);
-        let end = self.host.disk.end();
-        let waiting = |answer, observed, is_read| Waiting {
-            key,
-            answer,
-            observed,
-            is_read,
-            reference: None,
-            is_confirming: false,
+    /// The view that this member knows is that by which it leads.
+    pub fn leads_by_its_view(&self) -> bool {
+        let Some(member) = &self.host.member else { return false };
+        let leads = match member.role() {
+            Role::Serving { epoch } | Role::Reading { epoch } => *epoch == self.epoch,
+            _ => false,
         };
-        if let RetryLookup::Hit(reply) = self.namespace.retry_lookup(&origin, request.fingerprint()) {
-            return (waiting(Answer::Reply(reply), end, false), None);
-        }
+        let is_mine =
+            |view: &GroupView| view.active == Some(self.host.store.member) && view.epoch == self.epoch;
+        leads && member.view().is_some_and(is_mine)
+    }
+
+    /// This member's lead now.
+    pub fn reign(&self, now_ns: u64) -> Reign {
+        Reign { answers: self.answers(), holds_lease: self.holds_lease(now_ns), epoch: self.epoch }
+    }
+
+    /// What becomes of a change. An edit that is to be appended is applied already. The answer waits for everything that
+    /// it rests on.
+    pub fn change(&mut self, copy: CallCopy, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
+        let (origin, fingerprint) = (origin_of(copy), request.fingerprint());
+        let (end, epoch) = (self.host.disk.end(), self.epoch);
         let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
-        match request.plan(&self.namespace, origin, wall, moment) {
-            Outcome::Answer(answer) => (waiting(answer, end, true), None),
-            Outcome::Edit(edit) => {
-                let Some(Role::Serving { epoch }) = self.role().cloned() else {
-                    unreachable!("only an active plans");
-                };
+        let known = Known {
+            origin: &origin,
+            carried_out: self.tree.namespace.retry_lookup(&origin, fingerprint),
+            refused: self.answers.refusals.get(&origin, fingerprint, epoch),
+        };
+        let plan = || match request.plan(&self.tree.namespace, origin, wall, moment) {
+            Outcome::Change(planned) => planned,
+            Outcome::Read(_) => unreachable!("reads are no changes"),
+        };
+        let by = self.host.life();
+        let is_known = matches!(known.carried_out, RetryLookup::Hit(_));
+        let waiting = |answer: FsResult<Reply>, observed, basis| Waiting {
+            copy,
+            answer: answer.into(),
+            observed,
+            basis,
+            kind: if is_known || basis == Basis::OwnEdit { Kind::Change } else { Kind::Refusal { by } },
+            epoch,
+            expected: None,
+        };
+        match serving::decide(known, || Ok(()), plan) {
+            Decision::Told(answer) => (waiting(answer, end, Basis::Reading), None),
+            Decision::NotNow(refused) => (waiting(Err(refused), end, Basis::Reading), None),
+            Decision::NoEdit(answer) => {
+                self.answers.refusals.put(&origin, fingerprint, epoch, answer.clone());
+                (waiting(answer, end, Basis::Reading), None)
+            }
+            Decision::Edit(edit) => {
                 let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
-                self.note_doubt(&edit, id.sn);
-                let reply: Reply = self.namespace.apply(id, &edit).reply;
+                self.tree.forget_committed(self.answers.commit.committed());
+                let reply = self.tree.apply_own(id, &edit).reply;
                 let mut payload = Vec::new();
                 edit.encode(&mut payload);
                 let proposal = Proposal { kind: EntryKind::Operation, payload: payload.into() };
                 let entry = Entry::after(end, epoch, proposal.kind, proposal.payload.clone());
-                (waiting(Answer::Reply(reply), entry.point(), false), Some(proposal))
+                (waiting(Ok(reply), entry.point(), Basis::OwnEdit), Some(proposal))
             }
         }
     }

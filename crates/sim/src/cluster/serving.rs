@@ -1,169 +1,259 @@
-//! Calls at a member: taken by the one that serves, answered when that is allowed.
+//! Calls at a member: taken by the one that leads, answered when [`serving`] says that they may be.
 
 use super::{
-    client::CallKey,
-    happening::{ClientReply, Happening},
-    request::Request,
-    server::Waiting,
+    client::CallCopy,
+    happening::{Arrival, ClientReply, Happening, Kind},
+    request::{Outcome, Request},
+    server::{Waiting, origin_of},
     world::World,
 };
 use crate::{check, truth::Broken};
-use base::Sn;
+use base::{Epoch, Moment, Sn};
 use group::Input;
+use serving::{Basis, Fate, Question, Sight, Waits};
+
+/// A client that waits for longer asks elsewhere.
+const STALL_MS_MAX: u64 = 1_400;
+
+/// What proves that an answer may go out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// The commit of an edit, or the coordinator's word.
+    Certain,
+    Lease,
+}
 
 impl World {
-    pub(super) fn call(&mut self, seat: usize, key: CallKey, request: &Request) -> Result<(), Broken> {
-        let now_ns = self.now_ns;
-        let server = &mut self.servers[seat];
-        if server.is_reading() {
-            return self.call_below_the_minimum(seat, key, request);
+    pub(super) fn call(&mut self, seat: usize, copy: CallCopy, request: &Request) -> Result<(), Broken> {
+        let server = &self.servers[seat];
+        if matches!(request, Request::Read(_)) && server.answers() {
+            let epoch = server.epoch;
+            if self.stalls() {
+                let what = Arrival::ReadGoesOn { copy, request: request.clone(), epoch };
+                self.goes_on_later(seat, what);
+                return Ok(());
+            }
+            return self.read(seat, copy, request, epoch);
         }
+        // A member that leads with too few in sync takes no changes.
         if !server.is_serving() {
-            self.reply(key, ClientReply::NotActive);
+            self.reply(copy, ClientReply::NotActive);
             return Ok(());
         }
-        if server.waiting.iter().any(|waiting| waiting.key == key) {
-            return Ok(()); // The first one is under way; its answer serves both.
-        }
-        if server.namespace.applied() != server.host.disk.end().id {
+        if server.tree.namespace.applied() != server.host.disk.end().id {
             return Err(format!(
                 "who serves has applied its whole log: member {} has applied {} of {}",
                 server.host.store.member,
-                server.namespace.applied(),
+                server.tree.namespace.applied(),
                 server.host.disk.end().id
             ));
         }
-        let (waiting, proposal) = server.take_call(key, request, now_ns);
+        let (waiting, proposal) = self.servers[seat].change(copy, request, self.now_ns);
         if proposal.is_some() {
-            let digest = server.namespace.digest();
-            self.observer.planned(key, &waiting, digest)?;
+            let digest = self.servers[seat].tree.namespace.digest();
+            let planner = self.servers[seat].host.life();
+            self.observer.planned(copy.key, &waiting, digest, planner)?;
         }
-        self.servers[seat].waiting.push(waiting);
-        match proposal {
+        let rests_on = waiting.observed.id.sn;
+        let proposed = match proposal {
             Some(proposal) => self.step(seat, Input::Propose(vec![proposal])),
-            None => self.answer_waiting(seat),
-        }
+            None => Ok(()),
+        };
+        self.wait_for_commit(seat, rests_on, waiting)?;
+        proposed
     }
 
-    /// Changes are refused, and so is a read of what may have committed, or not.
-    fn call_below_the_minimum(&mut self, seat: usize, key: CallKey, request: &Request) -> Result<(), Broken> {
+    /// The epoch of a read is that in which it was begun.
+    pub(super) fn read(
+        &mut self,
+        seat: usize,
+        copy: CallCopy,
+        request: &Request,
+        epoch: Epoch,
+    ) -> Result<(), Broken> {
+        let Request::Read(path) = request else { unreachable!("changes are planned") };
         let server = &self.servers[seat];
-        if server.waiting.iter().any(|waiting| waiting.key == key) {
+        let committed = server.answers.commit.committed();
+        let rests_on = server.tree.rests_on(committed, Sight::Paths(&[path]));
+        // It might have to wait for long, until another member is back.
+        if server.is_reading() && rests_on.is_some() {
+            self.reply(copy, ClientReply::NotActive);
             return Ok(());
         }
-        let Some(answer) = server.look(key, request, self.now_ns, !self.tells_what_is_in_doubt) else {
-            self.reply(key, ClientReply::NotActive);
-            return Ok(());
+        let (wall, moment) = (server.clock.timestamp(self.now_ns), server.clock.moment(self.now_ns));
+        let Outcome::Read(answer) = request.plan(&server.tree.namespace, origin_of(copy), wall, moment)
+        else {
+            unreachable!("a read changes nothing");
         };
-        let last = self.observer.truth.last();
-        let observed = self.observer.truth.point(last).unwrap_or_default();
-        let reference = Some(self.observer.reference.answer(key, request)?);
-        let waiting = Waiting { key, answer, observed, is_read: true, reference, is_confirming: false };
-        self.servers[seat].waiting.push(waiting);
-        self.answer_waiting(seat)
+        let sn = rests_on.unwrap_or(committed);
+        let observed = match server.is_reading() {
+            // A member below the minimum may not know what has committed.
+            true => self.observer.truth.point(self.observer.truth.last()).unwrap_or_default(),
+            false => server.host.disk.point(sn).expect("an active has its log from its image on"),
+        };
+        let expected = Some(self.observer.reference.expect(sn, copy, request)?);
+        let waiting =
+            Waiting { copy, answer, observed, basis: Basis::Reading, kind: Kind::Read, epoch, expected };
+        match rests_on {
+            Some(sn) => self.wait_for_commit(seat, sn, waiting),
+            None => self.prove(seat, waiting),
+        }
     }
 
-    /// Lets go out what may.
-    pub(super) fn answer_waiting(&mut self, seat: usize) -> Result<(), Broken> {
-        let now_ns = self.now_ns;
-        let is_doubtful = self.lease_is_doubtful(seat);
-        let server = &mut self.servers[seat];
-        let answers = server.answers();
-        let holds_lease = server.holds_lease(now_ns) && !self.proves_reads;
-        let (committed, basis) = {
-            let member = server.host.member();
-            (member.committed(), member.view_basis())
-        };
-        let life = server.life;
-        let mut replies = Vec::new();
-        let mut asks = Vec::new();
-        let mut judged = Ok(());
-        server.waiting.retain_mut(|waiting| {
-            let is_committed = waiting.observed.id.sn <= committed || waiting.reference.is_some();
-            if is_committed && !waiting.is_read {
-                replies.push((waiting.key, done(waiting, false)));
-                return false;
-            }
-            if !answers {
+    fn wait_for_commit(&mut self, seat: usize, sn: Sn, waiting: Waiting) -> Result<(), Broken> {
+        match self.servers[seat].answers.commit.wait(sn, waiting) {
+            Waits::Kept => Ok(()),
+            Waits::Committed(waiting) => self.has_committed(seat, waiting),
+            Waits::Failed(waiting, _) => {
                 // The next active knows the fate of this call.
-                replies.push((waiting.key, ClientReply::NotActive));
-                return false;
+                self.reply(waiting.copy, ClientReply::NotActive);
+                Ok(())
             }
-            if is_committed && holds_lease {
-                let found = judge(waiting);
-                if is_doubtful && found.is_err() {
-                    self.observer.stale += 1;
-                } else {
-                    judged = std::mem::replace(&mut judged, Ok(())).and(found);
+        }
+    }
+
+    /// Everything up to `sn` has committed, as far as this member knows.
+    pub(super) fn advance(&mut self, seat: usize, sn: Sn) -> Result<(), Broken> {
+        let released = self.servers[seat].answers.commit.advance(sn);
+        released.into_iter().try_for_each(|waiting| self.has_committed(seat, waiting))
+    }
+
+    /// This member has lost the lead: the next active knows the fate of the calls that wait.
+    pub(super) fn suspend(&mut self, seat: usize, reason: &str) {
+        let epoch = self.servers[seat].epoch;
+        let failed = self.servers[seat].answers.commit.suspend(epoch, reason);
+        for waiting in failed {
+            self.reply(waiting.copy, ClientReply::NotActive);
+        }
+    }
+
+    fn has_committed(&mut self, seat: usize, waiting: Waiting) -> Result<(), Broken> {
+        match waiting.basis {
+            Basis::OwnEdit => self.send(seat, waiting, Proof::Certain),
+            Basis::Reading => self.prove(seat, waiting),
+        }
+    }
+
+    /// A thread is not given the processor for a while.
+    fn stalls(&mut self) -> bool {
+        self.stalls_percent > 0 && self.dice.chance(self.stalls_percent)
+    }
+
+    fn goes_on_later(&mut self, seat: usize, what: Arrival) {
+        let (life, after_ms) = (self.servers[seat].life, self.dice.below(STALL_MS_MAX));
+        self.after_ms(after_ms, Happening::Arrival { seat, life, what });
+    }
+
+    fn prove(&mut self, seat: usize, waiting: Waiting) -> Result<(), Broken> {
+        if self.stalls() {
+            self.goes_on_later(seat, Arrival::AnswerGoesOn(waiting));
+            return Ok(());
+        }
+        self.prove_now(seat, waiting)
+    }
+
+    pub(super) fn prove_now(&mut self, seat: usize, waiting: Waiting) -> Result<(), Broken> {
+        let now = self.patience();
+        let server = &mut self.servers[seat];
+        let (reign, epoch) = (server.reign(self.now_ns), waiting.epoch);
+        if server.proofs.is_proved(server.rules, reign, epoch) {
+            return self.send(seat, waiting, Proof::Lease);
+        }
+        server.answers.unproved.wait(waiting, 100, epoch, now).map_err(|(_, full)| full.to_string())?;
+        self.look_at_answers(seat)
+    }
+
+    /// Timers go on where a clock stands.
+    fn patience(&self) -> Moment {
+        Moment { ns: self.now_ns }
+    }
+
+    /// Lets go out what may, and asks the coordinator about the rest.
+    pub(super) fn look_at_answers(&mut self, seat: usize) -> Result<(), Broken> {
+        let now = self.patience();
+        let server = &mut self.servers[seat];
+        if server.answers.unproved.is_empty() {
+            return Ok(());
+        }
+        let reign = server.reign(self.now_ns);
+        let step = server.answers.unproved.look(reign, now);
+        let (life, basis) = (server.life, server.host.member().view_basis());
+        self.finish(seat, step.done, Proof::Lease)?;
+        if let Some(question) = step.ask {
+            match basis.filter(|_| self.servers[seat].leads_by_its_view()) {
+                Some(basis) => self.soon(Happening::Confirm { seat, life, question, basis }),
+                None => {
+                    let what = Arrival::Confirmed { question, is_current: false };
+                    self.soon(Happening::Arrival { seat, life, what });
                 }
-                replies.push((waiting.key, done(waiting, is_doubtful)));
-                self.observer.certain += u64::from(waiting.reference.is_some());
-                return false;
-            }
-            if is_committed && !waiting.is_confirming {
-                waiting.is_confirming = true;
-                asks.push(waiting.key);
-            }
-            true
-        });
-        judged?;
-        for (key, reply) in replies {
-            self.reply(key, reply);
-        }
-        if let Some(basis) = basis {
-            for key in asks {
-                self.soon(Happening::Confirm { seat, life, key, basis });
             }
         }
+        self.look_again(seat);
         Ok(())
+    }
+
+    fn look_again(&mut self, seat: usize) {
+        let server = &mut self.servers[seat];
+        let Some(at) = server.answers.unproved.deadline() else { return };
+        let at = at.ns.max(self.now_ns + 1);
+        if server.answers.look_at.is_none_or(|earlier| at < earlier || earlier <= self.now_ns) {
+            server.answers.look_at = Some(at);
+            let life = server.life;
+            self.after_ns(at - self.now_ns, Happening::Arrival { seat, life, what: Arrival::LookAtAnswers });
+        }
     }
 
     /// The coordinator has said whether the view was the same when it was asked.
-    pub(super) fn confirmed(&mut self, seat: usize, key: CallKey, is_current: bool) -> Result<(), Broken> {
+    pub(super) fn confirmed(
+        &mut self,
+        seat: usize,
+        question: Question,
+        is_current: bool,
+    ) -> Result<(), Broken> {
         let server = &mut self.servers[seat];
-        let answers = server.answers();
-        if let Some(index) = server.waiting.iter().position(|waiting| waiting.key == key) {
-            let waiting = server.waiting.remove(index);
-            let reply = if is_current && answers {
-                judge(&waiting)?;
-                self.observer.certain += u64::from(waiting.reference.is_some());
-                done(&waiting, false)
-            } else {
-                ClientReply::NotActive
-            };
-            self.reply(key, reply);
+        let reign = server.reign(self.now_ns);
+        let done = server.answers.unproved.answered(question, is_current, reign);
+        self.finish(seat, done, Proof::Certain)?;
+        self.look_at_answers(seat)
+    }
+
+    fn finish(&mut self, seat: usize, done: Vec<(Waiting, Fate)>, proof: Proof) -> Result<(), Broken> {
+        for (waiting, fate) in done {
+            match fate {
+                Fate::Send => self.send(seat, waiting, proof)?,
+                Fate::HandOver | Fate::GiveUp => self.reply(waiting.copy, ClientReply::NotActive),
+            }
         }
         Ok(())
     }
 
-    fn reply(&mut self, key: CallKey, reply: ClientReply) {
+    fn send(&mut self, seat: usize, waiting: Waiting, proof: Proof) -> Result<(), Broken> {
+        let is_doubtful = proof == Proof::Lease && self.lease_is_doubtful(seat);
+        let Waiting { copy, answer, observed, kind, epoch, expected, .. } = waiting;
+        if let Some(expected) = expected.and_then(|number| self.observer.reference.take(number)) {
+            let judged = check::reads_tell_what_has_committed::check(copy.key, &answer, &expected);
+            self.observer.judged += 1;
+            match judged {
+                Err(_) if is_doubtful => self.observer.stale += 1,
+                judged => judged?,
+            }
+            self.observer.certain += u64::from(self.servers[seat].is_reading());
+        } else if matches!(kind, Kind::Refusal { .. }) {
+            self.servers[seat].answers.refusals.proved(&origin_of(copy), epoch);
+        }
+        self.reply(copy, ClientReply::Done { answer, rests_on: observed, kind, is_doubtful });
+        Ok(())
+    }
+
+    fn reply(&mut self, copy: CallCopy, reply: ClientReply) {
         // Some replies get lost, and the client asks again.
         if !self.dice.chance(1) {
-            self.soon(Happening::Replied { client: key.client as usize, key, reply });
+            self.soon(Happening::Replied { copy, reply });
         }
     }
 
     /// The last entry that all members agree has committed.
     pub fn committed(&self) -> Sn {
         self.observer.truth.last()
-    }
-}
-
-/// The view is still the one in which the read was begun: what it was held against was all that had committed.
-fn judge(waiting: &Waiting) -> Result<(), Broken> {
-    match &waiting.reference {
-        Some(reference) => {
-            check::reads_below_the_minimum_are_certain::check(waiting.key, &waiting.answer, reference)
-        }
-        None => Ok(()),
-    }
-}
-
-fn done(waiting: &Waiting, is_doubtful: bool) -> ClientReply {
-    ClientReply::Done {
-        answer: waiting.answer.clone(),
-        rests_on: waiting.observed,
-        is_read: waiting.is_read,
-        is_doubtful,
     }
 }

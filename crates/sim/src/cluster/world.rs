@@ -18,9 +18,12 @@ use crate::{
 };
 use base::{GroupView, MemberId, MemberStore, Moment, Sn};
 use group::{Input, Role, Settings};
+use serving::{ProofSettings, Rules};
 use std::collections::BTreeMap;
 
 const SESSION_MS: u64 = 2_000;
+/// How long an answer waits for a proof.
+const PROOF_PATIENCE_MS: u64 = 10_000;
 
 /// The kind of a cluster.
 #[derive(Clone, Debug)]
@@ -37,8 +40,10 @@ pub struct Shape {
     pub drift_ppm: u64,
     /// How long clients wait between two calls, at most.
     pub think_ms: u64,
-    /// Plants a bug: below the minimum, answers rest also on entries that may not have committed.
-    pub tells_what_is_in_doubt: bool,
+    /// Plants a bug: the members break this rule of serving.
+    pub breaks: Option<serving::Broken>,
+    /// How often the thread of a read, or of an answer, is not given the processor for a while.
+    pub stalls_percent: u64,
     /// The coordinator is asked for each read, as where no lease can be had.
     pub proves_reads: bool,
     /// Members keep their logs in the journal that ships, on simulated disks.
@@ -62,7 +67,8 @@ impl Default for Shape {
             settings: Settings::default(),
             drift_ppm: 1_000,
             think_ms: 30,
-            tells_what_is_in_doubt: false,
+            breaks: None,
+            stalls_percent: 0,
             proves_reads: false,
             plays_journals: false,
             disks_lie: false,
@@ -85,8 +91,7 @@ pub struct World {
     pub(super) settings: Settings,
     pub(super) think_ms: u64,
     pub(super) readers: usize,
-    pub(super) tells_what_is_in_doubt: bool,
-    pub(super) proves_reads: bool,
+    pub(super) stalls_percent: u64,
     pub(super) plays_journals: bool,
     pub(super) rots: bool,
     pub(super) cuts_silently: bool,
@@ -116,6 +121,12 @@ impl World {
             (0..shape.members).map(|seat| MemberStore { member: member(seat), generation: 0 }).collect();
         let mut view = GroupView::new(&stores, shape.in_sync_min);
         view.in_sync.truncate(shape.members - shape.juniors);
+        let proofs = ProofSettings {
+            rests_on_lease: !shape.proves_reads,
+            patience_ms: PROOF_PATIENCE_MS,
+            bytes_max: usize::MAX,
+        };
+        let rules = shape.breaks.map_or_else(Rules::default, Rules::without);
         let servers = stores
             .iter()
             .map(|store| {
@@ -127,7 +138,7 @@ impl World {
                     }
                     false => Host::new(*store),
                 };
-                Server::new(host, clock, &mut dice)
+                Server::new(host, clock, proofs, rules, &mut dice)
             })
             .collect();
         let clients = (0..shape.clients).map(|client| Client::new(client % shape.members)).collect();
@@ -144,8 +155,7 @@ impl World {
             settings: shape.settings,
             think_ms: shape.think_ms,
             readers: shape.readers,
-            tells_what_is_in_doubt: shape.tells_what_is_in_doubt,
-            proves_reads: shape.proves_reads,
+            stalls_percent: shape.stalls_percent,
             plays_journals: shape.plays_journals,
             rots: shape.rots,
             cuts_silently: shape.cuts_silently,
@@ -171,7 +181,7 @@ impl World {
         self.agenda.insert((ms * 1_000_000, self.order), happening);
     }
 
-    fn after_ns(&mut self, ns: u64, happening: Happening) {
+    pub(super) fn after_ns(&mut self, ns: u64, happening: Happening) {
         self.order += 1;
         self.agenda.insert((self.now_ns + ns, self.order), happening);
     }
@@ -279,15 +289,14 @@ impl World {
                 }
                 Ok(())
             }
-            Happening::Confirm { seat, life, key, basis } => {
+            Happening::Confirm { seat, life, question, basis } => {
+                // A coordinator that is out of reach is asked again later.
                 if self.keeper.is_reachable(member(seat)) {
                     let is_current = self.keeper.basis() == basis;
-                    let what = Arrival::Confirmed { key, is_current };
-                    self.soon(Happening::Arrival { seat, life, what });
-                } else if self.proves_reads {
-                    // Elsewhere the answer goes out with the next lease.
-                    let what = Arrival::Confirmed { key, is_current: false };
-                    self.after_ms(1_000, Happening::Arrival { seat, life, what });
+                    let what = Arrival::Confirmed { question, is_current };
+                    let late_percent = if self.stalls_percent > 0 { 50 } else { 10 };
+                    let late_ms = if self.dice.chance(late_percent) { self.dice.below(1_200) } else { 0 };
+                    self.after_ms(1 + late_ms, Happening::Arrival { seat, life, what });
                 }
                 Ok(())
             }
@@ -308,7 +317,7 @@ impl World {
                 self.timed_out(client, key, tries);
                 Ok(())
             }
-            Happening::Replied { client, key, reply } => self.replied(client, key, reply),
+            Happening::Replied { copy, reply } => self.replied(copy, reply),
             Happening::Chunk { seat, life, from, done } => {
                 self.chunk(seat, life, from, done);
                 Ok(())
@@ -353,7 +362,9 @@ impl World {
         for seat in 0..self.servers.len() {
             if seat != author && self.servers[seat].is_running && self.dice.chance(95) {
                 let life = self.servers[seat].life;
-                let late_ms = if self.dice.chance(10) { self.dice.below(500) } else { self.dice.below(10) };
+                let late_percent = if self.stalls_percent > 0 { 50 } else { 10 };
+                let late_ms =
+                    if self.dice.chance(late_percent) { self.dice.below(500) } else { self.dice.below(10) };
                 self.after_ms(late_ms, Happening::ReadView { seat, life });
             }
         }
@@ -454,7 +465,6 @@ impl World {
     pub(super) fn process_is_gone(&mut self, seat: usize) {
         let server = &mut self.servers[seat];
         server.is_running = false;
-        server.waiting.clear();
         server.kill_after_steps = None;
         server.hang = None;
         let life = server.life;
@@ -526,8 +536,11 @@ impl World {
                 self.step(seat, Input::Tick)
             }
             Arrival::Synced { up_to, cuts } => self.synced(seat, up_to, cuts),
-            Arrival::Call { key, request } => self.call(seat, key, &request),
-            Arrival::Confirmed { key, is_current } => self.confirmed(seat, key, is_current),
+            Arrival::Call { copy, request } => self.call(seat, copy, &request),
+            Arrival::Confirmed { question, is_current } => self.confirmed(seat, question, is_current),
+            Arrival::LookAtAnswers => self.look_at_answers(seat),
+            Arrival::ReadGoesOn { copy, request, epoch } => self.read(seat, copy, &request, epoch),
+            Arrival::AnswerGoesOn(waiting) => self.prove_now(seat, waiting),
             Arrival::Fetched { checkpoint, file } => {
                 self.install_stored(seat, &checkpoint, &file);
                 Ok(())
@@ -633,14 +646,18 @@ impl World {
             for entry in &outgoing.apply {
                 self.servers[seat].apply(entry)?;
                 let server = &self.servers[seat];
-                self.observer.applied(entry.point(), server.namespace.digest())?;
+                self.observer.applied(entry.point(), server.tree.namespace.digest())?;
             }
             for entry in &outgoing.apply_ahead {
                 self.servers[seat].apply_ahead(entry)?;
                 let server = &self.servers[seat];
-                self.observer.applied(entry.point(), server.namespace.digest())?;
+                self.observer.applied(entry.point(), server.tree.namespace.digest())?;
+            }
+            if let Some(reason) = outgoing.stepped_down {
+                self.suspend(seat, &reason);
             }
             if let Some(sn) = outgoing.committed {
+                self.advance(seat, sn)?;
                 self.look_for_checkpoints(seat, sn);
                 // Written down now and then.
                 if !self.servers[seat].host.note_commit(sn) && self.dice.chance(5) {
@@ -649,8 +666,12 @@ impl World {
             }
             if let Some(role) = outgoing.role {
                 self.note(format!("member {} is {role:?}", member(seat)));
+                if let Role::Starting { epoch } | Role::Reading { epoch } | Role::Serving { epoch } = role {
+                    self.servers[seat].epoch = epoch;
+                }
                 match role {
                     Role::Serving { epoch } => {
+                        self.servers[seat].answers.commit.resume(epoch);
                         // A member that was elected before the view was put back proves nothing about it.
                         self.keeper.is_older &= epoch != self.keeper.view.epoch;
                         self.lock = Some((seat, life));
@@ -723,7 +744,7 @@ impl World {
     }
 
     pub(super) fn after_step(&mut self, seat: usize) -> Result<(), Broken> {
-        self.answer_waiting(seat)?;
+        self.look_at_answers(seat)?;
         let now_ns = self.now_ns;
         let server = &mut self.servers[seat];
         let life = server.life;

@@ -64,6 +64,11 @@ pub const STORIES: &[Story] = &[
         plot: standing::proved_reads,
     },
     Story {
+        name: "stalled-answers",
+        about: "the threads of reads and answers are late by a second, and meanwhile another member leads, and this one again",
+        plot: standing::answers,
+    },
+    Story {
         name: "hanging-threads",
         about: "a thread completes nothing for a while, and processes end where it hangs",
         plot: standing::threads,
@@ -169,6 +174,8 @@ pub struct Outcome {
     pub writes: u64,
     /// Reads answered below the minimum.
     pub certain: u64,
+    /// Reads held against what had committed.
+    pub judged: u64,
     /// Reads that were old because a clock stood.
     pub stale: u64,
     /// Unclean elections, and the committed entries that they gave up.
@@ -214,6 +221,7 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
                 answers: observer.answers,
                 writes: observer.writes_answered,
                 certain: observer.certain,
+                judged: observer.judged,
                 stale: observer.stale,
                 unclean: observer.unclean,
                 given_up: observer.lost_points.len() as u64,
@@ -298,13 +306,13 @@ fn is_whole(world: &World) -> Result<(), Broken> {
         ));
     }
     let (applied, digest) =
-        (world.servers[active].namespace.applied(), world.servers[active].namespace.digest());
+        (world.servers[active].tree.namespace.applied(), world.servers[active].tree.namespace.digest());
     for server in &world.servers {
-        if (server.namespace.applied(), server.namespace.digest()) != (applied, digest) {
+        if (server.tree.namespace.applied(), server.tree.namespace.digest()) != (applied, digest) {
             return Err(format!(
                 "all members hold the same in the end: member {} has applied {} of {applied}",
                 server.host.store.member,
-                server.namespace.applied()
+                server.tree.namespace.applied()
             ));
         }
     }

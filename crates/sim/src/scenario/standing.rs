@@ -43,6 +43,34 @@ pub(super) fn proved_reads(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Faul
     clocks(dice, shape)
 }
 
+/// What a read has seen, and what proves it, may belong to two reigns of one member.
+pub(super) fn answers(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.stalls_percent = 10;
+    shape.proves_reads = dice.chance(50);
+    (shape.clients, shape.readers) = (6, 3);
+    let mut plot = Vec::new();
+    for at in moments(dice, 500) {
+        let whom = if dice.chance(70) { Whom::Active } else { somebody(dice) };
+        match dice.below(5) {
+            0 | 1 => plot.push((at, Fault::HandOver(Whom::Active))),
+            2 => plot.push((at, Fault::Isolate(whom))),
+            3 => plot.push((at, Fault::CutFromCoordinator(whom))),
+            _ => {
+                // The coordinator's last word is on its way when it cannot tell of another leader any more.
+                let seat = Whom::Seat(dice.below(4) as usize);
+                plot.push((at, Fault::Isolate(seat)));
+                plot.push((at + dice.below(600), Fault::CutFromCoordinator(seat)));
+            }
+        }
+        plot.push((at + 300 + dice.below(1_500), Fault::Heal));
+        if dice.chance(30) {
+            plot.push((at + dice.below(800), Fault::HandOver(Whom::Active)));
+        }
+    }
+    plot.retain(|(at, _)| *at < FAULTS_END_MS);
+    plot
+}
+
 /// Some go on before they are found out, the others end with their processes.
 pub(super) fn threads(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
