@@ -153,6 +153,8 @@ fn what_was_mended_stays_mended() {
         ("backups", 20_000_104),
         ("backups", 20_000_069),
         ("backups", 9_001_231),
+        // A change was refused by an older view, and never asked for again when its own view was written anew.
+        ("backups", 15_573),
         // A committed beginning of an epoch, with nothing behind it, goes under an older view.
         ("backups", 200_012_968),
         // The store of the leader is lost, and a torn log waits for it.

@@ -167,14 +167,20 @@ impl Member {
         self.evidence.older = None;
         self.coordinator_is_there();
         let is_first = self.view.is_none();
-        if let Some(pending) = &self.pending {
+        if let Some(pending) = &mut self.pending {
             let (expected, expected_id) = (pending.change.expected_version, pending.change.expected_id);
             if view.change_id == pending.change.view.change_id && version > expected {
                 return self.confirmed(now, version, effects);
             }
             let is_given_up = self.settings.breaks(Broken::UnknownTakenAsLost) && pending.was_unknown;
             if (version, view.change_id) == (expected, expected_id) && !is_given_up {
-                return; // The answer to the pending change will say more than this view can.
+                // The answer to the pending change will say more than this view can. Where it was refused, the coordinator held
+                // another view, and holds this one again: the identical change is asked for once more.
+                if pending.is_in_doubt && !pending.is_void {
+                    pending.is_in_doubt = false;
+                    self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));
+                }
+                return;
             }
             // Another change was made on that view: ours never will be, not even where the coordinator has gone back and
             // comes to that version again.

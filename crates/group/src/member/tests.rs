@@ -213,6 +213,22 @@ fn a_refused_claim_is_in_doubt_until_the_view_is_read() {
     assert_eq!(effects.take_change().unwrap().expected_version, 4);
 }
 
+/// The coordinator was put back to an older view, which refused the change, and an operator has had the view written again
+/// that the change was based on.
+#[test]
+fn a_change_that_was_refused_is_asked_for_again_when_its_view_is_back() {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 3 });
+    let change = effects.take_change().unwrap();
+    let _ = member.step(NOW, Input::Changed { asked: change.name(), answer: Err(ChangeFailed::BadVersion) });
+    let _ = member.step(NOW, Input::View { view: first_view(), version: 3 });
+    let at = member.deadline().unwrap();
+    assert_eq!(member.step(at, Input::Tick).take_change(), Some(change.clone()));
+    let mut effects = member.step(at, Input::Changed { asked: change.name(), answer: Ok(4) });
+    assert_eq!(effects.promise(), Some(Epoch(1)));
+    let _ = effects.take_outgoing();
+}
+
 #[test]
 fn a_refused_claim_that_was_taken_after_all_is_recognised() {
     let mut member = member(Restored::default());
