@@ -1,6 +1,9 @@
 //! The orders of operators: `hdfs dfsadmin`.
 
-use super::{decode, refuse_in_safe_mode, require_superuser, require_superuser_for};
+use super::{
+    calls::{self, Sight},
+    decode, refuse_in_safe_mode, require_superuser, require_superuser_for,
+};
 use crate::{core::Core, upgrade};
 use base::{FsError, FsResult};
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
@@ -189,10 +192,10 @@ pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
 /// The number of the last entry that has committed.
 pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetCurrentEditLogTxidRequestProto>(&call, reply) else { return };
-    match require_superuser(core, &call) {
-        Ok(()) => reply.ok(&p::GetCurrentEditLogTxidResponseProto { txid: core.commit.committed().0 as i64 }),
-        Err(error) => reply.fs_error(&error),
-    }
+    calls::read(core, &call, reply, Sight::Everything, |_, _| {
+        require_superuser(core, &call)?;
+        Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.commit.committed().0 as i64 })
+    });
 }
 
 fn not_built(what: &str) -> FsError {
