@@ -15,6 +15,7 @@ pub mod happening;
 mod hearing;
 mod images;
 pub mod keeper;
+mod lives;
 mod mending;
 pub mod network;
 pub mod observer;
