@@ -69,6 +69,8 @@ const FOR_ROOM_PERIOD_MS: u64 = 10_000;
 const IMAGES_OF_LOG: u64 = 4;
 /// A log with fewer bytes an edit has no room to win: most edits have 150 to 300 bytes.
 const DENSE_BYTES: u64 = 512;
+/// Such a log may be so many times longer, where many edits an image are configured.
+const DENSE_TIMES: u64 = 16;
 /// How often a disk that is nearly full is complained about, and the group handed over because of it.
 const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 
@@ -142,6 +144,8 @@ struct Maker {
     complained_at: Option<Moment>,
     /// Bytes of log that were there at the start behind the newest image of then: how many of them it lacks is not known.
     bytes_before: u64,
+    /// Edits in those bytes.
+    edits_before: u64,
     /// Images made in a row because the disk was nearly full, and when the last was begun.
     for_room: u32,
     for_room_at: Option<Moment>,
@@ -155,14 +159,15 @@ struct Suggested {
 
 impl Maker {
     fn new(core: &Core) -> Self {
-        let now = core.moment();
+        let (now, newest) = (core.moment(), newest_image(core));
         Self {
-            newest: newest_image(core),
+            newest,
             since: now,
             suggested: None,
             not_before: now,
             complained_at: None,
             bytes_before: core.replica.journal().bytes_since_checkpoint(),
+            edits_before: core.replica.end().id.sn.0.saturating_sub(newest.0),
             for_room: 0,
             for_room_at: None,
         }
@@ -177,7 +182,7 @@ impl Maker {
         let newest = newest_image(core);
         if newest != self.newest {
             (self.newest, self.since) = (newest, core.moment());
-            self.bytes_before = 0;
+            (self.bytes_before, self.edits_before) = (0, 0);
         }
         self.suggest_again(core);
         let status = core.replica.status();
@@ -239,7 +244,10 @@ impl Maker {
         let journal = core.replica.journal();
         let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);
         let image_bytes = journal.images().last().map_or(0, |image| image.file_bytes);
-        is_long(bytes, edits, core.config.journal_bytes_per_image.max(IMAGES_OF_LOG * image_bytes))
+        let of_config = core.config.journal_bytes_per_image;
+        let bytes_max = of_config.max(IMAGES_OF_LOG * image_bytes);
+        let edits = edits.saturating_sub(self.edits_before);
+        is_long(bytes, edits, bytes_max, of_config.saturating_mul(DENSE_TIMES))
     }
 
     /// An operator has asked the active.
@@ -420,10 +428,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// Whether a log of so many bytes, which these edits have taken since the last image, wants another image. Edits that come
 /// one by one take a block of the disk each until their segment is full, so the log is kept to `bytes_max`. Where many
-/// edits share a batch their number bounds the log: under such a load, an image every few seconds would cost more than it
+/// edits share a batch their number bounds the log, and `dense_max`: under such a load, an image every few seconds would cost more than it
 /// saves.
-fn is_long(bytes: u64, edits: u64, bytes_max: u64) -> bool {
-    bytes >= bytes_max && bytes >= edits.saturating_mul(DENSE_BYTES)
+fn is_long(bytes: u64, edits: u64, bytes_max: u64, dense_max: u64) -> bool {
+    bytes >= bytes_max && bytes >= edits.saturating_mul(DENSE_BYTES).min(dense_max)
 }
 
 #[cfg(test)]
@@ -463,13 +471,16 @@ mod tests {
 
     #[test]
     fn edits_that_come_one_by_one_want_an_image_long_before_their_number_does() {
-        assert!(!is_long(16_383 * 4_096, 16_383, 64 << 20));
-        assert!(is_long(16_384 * 4_096, 16_384, 64 << 20));
+        assert!(!is_long(16_383 * 4_096, 16_383, 64 << 20, 1 << 30));
+        assert!(is_long(16_384 * 4_096, 16_384, 64 << 20, 1 << 30));
     }
 
     #[test]
     fn edits_that_share_their_blocks_wait_until_there_are_many() {
-        assert!(!is_long(230 * 999_999, 999_999, 64 << 20));
-        assert!(is_long(10_000 * 7_000, 7_000, 64 << 20), "long edits are bounded by their bytes");
+        assert!(!is_long(230 * 999_999, 999_999, 64 << 20, 1 << 30));
+        assert!(is_long(10_000 * 7_000, 7_000, 64 << 20, 1 << 30), "long edits are bounded by their bytes");
+        // Ten million edits an image are configured.
+        assert!(!is_long(230 * 4_600_000, 4_600_000, 64 << 20, 1 << 30));
+        assert!(is_long(230 * 4_700_000, 4_700_000, 64 << 20, 1 << 30), "dense logs have a bound as well");
     }
 }
