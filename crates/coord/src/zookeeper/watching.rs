@@ -11,7 +11,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 type Found = Option<(i64, i64)>;
 
 /// Tells of each change, by whether the node is gone then. One-shot watches, made again after each event and
-/// on each new connection: what happened in between shows in the node's numbers.
+/// on each new connection: what happened in between shows in the node's numbers. A node that is there at the first look is
+/// told of as well: it may have changed since the caller began to watch, and read it.
 pub async fn look_after(session: &Session, path: &str, tell: impl Fn(bool)) {
     let mut known: Option<Found> = None;
     loop {
@@ -24,7 +25,7 @@ pub async fn look_after(session: &Session, path: &str, tell: impl Fn(bool)) {
             }
         };
         let found: Found = stat.map(|stat: Stat| (stat.czxid, stat.mzxid));
-        if known.is_some_and(|known| known != found) {
+        if known.map_or(found.is_some(), |known| known != found) {
             tell(found.is_none());
         }
         known = Some(found);
