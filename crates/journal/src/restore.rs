@@ -3,7 +3,8 @@
 //!
 //! The store gets a generation that no member has seen, so no member counts on it. An active brings it up to date
 //! from where the logs agree, and an unclean election can choose it. Every step may be repeated: a file names what is
-//! being put back until all of it is there, and a store with that file is not opened.
+//! being put back until all of it is there, and a store with that file is not opened. If the directory that it came from
+//! is gone when the step is repeated, the store is what was moved before.
 
 use crate::{
     Checkpoint, NextStart, OpenError, aside, block, renewal,
@@ -88,7 +89,11 @@ pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenErro
             begin(disk, store, number).map_err(io)?;
         }
     }
-    move_log(disk, store, number)?;
+    // Repeated after a crash: someone may have removed the directory meanwhile. Then the store is what was moved before.
+    let is_there = disk.exists(&aside::directory(store, number)).map_err(io)?;
+    if is_there {
+        move_log(disk, store, number)?;
+    }
     let checkpoints = move_images(disk, store, number)?;
     let image = checkpoints.last().copied();
     file.state.known_commit = image.map_or(Sn(0), |image| image.at.id.sn);
@@ -159,7 +164,10 @@ fn move_images(disk: &dyn Disk, store: &Path, number: u64) -> Result<Vec<Checkpo
         }
         usable.push(checkpoint);
     }
-    disk.sync_directory(&images).and_then(|()| disk.sync_directory(&from)).map_err(io)?;
+    disk.sync_directory(&images).map_err(io)?;
+    if disk.exists(&from).map_err(io)? {
+        disk.sync_directory(&from).map_err(io)?;
+    }
     usable.sort_by_key(|checkpoint| checkpoint.at.id);
     usable.dedup();
     let extra = usable.len().saturating_sub(crate::member_state::CHECKPOINTS_MAX);

@@ -170,8 +170,8 @@ fn only_what_was_put_aside_is_put_back_and_only_while_the_server_is_stopped() {
     assert_eq!(place.open().1.1.len(), 60);
 }
 
-#[test]
-fn a_restore_that_was_interrupted_is_finished_by_the_same_order() {
+/// The store that was put aside first was being put back when a crash came: the first of its files was moved.
+fn half_put_back() -> Place {
     let place = Place::new();
     let (journal, _) = place.open();
     write(&journal, "first");
@@ -182,14 +182,18 @@ fn a_restore_that_was_interrupted_is_finished_by_the_same_order() {
     journal.distrust("twice").unwrap();
     drop(journal);
     drop(place.open());
-    // As it stands after the first of its files was moved.
     let moved = place.names("set-aside-1").into_iter().find(|name| name.contains('-')).unwrap();
     fs::rename(place.store.join("set-aside-1").join(&moved), place.store.join("log").join(&moved)).unwrap();
     for spare in place.names("log").into_iter().filter(|name| *name != moved) {
         fs::remove_file(place.store.join("log").join(spare)).unwrap();
     }
     fs::write(place.store.join("restoring"), "1").unwrap();
+    place
+}
 
+#[test]
+fn a_restore_that_was_interrupted_is_finished_by_the_same_order() {
+    let place = half_put_back();
     let refused = place.try_open().map(drop);
     assert!(matches!(refused, Err(OpenError::Restoring { number: 1, .. })), "{refused:?}");
     let other = journal::restore(&place.env, &place.store, 2);
@@ -200,6 +204,22 @@ fn a_restore_that_was_interrupted_is_finished_by_the_same_order() {
     assert_eq!(journal::restore(&place.env, &place.store, 1).unwrap().last.unwrap().sn, Sn(60));
     let (_, found) = place.open();
     assert!(found.1.len() == 60 && found.1[0].starts_with(b"first 0"));
+}
+
+#[test]
+fn a_restore_whose_source_is_gone_is_finished_with_what_was_moved_before() {
+    let place = half_put_back();
+    fs::remove_dir_all(place.store.join("set-aside-1")).unwrap();
+    let put_back = journal::restore(&place.env, &place.store, 1).unwrap();
+    assert!(put_back.last.is_some_and(|last| last.sn > Sn(0)), "{put_back:?}");
+    assert!(!place.store.join("restoring").exists());
+    place.open();
+    // Nothing is under way any more.
+    let again = journal::restore(&place.env, &place.store, 1);
+    assert!(
+        matches!(again, Err(OpenError::InUse { .. } | OpenError::NothingAside { number: 1, .. })),
+        "{again:?}"
+    );
 }
 
 #[test]
