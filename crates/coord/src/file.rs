@@ -2,9 +2,9 @@
 
 use crate::{
     MemberRecord, Version, Versioned,
-    text::{GroupText, MemberText},
+    text::{GroupText, MemberText, NoView},
 };
-use base::{GroupId, Level, MemberId};
+use base::{GroupId, Level, MemberId, UnknownLevel};
 use env::{Disk, OpenMode};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -41,6 +41,9 @@ pub enum OpenError {
     /// Use a newer program.
     #[error("{} has format {found}; this program reads up to {FORMAT_WITH_LEVEL}. Start the release that wrote it, or a later one", .file.display())]
     Version { file: PathBuf, found: u32 },
+    /// Use a newer program.
+    #[error("{}: {level}", .file.display())]
+    Level { file: PathBuf, level: UnknownLevel },
     /// Change the configuration.
     #[error("{what}")]
     Settings { what: String },
@@ -77,8 +80,8 @@ struct Held {
 ///
 /// # Errors
 /// [`OpenError::Io`] if the directory cannot be created or the file not be read; [`OpenError::Damaged`] if the file is
-/// too long, its checksum or its text is wrong, or a view in it breaks a rule or is at a level that this release does
-/// not know; [`OpenError::Version`] if its format is a later release's.
+/// too long, its checksum or its text is wrong, or a view in it breaks a rule; [`OpenError::Version`] or
+/// [`OpenError::Level`] if a later release has written it.
 pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     let path = directory.join(NAME);
     let io = |source| OpenError::Io { file: path.clone(), source };
@@ -102,6 +105,7 @@ pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
     decode(json).map_err(|undecodable| match undecodable {
         Undecodable::Damaged(what) => damaged(what),
         Undecodable::Version(found) => OpenError::Version { file: path.clone(), found },
+        Undecodable::Level(level) => OpenError::Level { file: path.clone(), level },
     })
 }
 
@@ -110,13 +114,14 @@ pub fn load(disk: &dyn Disk, directory: &Path) -> Result<Kept, OpenError> {
 pub enum Undecodable {
     Damaged(String),
     Version(u32),
+    Level(UnknownLevel),
 }
 
 /// Reads the first line, whose checksum was right.
 ///
 /// # Errors
-/// [`Undecodable::Damaged`] if the line is not JSON of this format, or a view in it breaks a rule or is at a level that
-/// this release does not know; [`Undecodable::Version`] if the format is not one that this release reads.
+/// [`Undecodable::Damaged`] if the line is not JSON of this format, or a view in it breaks a rule;
+/// [`Undecodable::Version`] or [`Undecodable::Level`] if a later release has written it.
 pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
     let damaged = |error: serde_json::Error| Undecodable::Damaged(error.to_string());
     let OnlyFormat { format } = serde_json::from_slice(json).map_err(damaged)?;
@@ -126,7 +131,10 @@ pub fn decode(json: &[u8]) -> Result<Kept, Undecodable> {
     let text: FileText = serde_json::from_slice(json).map_err(damaged)?;
     let mut kept = Kept { cluster: text.cluster, ..Kept::default() };
     for (group, Held { version, view }) in text.groups {
-        let view = view.into_view().map_err(|what| Undecodable::Damaged(format!("group {group}: {what}")))?;
+        let view = view.into_view().map_err(|error| match error {
+            NoView::Level(level) => Undecodable::Level(level),
+            NoView::Broken(what) => Undecodable::Damaged(format!("group {group}: {what}")),
+        })?;
         kept.views.insert(GroupId(group), Versioned { version: Version(version), view });
     }
     for (group, members) in text.members {

@@ -7,6 +7,7 @@ use base::{
     level::RELEASE_BYTES_MAX,
 };
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupText {
@@ -103,17 +104,28 @@ fn stores(pairs: Vec<(u32, u64)>) -> Vec<MemberStore> {
 
 impl GroupText {
     /// The view, if this release knows the level that its group is at.
-    pub fn into_view(self) -> Result<GroupView, String> {
+    pub fn into_view(self) -> Result<GroupView, NoView> {
         let level = Level(self.level.unwrap_or(Level::FIRST.0));
         if !level.is_known() {
             let release = self.release.unwrap_or_else(|| "of a later date".into());
             let release = release.chars().filter(|c| !c.is_control()).take(RELEASE_BYTES_MAX).collect();
-            return Err(UnknownLevel { level, release }.to_string());
+            return Err(NoView::Level(UnknownLevel { level, release }));
         }
         let view = GroupView { level, ..self.into() };
-        check(&view)?;
+        check(&view).map_err(NoView::Broken)?;
         Ok(view)
     }
+}
+
+/// Why a text is no view.
+#[derive(Debug, Error)]
+pub enum NoView {
+    /// A later release has written it.
+    #[error(transparent)]
+    Level(UnknownLevel),
+    /// It breaks a rule.
+    #[error("{0}")]
+    Broken(String),
 }
 
 impl From<&GroupView> for GroupText {

@@ -37,6 +37,8 @@ pub enum MakeGroupError {
     NotAlone(PathBuf),
     #[error("the server runs: stop it first")]
     Runs(#[source] journal::OpenError),
+    #[error("the store cannot be kept from servers that start meanwhile")]
+    Store(#[source] journal::OpenError),
     #[error("this server is member {found}, and is configured as member {expected}")]
     AnotherMember { found: MemberId, expected: MemberId },
     #[error(
@@ -72,8 +74,8 @@ impl From<coord::ReadError> for MakeGroupError {
 /// # Errors
 /// [`MakeGroupError::NoZooKeeper`] if `group` has no ZooKeeper, [`MakeGroupError::Cluster`] if the directory holds no
 /// cluster, [`MakeGroupError::NotAlone`] if it is none of a lone server, [`MakeGroupError::AnotherMember`] if it is
-/// another member's, [`MakeGroupError::Runs`] if the server runs or its lock cannot be taken, [`MakeGroupError::Taken`]
-/// if the ZooKeeper has another cluster, [`MakeGroupError::Format`] if a coordinator cannot be reached or does not
+/// another member's, [`MakeGroupError::Runs`] if the server runs, [`MakeGroupError::Store`] if its lock cannot be
+/// made, [`MakeGroupError::Taken`] if the ZooKeeper has another cluster, [`MakeGroupError::Format`] if a coordinator cannot be reached or does not
 /// answer, [`MakeGroupError::Rename`] if the directory of the old one cannot be renamed.
 pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, MakeGroupError> {
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
@@ -86,7 +88,10 @@ pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Resu
     if !is_there(&layout.coordinator).map_err(io)? {
         return Err(MakeGroupError::NotAlone(name_directory.to_owned()));
     }
-    let _held = journal::hold(env, &layout.store).map_err(MakeGroupError::Runs)?;
+    let _held = journal::hold(env, &layout.store).map_err(|error| match error {
+        journal::OpenError::InUse { .. } => MakeGroupError::Runs(error),
+        _ => MakeGroupError::Store(error),
+    })?;
     let own = open_coordinator(env, &CoordinatorConfig::Embedded, &layout)?;
     let known = coord::wait(|done| own.read(GROUP, done))?;
     let view = known.ok_or_else(|| MakeGroupError::NotAlone(name_directory.to_owned()))?.view;

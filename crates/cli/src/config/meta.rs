@@ -104,7 +104,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "image_period_ms", hadoop: Some(("dfs.namenode.checkpoint.period", Seconds)), kind: Milliseconds { min: 1_000, max: ANY }, default: "1h",
         help: "And after so long, if there was any edit." },
     Key { name: "journal_bytes_per_image", hadoop: None, kind: Bytes { min: 1 << 20, max: i64::MAX as u64 }, default: "64m",
-        help: "And after so much journal, or four times the size of an image if that is more, where it has 512 bytes an edit or more: edits that come one by one count 4 KiB each, which they take until their file of the journal is full." },
+        help: "And after so much journal, or four times the size of an image if that is more, where it has 512 bytes an edit or more, or sixteen times as much: edits that come one by one count 4 KiB each, which they take until their file of the journal is full." },
     Key { name: "max_request_bytes", hadoop: Some(("ipc.maximum.data.length", Same)), kind: Bytes { min: 4096, max: 1 << 30 }, default: "128m",
         help: "The longest RPC request." },
     Key { name: "max_requests_bytes", hadoop: None, kind: Bytes { min: 1 << 20, max: 1 << 40 }, default: "512m",

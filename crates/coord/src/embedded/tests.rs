@@ -72,3 +72,23 @@ fn a_file_with_a_level_has_a_format_that_older_releases_refuse() {
     let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
     assert_eq!(conformance::read(&coordinator, GroupId(7)).unwrap().view, raised);
 }
+
+#[test]
+fn a_file_of_a_later_level_is_not_called_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("coordinator.json");
+    let coordinator = Embedded::open(&Env::production(), directory.path()).unwrap();
+    let raised = base::GroupView { level: base::Level::NEWEST, ..conformance::sample() };
+    conformance::create(&coordinator, GroupId(7), &raised).unwrap();
+    drop(coordinator);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (json, _) = text.split_once('\n').unwrap();
+    let known = format!("\"level\":{}", base::Level::NEWEST.0);
+    assert!(json.contains(&known), "{json}");
+    let later = json.replace(&known, "\"level\":99");
+    let checksum = crc32c::crc32c(later.as_bytes());
+    std::fs::write(&path, format!("{later}\ncrc32c {checksum:08x}\n")).unwrap();
+    let refused = Embedded::open(&Env::production(), directory.path()).map(drop).unwrap_err();
+    assert!(matches!(refused, OpenError::Level { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("the group is at level 99, which needs release"), "{refused}");
+}

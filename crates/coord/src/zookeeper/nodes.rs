@@ -109,7 +109,7 @@ pub fn encode_view(view: &GroupView) -> Result<Vec<u8>, String> {
 /// The bytes are none, too many, or not JSON of a format that this release knows; or the view breaks a rule, or is at
 /// a level that this release does not know. The text says what is wrong.
 pub fn decode_view(bytes: &[u8]) -> Result<GroupView, String> {
-    decode::<GroupText>(bytes, FORMAT_WITH_LEVEL)?.into_view()
+    decode::<GroupText>(bytes, FORMAT_WITH_LEVEL)?.into_view().map_err(|error| error.to_string())
 }
 
 pub fn encode_member(record: &MemberRecord) -> Vec<u8> {

@@ -90,6 +90,10 @@ impl Backup {
             io::ErrorKind::Unsupported => {
                 ArchiveError::Version { file, found: error.to_string(), known: "another one".into() }
             }
+            // The system could not read it: that says nothing about what stands in it.
+            kind if kind != io::ErrorKind::NotFound && error.raw_os_error().is_some() => {
+                ArchiveError::Io { file, source: error }
+            }
             _ => ArchiveError::Image { file, what: error.to_string() },
         })
     }
