@@ -68,8 +68,8 @@ struct Facts {
 }
 
 async fn status(servers: &Servers, fs: FileSystem, wanted: Status) -> anyhow::Result<ExitCode> {
-    let group = servers.group().await?;
-    let members = members(servers, &group).await;
+    let (group, own) = group(servers).await?;
+    let members = members(&group, &own);
     let data_servers = if show::is_served(&group) { fs.data_servers().await.ok() } else { None };
     let facts = Facts { group, members, data_servers };
     match wanted.json {
@@ -79,21 +79,47 @@ async fn status(servers: &Servers, fs: FileSystem, wanted: Status) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// Each member is asked itself: an active of an older release would not pass on what the others say of theirs.
-async fn members(servers: &Servers, group: &GetGroupResponseProto) -> Vec<MemberProto> {
+/// The group as one member tells it, and what each member says of itself. Each is asked itself: an active of an older
+/// release would not pass on what the others say of theirs.
+async fn group(servers: &Servers) -> anyhow::Result<(GetGroupResponseProto, Vec<GetGroupResponseProto>)> {
+    let mut group = servers.group().await?;
     let known = |member: &MemberProto| member.rpc_address.clone().filter(|address| !address.is_empty());
     let addresses: Vec<String> = group.members.iter().filter_map(known).collect();
-    let mut own = Vec::new();
-    for (_, answer) in servers.everybody(&addresses, true).await {
-        let Ok(answer) = answer else { continue };
-        let by = answer.answered_by;
+    let everybody = servers.everybody(&addresses, true).await;
+    let own: Vec<_> = everybody.into_iter().filter_map(|(_, answer)| answer.ok()).collect();
+    complete(&mut group, &own);
+    Ok((group, own))
+}
+
+/// A member of an older release that was asked passes on the answer of the active, and leaves out what it does not know
+/// itself. The active's own answer has it.
+fn complete(group: &mut GetGroupResponseProto, own: &[GetGroupResponseProto]) {
+    let Some(of_the_same) = own.iter().find(|one| one.answered_by == group.answered_by) else { return };
+    if group.level.is_none() {
+        (group.level, group.level_since, group.level_at_ms) =
+            (of_the_same.level, of_the_same.level_since, of_the_same.level_at_ms);
+    }
+    if let (Some(view), Some(known)) = (&mut group.view, &of_the_same.view)
+        && view.version == known.version
+    {
+        view.level = view.level.or(known.level);
+    }
+}
+
+fn members(group: &GetGroupResponseProto, own: &[GetGroupResponseProto]) -> Vec<MemberProto> {
+    let own: Vec<MemberProto> = own
+        .iter()
+        .flat_map(|answer| {
+            let by = answer.answered_by;
+            answer.members.iter().filter(move |one| one.member == by)
+        })
         // A member that answers and says nothing of levels runs a release that knows of none.
-        own.extend(answer.members.into_iter().filter(|one| one.member == by).map(|one| MemberProto {
+        .map(|one| MemberProto {
             oldest_level: one.oldest_level.or(Some(Level::FIRST.0.into())),
             newest_level: one.newest_level.or(Some(Level::FIRST.0.into())),
-            ..one
-        }));
-    }
+            ..one.clone()
+        })
+        .collect();
     let mut members = group.members.clone();
     members.sort_by_key(|member| member.member);
     let mut seen = Vec::new();
@@ -297,7 +323,7 @@ fn time(ms: u64) -> String {
 }
 
 async fn finalize(servers: &Servers, order: Finalize) -> anyhow::Result<ExitCode> {
-    let group = servers.group().await?;
+    let (group, _) = group(servers).await?;
     let by = group.members.iter().find(|member| member.member == group.answered_by);
     if group.level.is_none() && by.is_some_and(|member| show::role(member) == "active") {
         bail!(
@@ -448,6 +474,30 @@ mod tests {
         // An active of a release that knows of no levels is at the first.
         waits.members = vec![member(1, RoleProto::Active, None, Some(1))];
         assert!(waits.text().contains("The group is at level 1."));
+    }
+
+    #[test]
+    fn an_older_member_that_passes_on_the_actives_answer_hides_no_level() {
+        let view = |level| Some(ViewProto { version: 7, level, ..ViewProto::default() });
+        let active = GetGroupResponseProto {
+            answered_by: 2,
+            level: Some(1),
+            view: view(Some(1)),
+            members: vec![member(2, RoleProto::Active, Some("0.2.0"), Some(2))],
+            ..GetGroupResponseProto::default()
+        };
+        let older = GetGroupResponseProto {
+            answered_by: 1,
+            members: vec![member(1, RoleProto::Standby, None, None)],
+            ..GetGroupResponseProto::default()
+        };
+        // As member 1 has passed it on.
+        let mut passed_on = GetGroupResponseProto { level: None, view: view(None), ..active.clone() };
+        let own = [older, active];
+        complete(&mut passed_on, &own);
+        let mixed = Facts { members: members(&passed_on, &own), group: passed_on, data_servers: None };
+        assert!(!mixed.is_level_unknown());
+        assert_eq!((&mixed.json()["level"], &mixed.json()["coordinator_level"]), (&json!(1), &json!(1)));
     }
 
     #[test]
