@@ -1,7 +1,7 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{convert, metadata::handshake::SOFTWARE_VERSION, recovery, state::State};
-use base::FsError;
+use base::{ExtendedBlock, FsError};
 use blockstore::StoreError;
 use proto::{
     exception,
@@ -110,12 +110,19 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
 fn visible_length(state: &State, call: &Call) -> Result<GetReplicaVisibleLengthResponseProto, RpcError> {
     let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
     let block = convert::extended_from_proto(&request.block);
+    visible_length_of(state, &block).map(|length| GetReplicaVisibleLengthResponseProto { length })
+}
+
+/// The bytes of the replica that every reader may see.
+///
+/// # Errors
+/// There is no replica, or it has an older stamp.
+pub(crate) fn visible_length_of(state: &State, block: &ExtendedBlock) -> Result<u64, RpcError> {
     match state.store.facts(&block.pool, block.block.id) {
-        Ok(facts) if facts.block.generation_stamp >= block.block.generation_stamp => {
-            Ok(GetReplicaVisibleLengthResponseProto { length: facts.visible_length })
-        }
+        Ok(facts) if facts.block.generation_stamp >= block.block.generation_stamp => Ok(facts.visible_length),
+        // Not "not found": a client that hears that from all places takes the block for empty.
         Ok(facts) => Err(RpcError::application(
-            REPLICA_NOT_FOUND,
+            exception::IO,
             format!(
                 "Replica generation stamp < block generation stamp, block={block}, replica={}",
                 facts.block
@@ -173,7 +180,7 @@ fn volume_report(store: &Arc<blockstore::BlockStore>) -> Vec<DatanodeVolumeInfoP
 /// The store's refusals by Hadoop's names.
 pub fn refuse(error: &StoreError) -> RpcError {
     let class = match error {
-        StoreError::NotFound(_) | StoreError::GenerationStamp { .. } => REPLICA_NOT_FOUND,
+        StoreError::NotFound(_) => REPLICA_NOT_FOUND,
         StoreError::UnderRecovery { .. } => exception::RECOVERY_IN_PROGRESS,
         StoreError::Exists { .. } => proto::exception::REPLICA_ALREADY_EXISTS,
         _ => exception::IO,

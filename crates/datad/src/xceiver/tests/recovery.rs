@@ -161,6 +161,21 @@ fn copy_of(closed: &ExtendedBlockProto, targets: Vec<DatanodeInfoProto>) -> tran
     }
 }
 
+/// A client that hears "not found" from all places takes the block for empty.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_of_an_older_stamp_is_not_called_missing() {
+    let [a] = servers().await;
+    let closed = write_block(&located(block(1), &[&a]), &some_bytes(5_000)).await;
+    let mut asked = copy_of(&closed, Vec::new()).block;
+    assert_eq!(crate::ipc::visible_length_of(&a.state, &asked).ok(), Some(5_000));
+    asked.block.generation_stamp.0 += 1;
+    let older = crate::ipc::visible_length_of(&a.state, &asked).unwrap_err();
+    assert_eq!(older.class, "java.io.IOException", "{}", older.message);
+    asked.block.id.0 += 1;
+    let missing = crate::ipc::visible_length_of(&a.state, &asked).unwrap_err();
+    assert_eq!(missing.class, proto::exception::REPLICA_NOT_FOUND);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corrupt_replica_is_not_copied_and_its_server_is_reported() {
     let [a, b] = servers().await;
