@@ -304,7 +304,7 @@ class Cluster:
             list(map(str, command)), capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
         )
         if (done.returncode == 0) != succeeds:
-            raise Failure(f"clover admin {' '.join(words)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+            raise Failure(f"clover admin {' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout if succeeds else done.stdout + done.stderr
 
     def group(self):
