@@ -168,7 +168,8 @@ impl<T> Unproved<T> {
         Some(patience_ends.min(asks_at))
     }
 
-    /// Looks at what waits: after a grant, after a change of the reign, and at the deadline.
+    /// Looks at what waits: after a grant, after a change of the reign, and at the deadline. `reign` is read after the last
+    /// answer was given to [`Unproved::wait`]: threads that share this read it under their lock.
     pub fn look(&mut self, reign: Reign, now: Moment) -> Step<T> {
         let (settings, rules) = (self.settings, self.rules);
         let done = self.take(|waiting| {

@@ -138,7 +138,9 @@ impl Member {
         }
         self.retry_at = None;
         match &self.pending {
-            Some(pending) if !pending.is_in_doubt => effects.change = Some(pending.change.clone()),
+            Some(pending) if !pending.is_in_doubt && !pending.is_void => {
+                effects.change = Some(pending.change.clone())
+            }
             Some(_) => {
                 effects.outgoing.read_view = true;
                 self.retry_at = Some(now.plus_ms(self.settings.reread_ms));
@@ -173,9 +175,12 @@ impl Member {
                 return self.confirmed(now, version, effects);
             }
             let is_given_up = self.settings.breaks(Broken::UnknownTakenAsLost) && pending.was_unknown;
-            if (version, view.change_id) == (expected, expected_id) && !is_given_up {
-                // The answer to the pending change will say more than this view can. Where it was refused, the coordinator held
-                // another view, and holds this one again: the identical change is asked for once more.
+            // Each copy of it was refused: the coordinator held another view, and holds this one again. It was not made, and
+            // never will be. If it is still wanted it is asked for anew.
+            let is_refused = pending.is_in_doubt && !pending.was_unknown;
+            if (version, view.change_id) == (expected, expected_id) && !is_given_up && !is_refused {
+                // The answer to the pending change will say more than this view can. If one copy was refused and the fate of
+                // another is unknown, the identical change is asked for once more.
                 if pending.is_in_doubt && !pending.is_void {
                     pending.is_in_doubt = false;
                     self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms));

@@ -476,8 +476,9 @@ impl Member {
             let lacks =
                 peer.end.is_some_and(|end| peer.in_flight.back().is_some_and(|(sn, _)| end.id.sn < *sn));
             let Next::At(next) = peer.next else { continue };
-            // It holds everything, or has everything on its way to its disk.
-            let owes_a_word = peer.matched.0 + 1 < next.0
+            // It holds everything. What is in flight is bounded, and goes on counting while its disk hangs.
+            let owes_a_word = peer.in_flight.is_empty()
+                && peer.matched.0 + 1 < next.0
                 && now.ms_since(peer.asked_at.max(since)) >= self.settings.ack_silence_ms;
             if waits && lacks || owes_a_word {
                 peer.restart_stream();

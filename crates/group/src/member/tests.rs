@@ -221,12 +221,28 @@ fn a_change_that_was_refused_is_asked_for_again_when_its_view_is_back() {
     let mut effects = member.step(NOW, Input::View { view: first_view(), version: 3 });
     let change = effects.take_change().unwrap();
     let _ = member.step(NOW, Input::Changed { asked: change.name(), answer: Err(ChangeFailed::BadVersion) });
-    let _ = member.step(NOW, Input::View { view: first_view(), version: 3 });
-    let at = member.deadline().unwrap();
-    assert_eq!(member.step(at, Input::Tick).take_change(), Some(change.clone()));
-    let mut effects = member.step(at, Input::Changed { asked: change.name(), answer: Ok(4) });
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 3 });
+    let again = effects.take_change().expect("it is still wanted");
+    let _ = effects.take_outgoing();
+    assert_eq!((again.expected_version, again.expected_id), (change.expected_version, change.expected_id));
+    assert_ne!(again.name(), change.name(), "nothing is left of the first one");
+    let mut effects = member.step(NOW, Input::Changed { asked: again.name(), answer: Ok(4) });
     assert_eq!(effects.promise(), Some(Epoch(1)));
     let _ = effects.take_outgoing();
+}
+
+/// A copy whose answer was lost may be on its way: then the very same change is asked for.
+#[test]
+fn a_change_of_which_a_copy_may_be_on_its_way_is_repeated_when_its_view_is_back() {
+    let mut member = member(Restored::default());
+    let mut effects = member.step(NOW, Input::View { view: first_view(), version: 3 });
+    let change = effects.take_change().unwrap();
+    let asked = change.name();
+    let _ = member.step(NOW, Input::Changed { asked, answer: Err(ChangeFailed::Unknown) });
+    let _ = member.step(NOW, Input::Changed { asked, answer: Err(ChangeFailed::BadVersion) });
+    let _ = member.step(NOW, Input::View { view: first_view(), version: 3 });
+    let at = member.deadline().unwrap();
+    assert_eq!(member.step(at, Input::Tick).take_change(), Some(change));
 }
 
 #[test]

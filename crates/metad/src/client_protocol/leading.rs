@@ -97,9 +97,11 @@ impl Leading {
     }
 }
 
-/// This member's lead now. The epoch is read last: a lease that was seen before belongs to it, or to an earlier one.
+/// This member's lead now. The lease is read first, then whether the member answers, and the epoch last. The lease of a later
+/// reign may stand there before that reign is told of; until it is, the member does not answer.
 fn reign(replica: &Replica) -> Reign {
-    let (answers, holds_lease) = (replica.answers(), replica.may_answer());
+    let holds_lease = replica.may_answer();
+    let answers = replica.answers();
     Reign { answers, holds_lease, epoch: replica.epoch() }
 }
 
@@ -155,8 +157,12 @@ pub fn answer_and<A: Answer>(
 async fn attend(core: Arc<Core>) {
     let Some(group) = &core.leading.group else { return };
     loop {
-        let reign = reign(&core.replica);
-        let step = group.state.lock().unproved.look(reign, group.now());
+        let step = {
+            let mut state = group.state.lock();
+            // Under the lock: a lease that was seen before an answer was evaluated proves nothing about it.
+            let reign = reign(&core.replica);
+            state.unproved.look(reign, group.now())
+        };
         finish(&core, step.done);
         let mut may_look_at_once = false;
         if let Some(question) = step.ask {

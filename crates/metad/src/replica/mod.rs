@@ -235,9 +235,10 @@ impl Replica {
     /// Where this is false while the member answers, [`Replica::confirm`] may still prove it.
     pub fn may_answer(&self) -> bool {
         let now = self.shared.env.clock.moment();
-        self.answers()
-            && self.shared.lease_end_ns.load(Ordering::Acquire) > now.ns
+        // The lease is looked at first: that of a later reign stands there before the member answers in it.
+        self.shared.lease_end_ns.load(Ordering::Acquire) > now.ns
             && self.shared.watched.may_speak(now)
+            && self.answers()
     }
 
     /// Asks the coordinator whether the view is still the one in which this member is active: what was
