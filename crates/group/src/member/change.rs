@@ -178,7 +178,8 @@ impl Member {
             // Each copy of it was refused: the coordinator held another view, and holds this one again. It was not made, and
             // never will be. If it is still wanted it is asked for anew.
             let is_refused = pending.is_in_doubt && !pending.was_unknown;
-            if (version, view.change_id) == (expected, expected_id) && !is_given_up && !is_refused {
+            let is_its_basis = (version, view.change_id) == (expected, expected_id);
+            if is_its_basis && !is_given_up && !is_refused {
                 // The answer to the pending change will say more than this view can. If one copy was refused and the fate of
                 // another is unknown, the identical change is asked for once more.
                 if pending.is_in_doubt && !pending.is_void {
@@ -191,6 +192,10 @@ impl Member {
             // comes to that version again.
             let pending = self.pending.take().expect("tested above");
             self.retry_at = None;
+            if is_its_basis && is_refused {
+                // The view may also be one that was read before the refusal, and is told late.
+                self.pause(now, &pending);
+            }
             self.lost(now, pending, effects);
         }
         if is_first && self.promised > view.epoch && view.members == [self.me.member] {
@@ -280,16 +285,25 @@ impl Member {
     /// The coordinator has refused it as it is. The view need not have changed, so that the same wish would come up again
     /// at once, and again: it waits for a moment.
     fn not_made(&mut self, now: Moment, pending: Pending, effects: &mut Effects) {
-        match pending.cause {
-            Cause::Claim => self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms)),
-            Cause::InSync | Cause::Hint => self.put_off(now, &pending.change.requires),
-            Cause::Repair { .. } => {}
-            Cause::Reconfigure { ticket } => self.give_up_reconfiguring(ticket, effects),
+        self.pause(now, &pending);
+        if let Cause::Reconfigure { ticket } = pending.cause {
+            self.give_up_reconfiguring(ticket, effects);
         }
         let is_repair = matches!(pending.cause, Cause::Repair { .. });
         self.lost(now, pending, effects);
         if is_repair {
             self.step_down(now, "the coordinator refuses to have its view again", effects);
+        }
+    }
+
+    /// A change that was refused, and is still wanted, is asked for again after a moment.
+    fn pause(&mut self, now: Moment, pending: &Pending) {
+        match pending.cause {
+            Cause::Claim => self.retry_at = Some(now.plus_ms(self.settings.change_retry_ms)),
+            Cause::InSync | Cause::Hint | Cause::Reconfigure { .. } => {
+                self.put_off(now, &pending.change.requires)
+            }
+            Cause::Repair { .. } => {}
         }
     }
 

@@ -29,3 +29,26 @@ fn a_member_that_lacks_nothing_is_let_in_although_the_question_was_lost() {
     assert!(is_lost, "3 was asked");
     assert!(cluster.view.in_sync.iter().any(|store| store.member == MemberId(3)), "3 is in sync again");
 }
+
+/// An active has asked for a member's removal, and the coordinator has refused it, for another member leads by now. Then an
+/// older read of the view comes in, late: the one that the removal was based on.
+#[test]
+fn a_change_that_was_refused_is_not_asked_for_again_at_once_when_an_old_view_is_told_late() {
+    let mut cluster = serving(3);
+    let (view, version) = (cluster.view.clone(), cluster.version);
+    (cluster.version, cluster.view.change_id) = (version + 1, 77);
+    cluster.holds_answers = true;
+    cluster.kill(3);
+    cluster.pass(1_500);
+    let (_, asked, answer) = cluster.held.pop().expect("it is to be removed");
+    assert_eq!(answer, Err(crate::ChangeFailed::BadVersion));
+    let before = cluster.asked;
+    // No view is read meanwhile.
+    cluster.is_deaf = true;
+    cluster.step(1, Input::Changed { asked, answer });
+    cluster.step(1, Input::View { view, version });
+    cluster.pass(90);
+    assert_eq!(cluster.asked, before, "nothing has changed since it was refused");
+    cluster.pass(50);
+    assert_eq!(cluster.asked, before + 1);
+}
