@@ -272,9 +272,16 @@ impl Member {
         self.promised
     }
 
-    /// The version of the view that this member goes by, and the change that made it.
-    pub fn view_basis(&self) -> Option<(u64, u64)> {
-        self.view.as_ref().map(|(view, version)| (*version, view.change_id))
+    /// The view by which this member leads in `epoch`, named by its version and the change that made it. `None` if this
+    /// member does not lead in that epoch, or if the view that it knows is of another lead.
+    pub fn basis_of_lead(&self, epoch: Epoch) -> Option<(u64, u64)> {
+        let leads = match self.role {
+            Role::Serving { epoch: own } | Role::Reading { epoch: own } => own == epoch,
+            _ => false,
+        };
+        let (view, version) = self.view.as_ref()?;
+        let is_own = view.active == Some(self.me.member) && view.epoch == epoch;
+        (leads && is_own).then_some((*version, view.change_id))
     }
 
     pub fn view(&self) -> Option<&GroupView> {

@@ -26,11 +26,6 @@ pub struct After {
 }
 
 impl Shared {
-    /// The epoch in which this member led last.
-    fn epoch(&self) -> Epoch {
-        Epoch(self.epoch.load(Ordering::Acquire))
-    }
-
     pub fn on_event(self: &Arc<Self>, member: &mut Member, event: Event, after: &mut After) {
         match event {
             Event::Input(input) => self.step(member, input, after),

@@ -156,7 +156,7 @@ impl Replica {
 
     /// The epoch in which this member last was active.
     pub fn epoch(&self) -> Epoch {
-        Epoch(self.shared.epoch.load(Ordering::Acquire))
+        self.shared.epoch()
     }
 
     pub fn end(&self) -> LogPoint {

@@ -22,7 +22,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use tokio::sync::watch;
@@ -145,6 +145,11 @@ impl Shared {
             holds_lock: Mutex::new(false),
             env,
         }
+    }
+
+    /// The epoch in which this member led last.
+    pub fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
     }
 
     /// A beacon or a grant says that this member lives, and is not sent when nobody vouches for its threads.

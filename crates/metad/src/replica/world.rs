@@ -6,7 +6,7 @@ use super::{
 };
 use base::{GroupId, MemberId};
 use coord::{Basis, ChangeError, MemberRecord, Version};
-use group::{ChangeFailed, Input, Role, ViewChange};
+use group::{ChangeFailed, Input, ViewChange};
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::Ordering},
@@ -152,8 +152,7 @@ impl Shared {
         let mut holds = self.holds_lock.lock();
         let wanted = self.is_serving.load(Ordering::Acquire);
         if wanted && !*holds {
-            let epoch = base::Epoch(self.epoch.load(Ordering::Acquire));
-            self.coordinator.hold_lock(self.group, self.me.member, epoch);
+            self.coordinator.hold_lock(self.group, self.me.member, self.epoch());
         } else if !wanted && *holds {
             self.coordinator.release_lock(self.group);
         }
@@ -164,17 +163,9 @@ impl Shared {
         if !self.is_serving.load(Ordering::Acquire) && !self.is_reading.load(Ordering::Acquire) {
             return done(Err("this member is not active".into()));
         }
-        // In one look: a view that another member leads, or a reign that is not told of yet, proves nothing here.
-        let (me, told) = (self.me.member, base::Epoch(self.epoch.load(Ordering::Acquire)));
-        let basis = self.look(|member| {
-            let leads = match member.role() {
-                Role::Serving { epoch } | Role::Reading { epoch } => *epoch == told,
-                _ => false,
-            };
-            let is_mine = member.view().is_some_and(|view| view.active == Some(me) && view.epoch == told);
-            member.view_basis().filter(|_| leads && is_mine)
-        });
-        let Some((version, change_id)) = basis else {
+        // A view that another member leads, or a reign that is not told of yet, proves nothing here.
+        let told = self.epoch();
+        let Some((version, change_id)) = self.look(|member| member.basis_of_lead(told)) else {
             return done(Err("this member does not lead by the view that it knows".into()));
         };
         let shared = self.clone();

@@ -277,16 +277,9 @@ impl Server {
         applied.map(drop).map_err(|error| format!("member {}: {error}", self.host.store.member))
     }
 
-    /// The view that this member knows is that by which it leads.
-    pub fn leads_by_its_view(&self) -> bool {
-        let Some(member) = &self.host.member else { return false };
-        let leads = match member.role() {
-            Role::Serving { epoch } | Role::Reading { epoch } => *epoch == self.epoch,
-            _ => false,
-        };
-        let is_mine =
-            |view: &GroupView| view.active == Some(self.host.store.member) && view.epoch == self.epoch;
-        leads && member.view().is_some_and(is_mine)
+    /// The view by which this member leads in the epoch that it has been told of, if it leads.
+    pub fn basis_of_lead(&self) -> Option<(u64, u64)> {
+        self.host.member.as_ref()?.basis_of_lead(self.epoch)
     }
 
     /// This member's lead now.

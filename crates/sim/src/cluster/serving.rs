@@ -177,10 +177,10 @@ impl World {
         }
         let reign = server.reign(self.now_ns);
         let step = server.answers.unproved.look(reign, now);
-        let (life, basis) = (server.life, server.host.member().view_basis());
+        let (life, basis) = (server.life, server.basis_of_lead());
         self.finish(seat, step.done, Proof::Lease)?;
         if let Some(question) = step.ask {
-            match basis.filter(|_| self.servers[seat].leads_by_its_view()) {
+            match basis {
                 Some(basis) => self.soon(Happening::Confirm { seat, life, question, basis }),
                 None => {
                     let what = Arrival::Confirmed { question, is_current: false };

@@ -1,71 +1,18 @@
 //! A world in which everything takes time: disks, links, the coordinator. Members crash and begin again, stand still, tear the ends of
 //! their logs, and purge them. For stories that nobody has chosen.
 
-// tidy: long, because its parts know each other, and are about to be told apart by their nouns.
-
 use super::super::*;
 use crate::{ChangeFailed, ChangeName, LogReadFailed, Message, ReadLog, ViewChange};
 use base::{Durable, EntryKind};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Pseudo-random numbers.
-pub struct Dice(u64);
+mod dice;
+mod judge;
+mod log;
 
-impl Dice {
-    pub fn new(seed: u64) -> Self {
-        let mut dice = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        for _ in 0..4 {
-            dice.below(2);
-        }
-        dice
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound.max(1)
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    pub fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
-
-/// What a store holds, once everything up to some write is durable.
-#[derive(Clone, Default)]
-pub struct Log {
-    pub start: LogPoint,
-    pub entries: Vec<Entry>,
-    pub promised: Epoch,
-}
-
-impl Log {
-    pub fn end(&self) -> LogPoint {
-        self.entries.last().map_or(self.start, |entry| entry.point())
-    }
-
-    pub fn point(&self, sn: Sn) -> Option<LogPoint> {
-        if sn == self.start.id.sn {
-            return Some(self.start);
-        }
-        let index = sn.0.checked_sub(self.start.id.sn.0 + 1)?;
-        self.entries.get(index as usize).map(|entry| entry.point())
-    }
-
-    fn purge(&mut self, up_to: Sn) {
-        if let Some(point) = self.point(up_to) {
-            let count = up_to.0 - self.start.id.sn.0;
-            self.entries.drain(..count as usize);
-            self.start = point;
-        }
-    }
-}
+pub use dice::Dice;
+pub use log::Log;
 
 struct Job {
     until: Moment,
@@ -617,59 +564,6 @@ impl World {
                     return;
                 }
             }
-        }
-    }
-
-    /// Something that was acknowledged is not in the log of this member.
-    pub fn is_lost_operation(&self, id: u32) -> bool {
-        let log = &self.seats[&id].written;
-        let lacks =
-            |point: &&LogPoint| point.id.sn > log.start.id.sn && log.point(point.id.sn) != Some(**point);
-        self.truth.iter().zip(&self.is_operation).any(|(point, is_operation)| *is_operation && lacks(&point))
-    }
-
-    pub fn fail(&mut self, text: String) {
-        if self.broken.is_none() {
-            let holds = |id: &u32| {
-                self.truth.last().is_none_or(|last| self.seats[id].written.point(last.id.sn) == Some(*last))
-            };
-            let text = match self.up().iter().find(|id| holds(id)) {
-                Some(id) if text.starts_with("LOST") || text.starts_with("STALE") => {
-                    format!("{} though one RUNS {id} that holds it: {text}", text.split(':').next().unwrap())
-                }
-                _ => text,
-            };
-            self.tell(|| format!("BROKEN: {text}"));
-            self.broken = Some(text);
-        }
-    }
-
-    fn check(&mut self, id: u32) {
-        let Some(member) = self.member(id) else { return };
-        if let Err(text) = member.is_consistent() {
-            let text = format!("{id} is not consistent: {text}");
-            return self.fail(text);
-        }
-        let trouble = member.trouble(self.now);
-        if let Some(text) = trouble.filter(|text| text.starts_with("this member leads")) {
-            let leads = member.leading.is_some();
-            if !leads {
-                let text = format!("{id} is {:?} and says: {text}", member.role());
-                self.fail(text);
-                return;
-            }
-        }
-        let Some(member) = self.member(id) else { return };
-        // A member that answers reads has everything that was acknowledged.
-        let answers = member.lease_end().is_none_or(|end| end > self.now);
-        if answers
-            && let Some(last) = self.truth.last().copied()
-            && self.seats[&id].written.point(last.id.sn) != Some(last)
-            && self.seats[&id].written.start.id.sn <= last.id.sn
-        {
-            let what = if self.is_lost_operation(id) { "STALE" } else { "START-STALE" };
-            let text = format!("{what}: {id} answers reads as {:?} and lacks {last}", member.role());
-            self.fail(text);
         }
     }
 
