@@ -19,7 +19,7 @@ pub struct CommitQueue<T> {
     failed: Option<String>,
 }
 
-/// What becomes of an answer that is given to a [`CommitQueue`].
+/// The fate of an answer that is given to a [`CommitQueue`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Waits<T> {
     /// It is kept until its entry has committed.

@@ -1,9 +1,9 @@
-//! What becomes of a change that a client asks for.
+//! The decision about a change that a client asks for.
 
 use base::{CallOrigin, FsError, FsResult};
 use namespace::{Edit, Planned, Reply, RetryLookup};
 
-/// What is known of a call before it is planned.
+/// Facts about a call that are looked up before it is planned.
 #[derive(Debug)]
 pub struct Known<'a> {
     pub origin: &'a CallOrigin,
@@ -13,7 +13,7 @@ pub struct Known<'a> {
     pub refused: Option<FsResult<Reply>>,
 }
 
-/// What becomes of a change.
+/// The decision about a change.
 #[derive(Debug)]
 pub enum Decision {
     /// It is to be applied and appended, and answered with what applying it gives.

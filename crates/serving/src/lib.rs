@@ -26,5 +26,4 @@ pub use decide::{Basis, Decision, Known, decide};
 pub use parked::Parked;
 pub use refusals::Refusals;
 pub use tree::{ApplyError, Said, Sight, Tree, apply_entry, digest_of};
-pub use uncommitted::Uncommitted;
 pub use unproved::{Fate, Full, ProofSettings, Question, Reign, Step, Unproved};

@@ -17,10 +17,6 @@ impl<T> Parked<T> {
         Self { by_block: BTreeMap::new(), count: 0, count_max }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Keeps a call until a report about `block`, or until `deadline`.
     ///
     /// # Errors
@@ -82,7 +78,6 @@ mod tests {
         assert!(parked.wake(&[BlockId(1)]).is_empty());
         assert_eq!(parked.park(BlockId(2), at(40), "e"), Ok(()));
         assert_eq!(parked.take_all(), ["c", "e"]);
-        assert!(parked.is_empty());
         assert!(parked.expire(at(100)).is_empty());
     }
 }

@@ -1,8 +1,8 @@
 //! The namespace as a member's log makes it, with what is known of the edits in flight.
 
 use crate::{
-    Uncommitted,
     broken::{Broken, Rules},
+    uncommitted::Uncommitted,
 };
 use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use bytes::Bytes;

@@ -55,7 +55,7 @@ impl Uncommitted {
 
     /// The commit that an answer which rests on these has to wait for, if any.
     pub fn wait_for(&self, seen: &[Mark]) -> Option<Sn> {
-        if self.last.is_empty() {
+        if self.is_empty() {
             return None;
         }
         seen.iter().filter_map(|mark| self.last_on(*mark)).max()

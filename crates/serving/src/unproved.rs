@@ -42,11 +42,11 @@ impl ProofSettings {
 /// A member's lead at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Reign {
-    /// It answers calls.
-    pub answers: bool,
-    /// No other member can have been elected: its lease lasts, and its threads make progress.
+    /// No other member can have been elected: its lease lasts, and its threads make progress. A driver reads this first.
     pub holds_lease: bool,
-    /// The epoch in which it led last. It is read after the two above.
+    /// It answers calls. A driver reads this second.
+    pub answers: bool,
+    /// The epoch in which it led last. A driver reads this last.
     pub epoch: Epoch,
 }
 
@@ -64,7 +64,7 @@ impl Question {
     pub const PATIENCE_MS: u64 = 1_000;
 }
 
-/// What becomes of an answer that has waited.
+/// The end of an answer's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is proved, and goes out.
@@ -75,7 +75,7 @@ pub enum Fate {
     GiveUp,
 }
 
-/// What is to be done after a look.
+/// The things to do after a look at the answers that wait.
 #[derive(Debug)]
 pub struct Step<T> {
     pub done: Vec<(T, Fate)>,
@@ -133,11 +133,6 @@ impl<T> Unproved<T> {
 
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    /// Bytes of the answers that wait.
-    pub fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Keeps an answer of so many bytes until it is proved. Its read was begun in `epoch`, and is over.

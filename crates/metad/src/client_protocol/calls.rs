@@ -73,7 +73,7 @@ pub fn read_since<A: Answer>(
         (look(&tree, &context), tree.rests_on(core.commit.committed(), sight))
     };
     match wait_for {
-        None => leading::answer(core, epoch, || call.clone(), reply, answer),
+        None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),
         // It may wait for long, until another member is back.
         Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
@@ -81,7 +81,7 @@ pub fn read_since<A: Answer>(
             core.clone().commit.when(sn, move |committed| {
                 let _holding = core.in_hand(&call).hold();
                 match committed {
-                    Ok(()) => leading::answer(&core, epoch, || call, reply, answer),
+                    Ok(()) => leading::answer(&core, epoch, || call, reply, answer, || {}),
                     Err(reason) => repeat(&core, call, reply, reason),
                 }
             });
@@ -244,7 +244,7 @@ pub fn after_commit<A: Answer>(
             (Ok(()), Basis::Reading) => {
                 let (proved, origin) = (core.clone(), call.origin);
                 let note = move || proved.refusals.lock().proved(&origin, epoch);
-                leading::answer_and(&core, epoch, || call, reply, answer, note);
+                leading::answer(&core, epoch, || call, reply, answer, note);
             }
             (Err(reason), _) => repeat(&core, call, reply, reason),
         }

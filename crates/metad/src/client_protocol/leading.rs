@@ -20,7 +20,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 
 /// How often waiting answers are looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -102,23 +102,12 @@ impl Leading {
 fn reign(replica: &Replica) -> Reign {
     let holds_lease = replica.may_answer();
     let answers = replica.answers();
-    Reign { answers, holds_lease, epoch: replica.epoch() }
+    Reign { holds_lease, answers, epoch: replica.epoch() }
 }
 
 /// Sends an answer that has just been evaluated, now or as soon as it may go out. `epoch` is the one in which the
-/// evaluation began. `call` is asked for only if the answer has to wait.
+/// evaluation began. `call` is asked for only if the answer has to wait. `proved` is called when the answer goes out.
 pub fn answer<A: Answer>(
-    core: &Arc<Core>,
-    epoch: Epoch,
-    call: impl FnOnce() -> Call,
-    reply: Replier,
-    answer: FsResult<A>,
-) {
-    answer_and(core, epoch, call, reply, answer, || {});
-}
-
-/// As [`answer`]. `proved` is called when the answer goes out.
-pub fn answer_and<A: Answer>(
     core: &Arc<Core>,
     epoch: Epoch,
     call: impl FnOnce() -> Call,
@@ -136,7 +125,11 @@ pub fn answer_and<A: Answer>(
     }
     core.leading.waits.fetch_add(1, Ordering::Relaxed);
     let call = call();
-    let bytes = OVERHEAD_BYTES + call.request.len() + answer.as_ref().map_or(0, Answer::bytes);
+    let answer_bytes = match &answer {
+        Ok(response) => response.bytes(),
+        Err(error) => error.to_string().len(),
+    };
+    let bytes = OVERHEAD_BYTES + call.request.len() + answer_bytes;
     let send = Box::new(move |reply| {
         proved();
         send(reply, answer);
@@ -153,9 +146,10 @@ pub fn answer_and<A: Answer>(
     }
 }
 
-/// Looks after the answers that wait, until there are none.
+/// Looks after the answers that wait, until there are none. While the coordinator is asked, a lease may prove them.
 async fn attend(core: Arc<Core>) {
     let Some(group) = &core.leading.group else { return };
+    let mut asked: Option<(Question, oneshot::Receiver<bool>)> = None;
     loop {
         let step = {
             let mut state = group.state.lock();
@@ -164,37 +158,46 @@ async fn attend(core: Arc<Core>) {
             state.unproved.look(reign, group.now())
         };
         finish(&core, step.done);
-        let mut may_look_at_once = false;
         if let Some(question) = step.ask {
-            let is_confirmed = ask(&core).await;
-            let done = {
-                let reign = self::reign(&core.replica);
-                group.state.lock().unproved.answered(question, is_confirmed, reign)
-            };
-            finish(&core, done);
-            may_look_at_once = is_confirmed;
+            // An earlier question has waited too long for its answer, which counts no more.
+            asked = Some((question, ask(&core)));
         }
         {
             let mut state = group.state.lock();
             if state.unproved.is_empty() {
+                if let Some((question, _)) = asked {
+                    // Nobody listens to its answer. The next one to wait may ask at once.
+                    state.unproved.answered(question, false, reign(&core.replica));
+                }
                 state.is_attended = false;
                 return;
             }
         }
-        if !may_look_at_once {
+        let Some((question, receiver)) = &mut asked else {
             tokio::time::sleep(LOOK).await;
-        }
+            continue;
+        };
+        let Ok(told) = tokio::time::timeout(LOOK, receiver).await else { continue };
+        let question = *question;
+        asked = None;
+        let done = {
+            let mut state = group.state.lock();
+            state.unproved.answered(question, told == Ok(true), reign(&core.replica))
+        };
+        finish(&core, done);
     }
 }
 
-/// Asks the coordinator whether the view is still the one by which this member leads. False also when it does not
-/// answer in time.
-async fn ask(core: &Core) -> bool {
+/// Asks the coordinator whether the view is still the one by which this member leads. The answer is false, or the channel
+/// is closed, if that could not be confirmed.
+fn ask(core: &Core) -> oneshot::Receiver<bool> {
     core.leading.confirmations.fetch_add(1, Ordering::Relaxed);
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    core.replica.confirm(move |confirmed| drop(sender.send(confirmed)));
-    let confirmed = tokio::time::timeout(Duration::from_millis(Question::PATIENCE_MS), receiver).await;
-    matches!(confirmed, Ok(Ok(Ok(()))))
+    let (sender, receiver) = oneshot::channel();
+    core.replica.confirm(move |confirmed| {
+        // Nobody listens any more once the question was asked anew.
+        let _ = sender.send(confirmed.is_ok());
+    });
+    receiver
 }
 
 /// Does what was decided about answers that have waited.

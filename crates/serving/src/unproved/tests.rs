@@ -26,7 +26,7 @@ fn an_answer_without_a_lease_goes_out_with_the_next_grant() {
     // The coordinator is out of reach, and a grant comes.
     assert_eq!(answers.look(reign(3, true), at(140)).done, [("a", Fate::Send)]);
     assert!(answers.is_empty());
-    assert_eq!(answers.bytes(), 0);
+    assert_eq!(answers.bytes, 0);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_confirmation_proves_what_was_read_before_the_question() {
     answers.wait("after", 10, Epoch(3), at(101)).unwrap();
     assert_eq!(answers.look(reign(3, true), at(102)).ask, None, "one question at a time");
     assert_eq!(answers.answered(first, true, reign(3, true)), [("before", Fate::Send)]);
-    // The same answer once more.
+    // The coordinator's answer comes twice.
     assert!(answers.answered(first, true, reign(3, true)).is_empty());
     let second = answers.look(reign(3, true), at(102)).ask.expect("one more waits");
     assert_eq!(answers.answered(second, true, reign(3, true)), [("after", Fate::Send)]);
