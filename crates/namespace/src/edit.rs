@@ -3,14 +3,14 @@
 //! The bytes are described in `docs/format/edits.md`. The fields of an operation's edit are in the operation's own
 //! file.
 
-mod answer;
 pub(crate) mod codec;
 pub(crate) mod heirs;
 
 use crate::{
-    Context, Namespace,
-    charge::{self, Charge},
-    ops,
+    Context, Namespace, Reply,
+    charge::{self, Charge, ledger::Ledger},
+    footprint::{Mark, Marks},
+    operation::{Applying, Operation},
     preserve::{self, SnapshotId},
     quota::Amounts,
     store::inode::TIME_LIMIT_MS,
@@ -56,43 +56,6 @@ pub struct Origin {
     pub fingerprint: u64,
 }
 
-/// One kind an operation; rename and rename2 share theirs, and so do closing and releasing a file.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    Mkdirs(ops::mkdirs::MkdirsEdit),
-    Create(ops::create::CreateEdit),
-    AddBlock(ops::add_block::AddBlockEdit),
-    AbandonBlock(ops::abandon_block::AbandonBlockEdit),
-    Complete(ops::complete::CompleteEdit),
-    Rename(ops::rename::RenameEdit),
-    Delete(ops::delete::DeleteEdit),
-    Cleanup(ops::cleanup::CleanupEdit),
-    SetPermission(ops::set_permission::SetPermissionEdit),
-    SetOwner(ops::set_owner::SetOwnerEdit),
-    SetTimes(ops::set_times::SetTimesEdit),
-    SetAcl(ops::set_acl::SetAclEdit),
-    SetXattrs(ops::set_xattrs::SetXattrsEdit),
-    SetReplication(ops::set_replication::SetReplicationEdit),
-    Fsync(ops::fsync::FsyncEdit),
-    NewStamp(ops::update_block_for_pipeline::NewStampEdit),
-    UpdatePipeline(ops::update_pipeline::UpdatePipelineEdit),
-    StartRecovery(ops::release_lease::StartRecoveryEdit),
-    FinishRecovery(ops::commit_block_synchronization::FinishRecoveryEdit),
-    Append(ops::append::AppendEdit),
-    Truncate(ops::truncate::TruncateEdit),
-    TruncateCopy(ops::truncate_copy::TruncateCopyEdit),
-    Concat(ops::concat::ConcatEdit),
-    SetSnapshottable(ops::allow_snapshot::SetSnapshottableEdit),
-    CreateSnapshot(ops::create_snapshot::CreateSnapshotEdit),
-    RenameSnapshot(ops::rename_snapshot::RenameSnapshotEdit),
-    DeleteSnapshot(ops::delete_snapshot::DeleteSnapshotEdit),
-    Sweep(ops::sweep::SweepEdit),
-    SetQuota(ops::set_quota::SetQuotaEdit),
-    SetStoragePolicy(ops::set_storage_policy::SetStoragePolicyEdit),
-    AllowDeletions(ops::allow_deletions::AllowDeletionsEdit),
-    RaiseLevel(ops::raise_level::RaiseLevelEdit),
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("edit ends after {0} bytes")]
@@ -109,9 +72,16 @@ pub enum DecodeError {
 const MKDIRS_WITH_ACLS: u8 = 36;
 const CREATE_WITH_ACLS: u8 = 37;
 
-/// The other kinds up to 63 are free, for keys and tokens among others.
+/// The kinds of edits, each with its number and the type of its body. The other numbers up to 63 are free, for keys and
+/// tokens among others.
 macro_rules! kinds {
-    ($($kind:literal => $name:ident),* $(,)?) => {
+    ($($kind:literal => $name:ident($body:ty)),* $(,)?) => {
+        /// One kind an operation; rename and rename2 share theirs, and so do closing and releasing a file.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Body {
+            $($name($body),)*
+        }
+
         fn encode_body(body: &Body, out: &mut Writer<'_>) {
             match body {
                 Body::Mkdirs(edit) if edit.inherits() => {
@@ -137,42 +107,69 @@ macro_rules! kinds {
                 _ => Err(DecodeError::UnknownKind(kind)),
             }
         }
+
+        /// Each kind by its own rules.
+        impl Operation for Body {
+            fn answer(&self) -> Option<Reply> {
+                match self { $(Self::$name(edit) => edit.answer(),)* }
+            }
+
+            fn mark(&self, marks: &mut Marks<'_>) {
+                match self { $(Self::$name(edit) => edit.mark(marks),)* }
+            }
+
+            fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
+                match self { $(Self::$name(edit) => edit.changed(ns, add),)* }
+            }
+
+            fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+                match self { $(Self::$name(edit) => edit.charge(ns, ledger),)* }
+            }
+
+            fn keep(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+                match self { $(Self::$name(edit) => edit.keep(ns, ledger),)* }
+            }
+
+            fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+                match self { $(Self::$name(edit) => edit.apply(ns, applying),)* }
+            }
+        }
     };
 }
 
 kinds! {
-    1 => Mkdirs,
-    2 => Create,
-    3 => AddBlock,
-    4 => AbandonBlock,
-    5 => Complete,
-    6 => Rename,
-    7 => Delete,
-    8 => Cleanup,
-    9 => SetPermission,
-    10 => SetOwner,
-    11 => SetTimes,
-    12 => SetReplication,
-    13 => Fsync,
-    14 => NewStamp,
-    15 => UpdatePipeline,
-    16 => StartRecovery,
-    17 => FinishRecovery,
-    18 => Append,
-    19 => Truncate,
-    20 => Concat,
-    31 => TruncateCopy,
-    21 => SetAcl,
-    22 => SetXattrs,
-    25 => SetSnapshottable,
-    26 => CreateSnapshot,
-    27 => RenameSnapshot,
-    28 => DeleteSnapshot,
-    29 => Sweep,
-    23 => SetQuota,
-    24 => SetStoragePolicy,
-    38 => AllowDeletions,
-    39 => RaiseLevel,
+    1 => Mkdirs(crate::ops::mkdirs::MkdirsEdit),
+    2 => Create(crate::ops::create::CreateEdit),
+    3 => AddBlock(crate::ops::add_block::AddBlockEdit),
+    4 => AbandonBlock(crate::ops::abandon_block::AbandonBlockEdit),
+    5 => Complete(crate::ops::complete::CompleteEdit),
+    6 => Rename(crate::ops::rename::RenameEdit),
+    7 => Delete(crate::ops::delete::DeleteEdit),
+    8 => Cleanup(crate::ops::cleanup::CleanupEdit),
+    9 => SetPermission(crate::ops::set_permission::SetPermissionEdit),
+    10 => SetOwner(crate::ops::set_owner::SetOwnerEdit),
+    11 => SetTimes(crate::ops::set_times::SetTimesEdit),
+    12 => SetReplication(crate::ops::set_replication::SetReplicationEdit),
+    13 => Fsync(crate::ops::fsync::FsyncEdit),
+    14 => NewStamp(crate::ops::update_block_for_pipeline::NewStampEdit),
+    15 => UpdatePipeline(crate::ops::update_pipeline::UpdatePipelineEdit),
+    16 => StartRecovery(crate::ops::release_lease::StartRecoveryEdit),
+    17 => FinishRecovery(crate::ops::commit_block_synchronization::FinishRecoveryEdit),
+    18 => Append(crate::ops::append::AppendEdit),
+    19 => Truncate(crate::ops::truncate::TruncateEdit),
+    20 => Concat(crate::ops::concat::ConcatEdit),
+    21 => SetAcl(crate::ops::set_acl::SetAclEdit),
+    22 => SetXattrs(crate::ops::set_xattrs::SetXattrsEdit),
+    23 => SetQuota(crate::ops::set_quota::SetQuotaEdit),
+    24 => SetStoragePolicy(crate::ops::set_storage_policy::SetStoragePolicyEdit),
+    25 => SetSnapshottable(crate::ops::allow_snapshot::SetSnapshottableEdit),
+    26 => CreateSnapshot(crate::ops::create_snapshot::CreateSnapshotEdit),
+    27 => RenameSnapshot(crate::ops::rename_snapshot::RenameSnapshotEdit),
+    28 => DeleteSnapshot(crate::ops::delete_snapshot::DeleteSnapshotEdit),
+    29 => Sweep(crate::ops::sweep::SweepEdit),
+    31 => TruncateCopy(crate::ops::truncate_copy::TruncateCopyEdit),
+    38 => AllowDeletions(crate::ops::allow_deletions::AllowDeletionsEdit),
+    39 => RaiseLevel(crate::ops::raise_level::RaiseLevelEdit),
 }
 
 impl Edit {
@@ -210,6 +207,17 @@ impl Edit {
         // A clock beyond what a record holds must not make an edit that cannot be read back.
         let time = Timestamp::from_ms(ctx.now.ms.min(TIME_LIMIT_MS - 1));
         Self { time, origin, dues: None, body }
+    }
+
+    /// The answer to the call that made this edit, as [`crate::Applied::reply`] had it, for a call that is repeated after the
+    /// retry cache has forgotten it. `None`: the call is planned anew, and recognises its own repetition from the tree.
+    pub fn answer(&self) -> Option<Reply> {
+        self.body.answer()
+    }
+
+    /// Adds the marks of what the edit changes. To be asked before it is applied, while what it removes is still there.
+    pub fn footprint(&self, ns: &Namespace, footprint: &mut Vec<Mark>) {
+        self.body.mark(&mut Marks::new(ns, footprint));
     }
 
     /// Appends the edit's bytes; see `docs/format/edits.md`.

@@ -9,7 +9,7 @@
 //! A snapshot's content does not change, with two exceptions: the places of blocks that the present file shares with
 //! it, and the policies of inodes that were moved since. One mark stands for all of those.
 
-use crate::{Edit, Namespace, edit::Body, path::Path, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
+use crate::{Namespace, path::Path, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
 use base::InodeId;
 use rapidhash::v3::rapidhash_v3;
 
@@ -61,38 +61,42 @@ pub enum Reach {
 }
 
 /// Takes down what an edit changes.
-struct Marks<'a> {
+pub(crate) struct Marks<'a> {
     ns: &'a Namespace,
     marks: &'a mut Vec<Mark>,
 }
 
-impl Marks<'_> {
+impl<'a> Marks<'a> {
+    pub fn new(ns: &'a Namespace, marks: &'a mut Vec<Mark>) -> Self {
+        Self { ns, marks }
+    }
+
     /// An inode's status, which a listing of its directory shows as well.
-    fn status(&mut self, inode: InodeId) {
+    pub fn status(&mut self, inode: InodeId) {
         self.marks.push(Mark::itself(inode));
         self.marks.extend(self.ns.parent_of(inode).map(Mark::children));
     }
 
     /// An inode's status, and the attributes that hold for all below it.
-    fn passage(&mut self, inode: InodeId) {
+    pub fn passage(&mut self, inode: InodeId) {
         self.status(inode);
         self.marks.push(Mark::passage(inode));
     }
 
     /// A file's blocks.
-    fn blocks(&mut self, inode: InodeId) {
+    pub fn blocks(&mut self, inode: InodeId) {
         self.status(inode);
         self.past();
     }
 
     /// A name in a directory, which has other times and another count of children for it.
-    fn entry(&mut self, directory: InodeId, name: &[u8]) {
+    pub fn entry(&mut self, directory: InodeId, name: &[u8]) {
         self.status(directory);
         self.marks.extend([Mark::children(directory), Mark::entry(directory, name)]);
     }
 
     /// The name that an inode has now.
-    fn own_entry(&mut self, inode: InodeId) {
+    pub fn own_entry(&mut self, inode: InodeId) {
         self.marks.push(Mark::itself(inode));
         let Some(handle) = self.ns.handle(inode) else { return };
         if let Some(parent) = self.ns.parent_of(inode) {
@@ -102,14 +106,14 @@ impl Marks<'_> {
     }
 
     /// Files go away from the directory that another is in.
-    fn leave(&mut self, sibling: InodeId, gone: &[InodeId]) {
+    pub fn leave(&mut self, sibling: InodeId, gone: &[InodeId]) {
         let Some(parent) = self.ns.parent_of(sibling) else { return };
         self.status(parent);
         let handles = gone.iter().filter_map(|inode| self.ns.handle(*inode));
         self.marks.extend(handles.map(|handle| Mark::entry(parent, self.ns.tree.name_of(handle))));
     }
 
-    fn past(&mut self) {
+    pub fn past(&mut self) {
         if !self.ns.tree.snapshots.roots.is_empty() {
             self.marks.push(Mark::PAST);
         }
@@ -117,79 +121,6 @@ impl Marks<'_> {
 }
 
 impl Namespace {
-    /// Adds the marks of what an edit changes. To be asked before it is applied, while what it removes is still there.
-    pub fn footprint_of(&self, edit: &Edit, footprint: &mut Vec<Mark>) {
-        let mut marks = Marks { ns: self, marks: footprint };
-        match &edit.body {
-            // Directories that are made further down are reached by the first name only.
-            Body::Mkdirs(edit) => {
-                if let Some(first) = edit.directories.first() {
-                    marks.entry(edit.parent, first.name.as_bytes());
-                }
-            }
-            Body::Create(edit) => {
-                let first = edit.missing.first().map_or(&edit.name, |directory| &directory.name);
-                marks.entry(edit.parent, first.as_bytes());
-                edit.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
-            }
-            Body::Rename(edit) => {
-                marks.own_entry(edit.inode);
-                marks.entry(edit.destination, edit.name.as_bytes());
-                edit.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
-            }
-            Body::Delete(edit) => marks.own_entry(edit.inode),
-            // No read sees a subtree once it was unlinked.
-            Body::Cleanup(_) => {}
-            Body::AddBlock(edit) => marks.blocks(edit.inode),
-            Body::AbandonBlock(edit) => marks.blocks(edit.inode),
-            Body::Complete(edit) => marks.blocks(edit.inode),
-            Body::SetPermission(edit) => marks.passage(edit.inode),
-            Body::SetOwner(edit) => marks.passage(edit.inode),
-            Body::SetAcl(edit) => marks.passage(edit.inode),
-            // Some are policies.
-            Body::SetXattrs(edit) => marks.passage(edit.inode),
-            Body::SetTimes(edit) => marks.status(edit.inode),
-            Body::SetReplication(edit) => marks.blocks(edit.inode),
-            Body::Append(edit) => marks.blocks(edit.inode),
-            Body::Truncate(edit) => marks.blocks(edit.inode),
-            Body::TruncateCopy(edit) => marks.blocks(edit.inode),
-            Body::Concat(edit) => {
-                marks.blocks(edit.target);
-                // The sources have the target's parent, and may be many.
-                marks.leave(edit.target, &edit.sources);
-            }
-            Body::Fsync(edit) => marks.blocks(edit.inode),
-            Body::NewStamp(edit) => marks.blocks(edit.inode),
-            Body::UpdatePipeline(edit) => marks.blocks(edit.inode),
-            Body::StartRecovery(edit) => marks.blocks(edit.inode),
-            Body::FinishRecovery(edit) => marks.blocks(edit.inode),
-            Body::SetSnapshottable(edit) => {
-                marks.passage(edit.inode);
-                marks.past();
-            }
-            Body::CreateSnapshot(edit) => {
-                marks.passage(edit.root);
-                marks.past();
-            }
-            Body::RenameSnapshot(edit) => {
-                marks.passage(edit.root);
-                marks.past();
-            }
-            Body::DeleteSnapshot(edit) => {
-                marks.passage(edit.root);
-                marks.past();
-            }
-            // The inodes and entries that go are seen by no snapshot that is left, and no read sees the data servers'
-            // replicas.
-            Body::Sweep(_) | Body::AllowDeletions(_) | Body::RaiseLevel(_) => {}
-            Body::SetQuota(edit) => marks.status(edit.directory),
-            Body::SetStoragePolicy(edit) => {
-                marks.passage(edit.inode);
-                marks.past();
-            }
-        }
-    }
-
     /// Adds the marks of what an answer about a path rests on; none for a path that is malformed, about which there is
     /// nothing to see. False: it may rest on anything.
     #[must_use]

@@ -29,6 +29,7 @@ mod level;
 pub mod limits;
 pub mod namespace;
 pub mod older_calls;
+mod operation;
 pub mod ops;
 pub mod path;
 pub mod preserve;

@@ -2,8 +2,7 @@
 
 use crate::{
     Edit, Reply, RetryLookup, Snapshot, SnapshotId, UnknownReplicas,
-    edit::Body,
-    ops,
+    operation::{Applying, Operation},
     quota::Amounts,
     retry::{Record, RetryIndex, journal_time},
     store::{
@@ -196,44 +195,8 @@ impl Namespace {
             self.preserving.clone_from(&dues.preserve);
             self.keeping.clone_from(&dues.kept);
         }
-        applied.reply = match &edit.body {
-            Body::Mkdirs(edit) => ops::mkdirs::apply(self, time, edit),
-            Body::Create(edit) => ops::create::apply(self, time, edit, &mut applied.block_changes),
-            Body::AddBlock(edit) => ops::add_block::apply(self, edit, &mut applied.block_changes),
-            Body::AbandonBlock(edit) => ops::abandon_block::apply(self, edit, &mut applied.block_changes),
-            Body::Complete(edit) => ops::complete::apply(self, time, edit, &mut applied.block_changes),
-            Body::Rename(edit) => ops::rename::apply(self, time, edit, &mut applied.block_changes),
-            Body::Delete(edit) => ops::delete::apply(self, time, edit, &mut applied.block_changes),
-            Body::Cleanup(edit) => ops::cleanup::apply(self, edit, &mut applied.block_changes),
-            Body::SetPermission(edit) => ops::set_permission::apply(self, edit),
-            Body::SetOwner(edit) => ops::set_owner::apply(self, edit),
-            Body::SetAcl(edit) => ops::set_acl::apply(self, edit),
-            Body::SetXattrs(edit) => ops::set_xattrs::apply(self, edit),
-            Body::SetTimes(edit) => ops::set_times::apply(self, edit),
-            Body::SetReplication(edit) => ops::set_replication::apply(self, edit, &mut applied.block_changes),
-            Body::Append(edit) => ops::append::apply(self, edit, &mut applied.block_changes),
-            Body::Truncate(edit) => ops::truncate::apply(self, time, edit, &mut applied.block_changes),
-            Body::TruncateCopy(edit) => {
-                ops::truncate_copy::apply(self, time, edit, &mut applied.block_changes)
-            }
-            Body::Concat(edit) => ops::concat::apply(self, time, edit, &mut applied.block_changes),
-            Body::Fsync(edit) => ops::fsync::apply(self, edit),
-            Body::NewStamp(edit) => ops::update_block_for_pipeline::apply(self, edit),
-            Body::UpdatePipeline(edit) => ops::update_pipeline::apply(self, edit, &mut applied.block_changes),
-            Body::StartRecovery(edit) => ops::release_lease::apply(self, edit),
-            Body::FinishRecovery(edit) => {
-                ops::commit_block_synchronization::apply(self, time, edit, &mut applied.block_changes)
-            }
-            Body::SetSnapshottable(edit) => ops::allow_snapshot::apply(self, edit),
-            Body::CreateSnapshot(edit) => ops::create_snapshot::apply(self, time, edit),
-            Body::RenameSnapshot(edit) => ops::rename_snapshot::apply(self, time, edit),
-            Body::DeleteSnapshot(edit) => ops::delete_snapshot::apply(self, time, edit),
-            Body::Sweep(edit) => ops::sweep::apply(self, edit, &mut applied.block_changes),
-            Body::SetQuota(edit) => ops::set_quota::apply(self, edit),
-            Body::SetStoragePolicy(edit) => ops::set_storage_policy::apply(self, edit),
-            Body::AllowDeletions(_) => ops::allow_deletions::apply(self, &mut applied.block_changes),
-            Body::RaiseLevel(edit) => ops::raise_level::apply(self, at, time, edit),
-        };
+        let mut applying = Applying { at, time, changes: &mut applied.block_changes };
+        applied.reply = edit.body.apply(self, &mut applying);
         debug_assert!(
             edit.answer().is_none_or(|answer| answer == applied.reply),
             "{edit:?} said {:?}",

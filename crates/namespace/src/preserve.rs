@@ -1,11 +1,12 @@
 //! The inodes that an edit must preserve for snapshots before it changes them.
 //!
-//! They are worked out in one place from the edit's body, and written into the edit: `apply` keeps the inodes named
+//! They are worked out when the edit is planned, and written into it: `apply` keeps the inodes named
 //! there as they were, and never walks upwards to find a snapshot.
 
 use crate::{
     Namespace,
-    edit::{Body, DecodeError, codec},
+    edit::{DecodeError, codec},
+    operation::Operation,
 };
 use base::InodeId;
 
@@ -24,9 +25,8 @@ impl codec::Field for SnapshotId {
     }
 }
 
-/// The inodes that an edit changes while a snapshot sees them, each with the latest that does. A directory is
-/// changed by what enters and leaves it.
-pub(crate) fn of(ns: &Namespace, body: &Body) -> Vec<(InodeId, SnapshotId)> {
+/// The inodes that an edit changes while a snapshot sees them, each with the latest that does.
+pub(crate) fn of(ns: &Namespace, edit: &impl Operation) -> Vec<(InodeId, SnapshotId)> {
     let mut preserve = Vec::new();
     if ns.tree.snapshots.living == 0 {
         return preserve;
@@ -43,51 +43,6 @@ pub(crate) fn of(ns: &Namespace, body: &Body) -> Vec<(InodeId, SnapshotId)> {
             preserve.push((inode, cover));
         }
     };
-    changed(ns, body, &mut add);
+    edit.changed(ns, &mut add);
     preserve
-}
-
-/// The inodes that exist before the edit and are changed by it. An inode that goes away changes its directory, not
-/// itself.
-fn changed(ns: &Namespace, body: &Body, add: &mut dyn FnMut(InodeId)) {
-    match body {
-        Body::Mkdirs(edit) => add(edit.parent),
-        Body::Create(edit) => add(edit.parent),
-        Body::Rename(edit) => {
-            ns.parent_of(edit.inode).into_iter().for_each(&mut *add);
-            add(edit.destination);
-        }
-        Body::Delete(edit) => ns.parent_of(edit.inode).into_iter().for_each(add),
-        Body::AddBlock(edit) => add(edit.inode),
-        Body::AbandonBlock(edit) => add(edit.inode),
-        Body::Complete(edit) => add(edit.inode),
-        Body::SetPermission(edit) => add(edit.inode),
-        Body::SetOwner(edit) => add(edit.inode),
-        Body::SetAcl(edit) => add(edit.inode),
-        Body::SetXattrs(edit) => add(edit.inode),
-        Body::SetTimes(edit) => add(edit.inode),
-        Body::SetReplication(edit) => add(edit.inode),
-        Body::SetStoragePolicy(edit) => add(edit.inode),
-        Body::Fsync(edit) => add(edit.inode),
-        Body::Append(edit) => add(edit.inode),
-        Body::Truncate(edit) => add(edit.inode),
-        Body::TruncateCopy(edit) => add(edit.inode),
-        // The sources are in the same directory, and in no snapshot.
-        Body::Concat(edit) => {
-            add(edit.target);
-            ns.parent_of(edit.target).into_iter().for_each(add);
-        }
-        Body::UpdatePipeline(edit) => add(edit.inode),
-        Body::FinishRecovery(edit) => add(edit.inode),
-        // A snapshot shows nothing of stamps that are to come and of who holds a lease.
-        Body::NewStamp(_) | Body::StartRecovery(_) | Body::AllowDeletions(_) | Body::RaiseLevel(_) => {}
-        Body::SetQuota(edit) => add(edit.directory),
-        // Only what no snapshot sees.
-        Body::Cleanup(_) | Body::Sweep(_) => {}
-        // A snapshot keeps the time of its root itself.
-        Body::SetSnapshottable(_)
-        | Body::CreateSnapshot(_)
-        | Body::RenameSnapshot(_)
-        | Body::DeleteSnapshot(_) => {}
-    }
 }

@@ -88,7 +88,7 @@ impl Tail {
         for bytes in &world.journal[self.applied..] {
             let edit = Edit::decode(bytes).unwrap();
             let mut footprint = Vec::new();
-            self.ns.footprint_of(&edit, &mut footprint);
+            edit.footprint(&self.ns, &mut footprint);
             let before = answers(&self.ns, ctx, paths);
             self.applied += 1;
             self.ns.apply(TxId { epoch: Epoch(1), sn: Sn(self.applied as u64) }, &edit);
@@ -208,7 +208,7 @@ fn what_is_made_elsewhere_leaves_no_doubt() {
         panic!("it can be made")
     };
     let mut touched = Vec::new();
-    world.ns.footprint_of(&edit, &mut touched);
+    edit.footprint(&world.ns, &mut touched);
     let touched: BTreeSet<Mark> = touched.into_iter().collect();
     world.apply(edit);
     let certain = |path: &str, reach| is_certain(&world.ns, path, reach, &touched);
@@ -225,7 +225,7 @@ fn what_is_made_elsewhere_leaves_no_doubt() {
 
 fn apply_and_compare(world: &mut World, edit: Edit, paths: &[String]) {
     let mut footprint = Vec::new();
-    world.ns.footprint_of(&edit, &mut footprint);
+    edit.footprint(&world.ns, &mut footprint);
     let footprint: BTreeSet<Mark> = footprint.into_iter().collect();
     let before = answers(&world.ns, &world.context(None), paths);
     world.apply(edit.clone());

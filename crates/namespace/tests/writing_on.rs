@@ -409,7 +409,7 @@ fn concat_joins_thousands_of_files_in_one_edit() -> FsResult<()> {
 
     // Who looks at any of it waits for the commit.
     let mut footprint = Vec::new();
-    world.ns.footprint_of(&edit, &mut footprint);
+    edit.footprint(&world.ns, &mut footprint);
     let rests = |path: &str| {
         let mut seen = Vec::new();
         !world.ns.seen_on(path, Reach::Itself, &mut seen) || seen.iter().any(|mark| footprint.contains(mark))

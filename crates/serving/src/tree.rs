@@ -163,7 +163,7 @@ impl Tree {
 
     fn touch(&mut self, sn: Sn, edit: &Edit) {
         self.footprint.clear();
-        self.namespace.footprint_of(edit, &mut self.footprint);
+        edit.footprint(&self.namespace, &mut self.footprint);
         self.uncommitted.touch(sn, &self.footprint);
     }
 

@@ -9,7 +9,7 @@ use crate::{
 use base::{FsError, InodeId, StorageType};
 use std::collections::BTreeMap;
 
-pub(super) struct Ledger<'ns> {
+pub(crate) struct Ledger<'ns> {
     ns: &'ns Namespace,
     charges: BTreeMap<InodeId, Amounts>,
     kept: Vec<(InodeId, Amounts)>,

@@ -3,7 +3,6 @@
 use super::{delete, ledger::Ledger, seen_by};
 use crate::{
     Namespace,
-    ops::{rename::RenameEdit, set_storage_policy::SetStoragePolicyEdit},
     quota::Amounts,
     snapshots::count::Past,
     store::{NONE, children},
@@ -17,14 +16,18 @@ const COUNTED_MAX: usize = 10_000;
 
 /// HDFS's `verifyQuotaForRename`: room is needed below the closest common ancestor only, under the policy that
 /// holds at the destination.
-pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit) {
+pub(crate) fn rename(
+    ns: &Namespace,
+    ledger: &mut Ledger<'_>,
+    moved: u32,
+    destination: u32,
+    replaced: Option<u32>,
+) {
     let tree = &ns.tree;
-    let moved = ns.expect(edit.inode);
-    let (source, destination) = (tree.inode(moved).parent, ns.expect(edit.destination));
+    let source = tree.inode(moved).parent;
     let before = tree.policy_of(moved);
     let after = tree.policy_below(moved, tree.policy_of(destination));
-    let replaced = edit.replaced.map(|replaced| ns.expect(replaced));
-    let kept = keep_moved(ns, ledger, edit);
+    let kept = keep_moved(ns, ledger, moved);
     if !ledger.is_charged(source) && !ledger.is_charged(destination) {
         return;
     }
@@ -54,21 +57,19 @@ pub(super) fn rename(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit)
 
 /// The amounts that go on to count in the directory that something is moved out of, as the last snapshot that sees it
 /// there has it. They are noted even if no quota is set yet.
-pub(super) fn keep_moved(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &RenameEdit) -> Amounts {
-    let moved = ns.expect(edit.inode);
+pub(crate) fn keep_moved(ns: &Namespace, ledger: &mut Ledger<'_>, moved: u32) -> Amounts {
     let Some(seen_by) = seen_by(ns, moved) else { return Amounts::default() };
     let limit = if ledger.is_charged(ns.tree.inode(moved).parent) { usize::MAX } else { COUNTED_MAX };
     let amounts = ns.amounts_at(moved, seen_by, limit);
-    ledger.keep(edit.inode, amounts);
+    ledger.keep(ns.tree.inode(moved).id(), amounts);
     amounts
 }
 
 /// Everything below that has no policy of its own is counted on other media.
-pub(super) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SetStoragePolicyEdit) {
+pub(crate) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32, policy: u8) {
     let tree = &ns.tree;
-    let target = ns.expect(edit.inode);
     let parent = tree.inode(target).parent;
-    let after = match edit.policy {
+    let after = match policy {
         POLICY_UNSPECIFIED if parent != NONE => tree.policy_of(parent),
         policy => policy,
     };

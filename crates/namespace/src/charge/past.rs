@@ -3,7 +3,6 @@
 use super::ledger::Ledger;
 use crate::{
     Namespace, SnapshotId,
-    ops::sweep::SweepEdit,
     quota::Amounts,
     snapshots::EntryKey,
     store::{NONE, inode::NAMED},
@@ -14,18 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The entries and inodes that the edit takes away. If one of two is below the other, the upper one accounts for
 /// both.
-struct Gone<'ns> {
-    ns: &'ns Namespace,
-    entries: BTreeSet<EntryKey>,
-    unlinked: BTreeSet<InodeId>,
+pub(crate) struct Gone<'ns> {
+    pub ns: &'ns Namespace,
+    pub entries: BTreeSet<EntryKey>,
+    pub unlinked: BTreeSet<InodeId>,
+    /// The states of files that snapshots had.
+    pub records: &'ns [(InodeId, SnapshotId)],
+    /// The files of which blocks go that only snapshots had.
+    pub trimmed: &'ns [InodeId],
 }
 
-pub(super) fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SweepEdit) {
-    let gone = Gone {
-        ns,
-        entries: edit.entries.iter().map(|entry| entry.key()).collect(),
-        unlinked: edit.unlinked.iter().copied().collect(),
-    };
+pub(crate) fn sweep(ledger: &mut Ledger<'_>, gone: &Gone<'_>) {
+    let ns = gone.ns;
     for key in &gone.entries {
         let Some(entry) = ns.tree.snapshots.entries.get(key) else { continue };
         let directory = ns.expect(key.0);
@@ -48,7 +47,7 @@ pub(super) fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SweepEdit) {
             ledger.charge(directory, -ns.subtree_amounts(child, ns.policy_in_force(child), false, true));
         }
     }
-    for (inode, change) in files(edit) {
+    for (inode, change) in gone.files() {
         let Some(file) = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file()) else { continue };
         let directory = ns.counted_in(file);
         if ledger.is_charged(directory) && gone.counts_on(file) {
@@ -58,6 +57,17 @@ pub(super) fn sweep(ns: &Namespace, ledger: &mut Ledger<'_>, edit: &SweepEdit) {
 }
 
 impl Gone<'_> {
+    fn files(&self) -> BTreeMap<InodeId, Change> {
+        let mut files: BTreeMap<InodeId, Change> = BTreeMap::new();
+        for (inode, key) in self.records {
+            files.entry(*inode).or_default().records.push(*key);
+        }
+        for inode in self.trimmed {
+            files.entry(*inode).or_default().is_trimmed = true;
+        }
+        files
+    }
+
     /// Whether nothing at or above an inode is taken away.
     fn counts_on(&self, handle: u32) -> bool {
         let ns = self.ns;
@@ -82,17 +92,6 @@ impl Gone<'_> {
 struct Change {
     records: Vec<SnapshotId>,
     is_trimmed: bool,
-}
-
-fn files(edit: &SweepEdit) -> BTreeMap<InodeId, Change> {
-    let mut files: BTreeMap<InodeId, Change> = BTreeMap::new();
-    for (inode, key) in &edit.records {
-        files.entry(*inode).or_default().records.push(*key);
-    }
-    for inode in &edit.trimmed {
-        files.entry(*inode).or_default().is_trimmed = true;
-    }
-    files
 }
 
 fn difference(ns: &Namespace, file: u32, change: &Change) -> Amounts {

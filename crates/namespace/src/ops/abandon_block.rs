@@ -1,9 +1,12 @@
 //! Takes back the last block of a file that is being written, after its pipeline could not be set up.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply,
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
     lease,
+    operation::{Applying, Operation},
     store::NONE,
 };
 use base::{BlockId, FsResult, InodeId};
@@ -39,8 +42,26 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::AbandonBlock(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &AbandonBlockEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    let file = ns.expect(edit.inode);
-    ns.remove_last_block(file, changes);
-    Reply::Unit
+impl Operation for AbandonBlockEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        charge::drop_last(ns, ledger, ns.expect(self.inode));
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        ns.remove_last_block(file, applying.changes);
+        Reply::Unit
+    }
 }

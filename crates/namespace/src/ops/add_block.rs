@@ -6,10 +6,15 @@
 
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
-    entry_limits, lease,
+    entry_limits,
+    footprint::Marks,
+    lease,
+    operation::{Applying, Operation},
     ops::{fsync, update_block_for_pipeline},
     store::block_list::{LENGTH_LIMIT, Stored},
+    usage::replicated,
 };
 use base::{Block, BlockId, FsError, FsResult, InodeId};
 
@@ -172,14 +177,40 @@ pub(crate) fn apply_commit(ns: &mut Namespace, file: u32, block: Block, changes:
     changes.push(BlockChange::Committed { block });
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &AddBlockEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    let file = ns.expect(edit.inode);
-    if let Some(block) = edit.committed {
-        apply_commit(ns, file, block, changes);
+impl Operation for AddBlockEdit {
+    /// `None`: the call is planned anew, and recognises its own repetition.
+    fn answer(&self) -> Option<Reply> {
+        None
     }
-    let offset = ns.tree.length_of(file);
-    ns.append_block(file, Stored { block: edit.block, committed: false });
-    let replication = ns.tree.attributes_of(file).replication;
-    changes.push(BlockChange::Allocated { block: edit.block, inode: edit.inode, replication });
-    Reply::Block { inode: edit.inode, block: edit.block, offset }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let file = ns.expect(self.inode);
+        charge::commit_last(ns, ledger, file, self.committed);
+        let attributes = ns.tree.attributes_of(file);
+        let room =
+            |replication| replicated(attributes.block_size as i64, replication, ns.tree.policy_of(file));
+        let parent = ns.tree.inode(file).parent;
+        ledger.verify(parent, room(attributes.replication), None);
+        ledger.charge(parent, room(ns.held_replication(file, true, &[])));
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        if let Some(block) = self.committed {
+            apply_commit(ns, file, block, applying.changes);
+        }
+        let offset = ns.tree.length_of(file);
+        ns.append_block(file, Stored { block: self.block, committed: false });
+        let replication = ns.tree.attributes_of(file).replication;
+        applying.changes.push(BlockChange::Allocated { block: self.block, inode: self.inode, replication });
+        Reply::Block { inode: self.inode, block: self.block, offset }
+    }
 }

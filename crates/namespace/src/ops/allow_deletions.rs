@@ -2,9 +2,12 @@
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
 };
-use base::{Epoch, FsError, FsResult};
+use base::{Epoch, FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -38,8 +41,22 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
 }
 
-pub(crate) fn apply(ns: &mut Namespace, changes: &mut Vec<BlockChange>) -> Reply {
-    ns.tree.unknown.allow();
-    changes.push(BlockChange::UnknownReplicas(ns.tree.unknown.clone()));
-    Reply::Unit
+impl Operation for AllowDeletionsEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, _: &mut Marks<'_>) {
+        // No read sees the data servers' replicas.
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        ns.tree.unknown.allow();
+        applying.changes.push(BlockChange::UnknownReplicas(ns.tree.unknown.clone()));
+        Reply::Unit
+    }
 }

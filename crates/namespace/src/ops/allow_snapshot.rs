@@ -5,7 +5,10 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::Access,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     path::Path,
     resolve::{Purpose, walk},
     store::inode::SNAPSHOTTABLE,
@@ -125,15 +128,32 @@ pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, 
     )))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetSnapshottableEdit) -> Reply {
-    if edit.allow {
-        let handle = ns.expect(edit.inode);
-        ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
-        ns.tree.snapshots.add_root(edit.inode);
-    } else {
-        forget(ns, edit.inode);
+impl Operation for SetSnapshottableEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
     }
-    Reply::Unit
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.inode);
+        marks.past();
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot keeps the time of its root itself.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        if self.allow {
+            let handle = ns.expect(self.inode);
+            ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
+            ns.tree.snapshots.add_root(self.inode);
+        } else {
+            forget(ns, self.inode);
+        }
+        Reply::Unit
+    }
 }
 
 /// Makes a directory without snapshots no longer snapshottable.

@@ -7,8 +7,12 @@
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
-    entry_limits, lease,
+    entry_limits,
+    footprint::Marks,
+    lease,
+    operation::{Applying, Operation},
     resolve::{Purpose, resolve},
     store::{NONE, block_list::Stored},
 };
@@ -91,13 +95,38 @@ pub(crate) fn is_lazy_persist(ns: &Namespace, file: u32) -> bool {
     StoragePolicy::with_id(ns.tree.policy_of(file)).is_some_and(|policy| policy.name == "LAZY_PERSIST")
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &AppendEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    let file = ns.expect(edit.inode);
-    ns.open_file(file, &edit.holder, &edit.machine);
-    if edit.reopens_block {
-        reopen_last(ns, file, changes);
+impl Operation for AppendEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Appended(self.inode))
     }
-    Reply::Appended(edit.inode)
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let file = ns.expect(self.inode);
+        let more = charge::rest_of_last(ns, file);
+        let parent = ns.tree.inode(file).parent;
+        // As in HDFS there must be room for it even where the next block is a new one.
+        ledger.verify(parent, charge::wanted(ns, file, more), None);
+        if self.reopens_block {
+            ledger.charge(parent, charge::in_file(ns, file, more));
+        }
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        ns.open_file(file, &self.holder, &self.machine);
+        if self.reopens_block {
+            reopen_last(ns, file, applying.changes);
+        }
+        Reply::Appended(self.inode)
+    }
 }
 
 /// The last block of an open file is no longer finished.

@@ -1,8 +1,11 @@
 //! Takes a deleted subtree apart, at most 1,000 inodes an edit.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Reply,
+    Context, Edit, Namespace, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::{delete::INODES_AT_ONCE, sweep},
     store::inode::NAMED,
 };
@@ -81,19 +84,37 @@ fn take_apart(ns: &Namespace, top: u32, inodes: &mut Vec<InodeId>) -> Progress {
     Progress::Done
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &CleanupEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    for inode in &edit.inodes {
-        let handle = ns.expect(*inode);
-        if ns.tree.orphans.front() == Some(&handle) {
-            ns.tree.orphans.pop_front();
-        } else {
-            ns.unlink(handle);
-        }
-        if ns.tree.inode(handle).has(NAMED) {
-            ns.keep_top(handle);
-        } else {
-            ns.remove_inode(handle, changes);
-        }
+impl Operation for CleanupEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
     }
-    Reply::Unit
+
+    fn mark(&self, _: &mut Marks<'_>) {
+        // No read sees a subtree once it was unlinked.
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // It takes apart only what no snapshot sees.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {
+        // The inodes were uncharged when their subtree was unlinked.
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        for inode in &self.inodes {
+            let handle = ns.expect(*inode);
+            if ns.tree.orphans.front() == Some(&handle) {
+                ns.tree.orphans.pop_front();
+            } else {
+                ns.unlink(handle);
+            }
+            if ns.tree.inode(handle).has(NAMED) {
+                ns.keep_top(handle);
+            } else {
+                ns.remove_inode(handle, applying.changes);
+            }
+        }
+        Reply::Unit
+    }
 }

@@ -2,14 +2,17 @@
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::add_block,
     store::{
         NONE,
         block_list::{LENGTH_LIMIT, Stored},
     },
 };
-use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId, Timestamp};
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -80,35 +83,54 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::FinishRecovery(edit))))
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &FinishRecoveryEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let file = ns.expect(edit.inode);
-    match edit.block {
-        None => ns.remove_last_block(file, changes),
-        Some(block) => {
-            changes.push(BlockChange::Restamped { block });
-            if edit.close {
-                add_block::apply_commit(ns, file, block, changes);
-            } else {
-                ns.set_last(file, Stored { block, committed: false });
+impl Operation for FinishRecoveryEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let file = ns.expect(self.inode);
+        match self.block {
+            None => charge::drop_last(ns, ledger, file),
+            // Without closing the block stays open.
+            Some(block) if self.close => charge::commit_last(ns, ledger, file, Some(block)),
+            Some(_) => {}
+        }
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        match self.block {
+            None => ns.remove_last_block(file, applying.changes),
+            Some(block) => {
+                applying.changes.push(BlockChange::Restamped { block });
+                if self.close {
+                    add_block::apply_commit(ns, file, block, applying.changes);
+                } else {
+                    ns.set_last(file, Stored { block, committed: false });
+                }
             }
         }
-    }
-    ns.end_copying(file, changes);
-    if !edit.close && ns.truncations.contains(&edit.inode) {
-        ns.set_truncation(file, GenerationStamp(0), None);
-    }
-    if edit.close {
-        ns.close_file(file);
-        ns.set_modified(file, time);
-        let last = ns.tree.last_block(file);
-        if last != NONE {
-            changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+        ns.end_copying(file, applying.changes);
+        if !self.close && ns.truncations.contains(&self.inode) {
+            ns.set_truncation(file, GenerationStamp(0), None);
         }
+        if self.close {
+            ns.close_file(file);
+            ns.set_modified(file, applying.time);
+            let last = ns.tree.last_block(file);
+            if last != NONE {
+                applying.changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+            }
+        }
+        Reply::Unit
     }
-    Reply::Unit
 }

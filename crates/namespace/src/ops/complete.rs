@@ -5,12 +5,15 @@
 
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
     lease,
+    operation::{Applying, Operation},
     ops::add_block,
     store::NONE,
 };
-use base::{Block, FsResult, InodeId, Timestamp};
+use base::{Block, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -90,24 +93,41 @@ fn closed_already(ns: &Namespace, found: &lease::Found<'_>, req: &Request<'_>) -
     add_block::is_same(req.last, (last != NONE).then(|| ns.tree.blocks.stored(last)))
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &CompleteEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let file = ns.expect(edit.inode);
-    if let Some(block) = edit.committed {
-        add_block::apply_commit(ns, file, block, changes);
+impl Operation for CompleteEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(true))
     }
-    if edit.drop_last {
-        ns.remove_last_block(file, changes);
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
     }
-    ns.close_file(file);
-    ns.set_modified(file, time);
-    let last = ns.tree.last_block(file);
-    if last != NONE {
-        changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
     }
-    Reply::Bool(true)
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let file = ns.expect(self.inode);
+        charge::commit_last(ns, ledger, file, self.committed);
+        if self.drop_last {
+            charge::drop_last(ns, ledger, file);
+        }
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        if let Some(block) = self.committed {
+            add_block::apply_commit(ns, file, block, applying.changes);
+        }
+        if self.drop_last {
+            ns.remove_last_block(file, applying.changes);
+        }
+        ns.close_file(file);
+        ns.set_modified(file, applying.time);
+        let last = ns.tree.last_block(file);
+        if last != NONE {
+            applying.changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
+        }
+        Reply::Bool(true)
+    }
 }

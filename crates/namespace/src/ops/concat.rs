@@ -1,14 +1,18 @@
 //! Moves the blocks of files behind those of another, and removes the files.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply,
     access::{Access, READ, WRITE},
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
+    quota::Amounts,
     resolve::{Purpose, Resolved, resolve},
     snapshots::AFTER_ALL,
     store::{NONE, inode::NAMED},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, Debug)]
@@ -143,21 +147,54 @@ fn check_not_in_snapshot(ns: &Namespace, source: u32, path: &str) -> FsResult<()
     Ok(())
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &ConcatEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let target = ns.expect(edit.target);
-    for source in &edit.sources {
-        let source = ns.expect(*source);
-        ns.move_blocks(source, target, changes);
-        ns.unlink(source);
-        ns.remove_inode(source, changes);
+impl Operation for ConcatEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
     }
-    ns.set_modified(target, time);
-    let parent = ns.tree.inode(target).parent;
-    ns.set_modified(parent, time);
-    Reply::Unit
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.target);
+        // The sources have the target's parent, and may be many.
+        marks.leave(self.target, &self.sources);
+    }
+
+    fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        // The sources are in the same directory, and in no snapshot.
+        add(self.target);
+        ns.parent_of(self.target).into_iter().for_each(add);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        // The sources' blocks take over the replication and the policy of the target. As in HDFS, room is required only
+        // for the change of replication, on the media of the sources' policies.
+        let target = ns.expect(self.target);
+        let replication = ns.held_replication(target, true, &[]);
+        let (mut difference, mut needed) = (Amounts::default(), Amounts::default());
+        for source in &self.sources {
+            let source = ns.expect(*source);
+            let bytes = ns.tree.file_bytes(source);
+            difference += charge::in_file(ns, target, bytes);
+            difference -= ns.file_amounts(source, ns.tree.policy_of(source), true);
+            needed += charge::wanted_with(ns, source, bytes, replication);
+            needed -= charge::wanted_with(ns, source, bytes, ns.tree.attributes_of(source).replication);
+            needed -= Amounts::ONE_INODE;
+        }
+        let parent = ns.tree.inode(target).parent;
+        ledger.verify(parent, needed, None);
+        ledger.charge(parent, difference);
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.target);
+        for source in &self.sources {
+            let source = ns.expect(*source);
+            ns.move_blocks(source, target, applying.changes);
+            ns.unlink(source);
+            ns.remove_inode(source, applying.changes);
+        }
+        ns.set_modified(target, applying.time);
+        let parent = ns.tree.inode(target).parent;
+        ns.set_modified(parent, applying.time);
+        Reply::Unit
+    }
 }

@@ -5,14 +5,18 @@
 //! whether a client is writing it, since clients wait for a dying writer's lease.
 
 use crate::{
-    BlockChange, Context, Edit, Limits, Namespace, Planned, Reply,
+    Context, Edit, Limits, Namespace, Planned, Reply,
     access::{Access, WRITE},
     acl::{
         Acl,
         inherit::{self, Modes},
     },
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields, heirs::Heirs},
-    entry_limits, lease,
+    entry_limits,
+    footprint::Marks,
+    lease,
+    operation::{Applying, Operation},
     ops::{
         mkdirs::{self, NewDirectory},
         set_erasure_coding, set_storage_policy,
@@ -22,7 +26,7 @@ use crate::{
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
 };
-use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy, Timestamp};
+use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
@@ -265,31 +269,55 @@ fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, target: u3
     }
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &CreateEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let parent = ns.expect(edit.parent);
-    let parent = mkdirs::make_directories(ns, time, parent, &edit.missing, &edit.owner, &edit.group);
-    if let Some(replaced) = edit.replaced {
-        let replaced = ns.expect(replaced);
-        ns.unlink(replaced);
-        ns.discard(replaced, true, changes);
+impl Operation for CreateEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Created(self.id))
     }
-    let attributes = ns.acquire_attributes(AttributeValues {
-        owner: &edit.owner,
-        group: &edit.group,
-        mode: edit.mode,
-        replication: edit.replication,
-        storage_policy: edit.storage_policy,
-        block_size: edit.block_size,
-        acl: edit.acl.as_ref(),
-    });
-    let inode = ns.opened(Inode::file(edit.id, attributes, time, time), &edit.holder, &edit.machine);
-    let handle = ns.insert_child(parent, inode, edit.name.as_bytes());
-    ns.derive_open(handle);
-    ns.set_modified(parent, time);
-    Reply::Created(edit.id)
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        let first = self.missing.first().map_or(&self.name, |directory| &directory.name);
+        marks.entry(self.parent, first.as_bytes());
+        self.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.parent);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let parent = ns.expect(self.parent);
+        if let Some(replaced) = self.replaced {
+            charge::delete(ns, ledger, ns.expect(replaced));
+        }
+        charge::add_inodes(ledger, parent, self.missing.len() + 1);
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let parent = ns.expect(self.parent);
+        let parent =
+            mkdirs::make_directories(ns, applying.time, parent, &self.missing, &self.owner, &self.group);
+        if let Some(replaced) = self.replaced {
+            let replaced = ns.expect(replaced);
+            ns.unlink(replaced);
+            ns.discard(replaced, true, applying.changes);
+        }
+        let attributes = ns.acquire_attributes(AttributeValues {
+            owner: &self.owner,
+            group: &self.group,
+            mode: self.mode,
+            replication: self.replication,
+            storage_policy: self.storage_policy,
+            block_size: self.block_size,
+            acl: self.acl.as_ref(),
+        });
+        let inode = ns.opened(
+            Inode::file(self.id, attributes, applying.time, applying.time),
+            &self.holder,
+            &self.machine,
+        );
+        let handle = ns.insert_child(parent, inode, self.name.as_bytes());
+        ns.derive_open(handle);
+        ns.set_modified(parent, applying.time);
+        Reply::Created(self.id)
+    }
 }

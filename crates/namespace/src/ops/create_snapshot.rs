@@ -3,13 +3,16 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
     access::Access,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
     entry_limits,
+    footprint::Marks,
+    operation::{Applying, Operation},
     path::Path,
     resolve::{Purpose, Resolved, resolve},
     snapshots::{PER_DIRECTORY_MAX, Root, SNAPSHOT_ID_LIMIT, Taken, view::DOT_SNAPSHOT},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -158,9 +161,28 @@ pub fn name_of(ns: &Namespace, id: SnapshotId) -> Option<&str> {
     roots.find_map(|(_, root)| root.get(id)).map(|taken| &*taken.name)
 }
 
-pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &CreateSnapshotEdit) -> Reply {
-    let root = ns.expect(edit.root);
-    ns.set_modified(root, time);
-    ns.tree.snapshots.take(edit.root, Taken { id: edit.id, name: (&*edit.name).into(), modified: time });
-    Reply::Snapshot(edit.id)
+impl Operation for CreateSnapshotEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Snapshot(self.id))
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.root);
+        marks.past();
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot keeps the time of its root itself.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let root = ns.expect(self.root);
+        ns.set_modified(root, applying.time);
+        ns.tree
+            .snapshots
+            .take(self.root, Taken { id: self.id, name: (&*self.name).into(), modified: applying.time });
+        Reply::Snapshot(self.id)
+    }
 }

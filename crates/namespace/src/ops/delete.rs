@@ -4,14 +4,17 @@
 //! [`super::cleanup`] in steps of at most [`INODES_AT_ONCE`] inodes, each an edit of its own.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply,
     access::{ALL, Access},
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::allow_snapshot,
     reserved,
     resolve::{Purpose, resolve},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId};
 
 /// How many inodes an edit touches at most.
 pub(crate) const INODES_AT_ONCE: usize = 1_000;
@@ -79,19 +82,32 @@ fn is_small(ns: &Namespace, top: u32) -> bool {
     true
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &DeleteEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let target = ns.expect(edit.inode);
-    let parent = ns.tree.inode(target).parent;
-    ns.set_modified(parent, time);
-    for root in ns.snapshottable_below(target) {
-        allow_snapshot::forget(ns, root);
+impl Operation for DeleteEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(true))
     }
-    ns.unlink(target);
-    ns.discard(target, edit.at_once, changes);
-    Reply::Bool(true)
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.own_entry(self.inode);
+    }
+
+    fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        ns.parent_of(self.inode).into_iter().for_each(add);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        charge::delete(ns, ledger, ns.expect(self.inode));
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let parent = ns.tree.inode(target).parent;
+        ns.set_modified(parent, applying.time);
+        for root in ns.snapshottable_below(target) {
+            allow_snapshot::forget(ns, root);
+        }
+        ns.unlink(target);
+        ns.discard(target, self.at_once, applying.changes);
+        Reply::Bool(true)
+    }
 }

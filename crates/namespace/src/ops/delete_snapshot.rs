@@ -4,9 +4,12 @@
 use super::create_snapshot;
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -43,10 +46,29 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::DeleteSnapshot(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &DeleteSnapshotEdit) -> Reply {
-    let root = ns.expect(edit.root);
-    ns.tree.snapshots.untake(edit.root, edit.id);
-    ns.tree.snapshots.request_sweep();
-    ns.set_modified(root, time);
-    Reply::Unit
+impl Operation for DeleteSnapshotEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.root);
+        marks.past();
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot keeps the time of its root itself.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {
+        // The sweep that follows gives back what only this snapshot has.
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let root = ns.expect(self.root);
+        ns.tree.snapshots.untake(self.root, self.id);
+        ns.tree.snapshots.request_sweep();
+        ns.set_modified(root, applying.time);
+        Reply::Unit
+    }
 }

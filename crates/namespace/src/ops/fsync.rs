@@ -2,8 +2,11 @@
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
     lease,
+    operation::{Applying, Operation},
     store::{
         NONE,
         block_list::{LENGTH_LIMIT, Stored},
@@ -53,10 +56,28 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Fsync(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &FsyncEdit) -> Reply {
-    let file = ns.expect(edit.inode);
-    let stored = ns.tree.blocks.stored(ns.tree.last_block(file));
-    let block = base::Block { length: edit.last_block_length, ..stored.block };
-    ns.set_last(file, Stored { block, ..stored });
-    Reply::Unit
+impl Operation for FsyncEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {
+        // The block counts as a full one until its length is final.
+    }
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        let stored = ns.tree.blocks.stored(ns.tree.last_block(file));
+        let block = base::Block { length: self.last_block_length, ..stored.block };
+        ns.set_last(file, Stored { block, ..stored });
+        Reply::Unit
+    }
 }

@@ -11,8 +11,11 @@ use crate::{
         Acl,
         inherit::{self, Modes},
     },
+    charge::{self, ledger::Ledger},
     edit::{Body, codec::record_fields, heirs::Heirs},
     entry_limits,
+    footprint::Marks,
+    operation::{Applying, Operation},
     path::Path,
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
@@ -140,10 +143,31 @@ pub(crate) fn group_of(ns: &Namespace, directory: u32) -> Arc<str> {
     ns.tree.strings.shared(attributes.group).clone()
 }
 
-pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &MkdirsEdit) -> Reply {
-    let parent = ns.expect(edit.parent);
-    make_directories(ns, time, parent, &edit.directories, &edit.owner, &edit.group);
-    Reply::Bool(true)
+impl Operation for MkdirsEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(true))
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        // Directories that are made further down are reached by the first name only.
+        if let Some(first) = self.directories.first() {
+            marks.entry(self.parent, first.name.as_bytes());
+        }
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.parent);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        charge::add_inodes(ledger, ns.expect(self.parent), self.directories.len());
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let parent = ns.expect(self.parent);
+        make_directories(ns, applying.time, parent, &self.directories, &self.owner, &self.group);
+        Reply::Bool(true)
+    }
 }
 
 /// Makes a chain of directories; answers the innermost.

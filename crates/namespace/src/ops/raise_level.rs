@@ -2,10 +2,13 @@
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
+    charge::ledger::Ledger,
     edit::{Body, DecodeError, codec::Field, codec::Reader, codec::Writer},
+    footprint::Marks,
     level::{GroupLevel, is_release},
+    operation::{Applying, Operation},
 };
-use base::{FsError, FsResult, Level, Timestamp, TxId};
+use base::{FsError, FsResult, InodeId, Level};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,9 +49,26 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, level: Level) -> FsResult<Planned
     Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::RaiseLevel(edit))))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, at: TxId, time: Timestamp, edit: &RaiseLevelEdit) -> Reply {
-    if edit.level > ns.tree.level.level {
-        ns.tree.level = GroupLevel { level: edit.level, release: edit.release.clone(), since: at, at: time };
+impl Operation for RaiseLevelEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
     }
-    Reply::Unit
+
+    fn mark(&self, _: &mut Marks<'_>) {}
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        if self.level > ns.tree.level.level {
+            ns.tree.level = GroupLevel {
+                level: self.level,
+                release: self.release.clone(),
+                since: applying.at,
+                at: applying.time,
+            };
+        }
+        Reply::Unit
+    }
 }

@@ -7,7 +7,10 @@
 
 use crate::{
     BlockFacts, Context, Edit, Namespace, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},
     store::{NONE, block_list::LENGTH_LIMIT},
 };
@@ -92,8 +95,24 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     }
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &StartRecoveryEdit) -> Reply {
-    let file = ns.expect(edit.inode);
-    ns.reassign(file, &edit.holder, edit.stamp);
-    Reply::Unit
+impl Operation for StartRecoveryEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot shows nothing of leases, and of stamps that are to come.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        ns.reassign(file, &self.holder, self.stamp);
+        Reply::Unit
+    }
 }

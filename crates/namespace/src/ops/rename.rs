@@ -2,16 +2,19 @@
 //! moved into; nothing is ever replaced.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
+    charge::{ledger::Ledger, moving},
     edit::{Body, codec::record_fields},
     entry_limits,
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::allow_snapshot,
     path::Path,
     reserved,
     resolve::{Purpose, Resolved, resolve},
 };
-use base::{FsResult, InodeId, Timestamp};
+use base::{FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -115,24 +118,45 @@ pub(crate) fn check_limits(
     Ok(())
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &RenameEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let moved = ns.expect(edit.inode);
-    let destination = ns.expect(edit.destination);
-    let source = ns.tree.inode(moved).parent;
-    if let Some(replaced) = edit.replaced {
-        let replaced = ns.expect(replaced);
-        ns.unlink(replaced);
-        ns.discard(replaced, true, changes);
+impl Operation for RenameEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(if self.answers { Reply::Bool(true) } else { Reply::Unit })
     }
-    ns.move_inode(moved, destination, edit.name.as_bytes());
-    ns.set_modified(source, time);
-    if destination != source {
-        ns.set_modified(destination, time);
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.own_entry(self.inode);
+        marks.entry(self.destination, self.name.as_bytes());
+        self.replaced.into_iter().for_each(|replaced| marks.own_entry(replaced));
     }
-    if edit.answers { Reply::Bool(true) } else { Reply::Unit }
+
+    fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        ns.parent_of(self.inode).into_iter().for_each(&mut *add);
+        add(self.destination);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let replaced = self.replaced.map(|replaced| ns.expect(replaced));
+        moving::rename(ns, ledger, ns.expect(self.inode), ns.expect(self.destination), replaced);
+    }
+
+    fn keep(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        moving::keep_moved(ns, ledger, ns.expect(self.inode));
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let moved = ns.expect(self.inode);
+        let destination = ns.expect(self.destination);
+        let source = ns.tree.inode(moved).parent;
+        if let Some(replaced) = self.replaced {
+            let replaced = ns.expect(replaced);
+            ns.unlink(replaced);
+            ns.discard(replaced, true, applying.changes);
+        }
+        ns.move_inode(moved, destination, self.name.as_bytes());
+        ns.set_modified(source, applying.time);
+        if destination != source {
+            ns.set_modified(destination, applying.time);
+        }
+        if self.answers { Reply::Bool(true) } else { Reply::Unit }
+    }
 }

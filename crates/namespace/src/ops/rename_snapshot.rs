@@ -3,9 +3,12 @@
 use super::create_snapshot;
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
 };
-use base::{FsError, FsResult, InodeId, Timestamp};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -55,7 +58,24 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::RenameSnapshot(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, time: Timestamp, edit: &RenameSnapshotEdit) -> Reply {
-    ns.tree.snapshots.rename(edit.root, edit.id, &edit.name, time);
-    Reply::Unit
+impl Operation for RenameSnapshotEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.root);
+        marks.past();
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot keeps the time of its root itself.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        ns.tree.snapshots.rename(self.root, self.id, &self.name, applying.time);
+        Reply::Unit
+    }
 }

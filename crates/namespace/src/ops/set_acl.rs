@@ -12,7 +12,10 @@ use crate::{
         transform,
     },
     change::AttributeChange,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -106,10 +109,29 @@ fn change(ns: &Namespace, target: u32, path: &str, change: Change<'_>) -> FsResu
     split(&new, attributes.mode, ns.tree.inode(target).is_directory(), path)
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetAclEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    let change =
-        AttributeChange { mode: Some(edit.mode), acl: Some(edit.acl.as_ref()), ..AttributeChange::default() };
-    ns.set_attributes(target, change);
-    Reply::Unit
+impl Operation for SetAclEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let change = AttributeChange {
+            mode: Some(self.mode),
+            acl: Some(self.acl.as_ref()),
+            ..AttributeChange::default()
+        };
+        ns.set_attributes(target, change);
+        Reply::Unit
+    }
 }

@@ -5,8 +5,12 @@ use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::Access,
     change::AttributeChange,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
-    entry_limits, reserved,
+    entry_limits,
+    footprint::Marks,
+    operation::{Applying, Operation},
+    reserved,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -64,13 +68,29 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetOwner(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetOwnerEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    let change = AttributeChange {
-        owner: edit.owner.as_deref(),
-        group: edit.group.as_deref(),
-        ..AttributeChange::default()
-    };
-    ns.set_attributes(target, change);
-    Reply::Unit
+impl Operation for SetOwnerEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let change = AttributeChange {
+            owner: self.owner.as_deref(),
+            group: self.group.as_deref(),
+            ..AttributeChange::default()
+        };
+        ns.set_attributes(target, change);
+        Reply::Unit
+    }
 }

@@ -4,7 +4,10 @@ use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{Access, MODE_MASK},
     change::AttributeChange,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     reserved,
     resolve::{Purpose, resolve},
 };
@@ -40,8 +43,24 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetPermission(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetPermissionEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    ns.set_attributes(target, AttributeChange { mode: Some(edit.mode), ..AttributeChange::default() });
-    Reply::Unit
+impl Operation for SetPermissionEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        ns.set_attributes(target, AttributeChange { mode: Some(self.mode), ..AttributeChange::default() });
+        Reply::Unit
+    }
 }

@@ -6,7 +6,10 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::Access,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     quota::{Amounts, Quota},
     resolve::{Purpose, Resolved, resolve},
 };
@@ -141,8 +144,26 @@ fn changed(req: &Request<'_>, before: &Amounts, is_root: bool) -> Amounts {
     limits
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetQuotaEdit) -> Reply {
-    let directory = ns.expect(edit.directory);
-    ns.set_quota(directory, edit.quota.clone());
-    Reply::Unit
+impl Operation for SetQuotaEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.status(self.directory);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.directory);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {
+        // A quota that is set brings its usage with it.
+    }
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let directory = ns.expect(self.directory);
+        ns.set_quota(directory, self.quota.clone());
+        Reply::Unit
+    }
 }

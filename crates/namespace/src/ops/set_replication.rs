@@ -4,9 +4,13 @@ use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::create,
     resolve::{Purpose, resolve},
+    usage::replicated,
 };
 use base::{FsResult, InodeId};
 
@@ -43,13 +47,50 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetReplication(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetReplicationEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    let target = ns.expect(edit.inode);
-    let from = ns.block_replication(target);
-    let change = AttributeChange { replication: Some(edit.replication), ..AttributeChange::default() };
-    ns.set_attributes(target, change);
-    let to = ns.block_replication(target);
-    let blocks = ns.tree.blocks_of(target);
-    changes.extend(blocks.map(|stored| BlockChange::ReplicationChanged { block: stored.block.id, from, to }));
-    Reply::Bool(true)
+impl Operation for SetReplicationEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(true))
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let file = ns.expect(self.inode);
+        let (bytes, policy) = (ns.held_bytes(file, &[]), ns.tree.policy_of(file));
+        let before = ns.held_replication(file, true, &[]);
+        // A snapshot that sees the file as it is goes on wanting what that wants.
+        let after = self.replication.max(match ns.cover(file) {
+            Some(cover) if ns.tree.snapshots.record_at(self.inode, cover).is_none() => before,
+            _ => ns.replication_in_past(file),
+        });
+        let mut difference = replicated(bytes, after, policy);
+        difference -= replicated(bytes, before, policy);
+        let parent = ns.tree.inode(file).parent;
+        // As in HDFS, room is required for the new replication beyond the highest one that was wanted before.
+        if difference.bytes > 0 {
+            ledger.verify(parent, difference, None);
+        }
+        ledger.charge(parent, difference);
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let from = ns.block_replication(target);
+        let change = AttributeChange { replication: Some(self.replication), ..AttributeChange::default() };
+        ns.set_attributes(target, change);
+        let to = ns.block_replication(target);
+        let blocks = ns.tree.blocks_of(target);
+        applying.changes.extend(blocks.map(|stored| BlockChange::ReplicationChanged {
+            block: stored.block.id,
+            from,
+            to,
+        }));
+        Reply::Bool(true)
+    }
 }

@@ -5,7 +5,10 @@ use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
+    charge::{ledger::Ledger, moving},
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
@@ -67,9 +70,29 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetStoragePolicy(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetStoragePolicyEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    let change = AttributeChange { storage_policy: Some(edit.policy), ..AttributeChange::default() };
-    ns.set_attributes(target, change);
-    Reply::Unit
+impl Operation for SetStoragePolicyEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.passage(self.inode);
+        marks.past();
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        // HDFS lets anybody set a policy, whatever the quotas by storage type say.
+        moving::set_policy(ns, ledger, ns.expect(self.inode), self.policy);
+    }
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let change = AttributeChange { storage_policy: Some(self.policy), ..AttributeChange::default() };
+        ns.set_attributes(target, change);
+        Reply::Unit
+    }
 }

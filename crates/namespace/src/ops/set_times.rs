@@ -3,7 +3,10 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     resolve::{Purpose, resolve},
     store::inode::TIME_LIMIT_MS,
 };
@@ -71,16 +74,32 @@ pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned
     Planned::Edit(Edit::of_service(ns, ctx, Body::SetTimes(edit)))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetTimesEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    ns.change(target, |ns| {
-        let inode = ns.tree.inodes.get_mut(target);
-        if let Some(modified) = edit.modified {
-            inode.set_modified(modified);
-        }
-        if let Some(accessed) = edit.accessed {
-            inode.set_accessed(accessed);
-        }
-    });
-    Reply::Unit
+impl Operation for SetTimesEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.status(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        ns.change(target, |ns| {
+            let inode = ns.tree.inodes.get_mut(target);
+            if let Some(modified) = self.modified {
+                inode.set_modified(modified);
+            }
+            if let Some(accessed) = self.accessed {
+                inode.set_accessed(accessed);
+            }
+        });
+        Reply::Unit
+    }
 }

@@ -7,7 +7,10 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{Access, STICKY, WRITE},
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     reserved::is_raw,
     resolve::{Purpose, Resolved, resolve},
     xattr::{Space, Xattr, XattrName, Xattrs},
@@ -193,10 +196,27 @@ fn check_flags(req: &Request<'_>, exists: bool) -> FsResult<()> {
     Ok(())
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SetXattrsEdit) -> Reply {
-    let target = ns.expect(edit.inode);
-    let before = ns.tree.xattrs_of(target).map(|xattrs| &**xattrs);
-    let after = Xattrs::changed(before, &edit.set, &edit.removed);
-    ns.set_xattrs(target, after);
-    Reply::Unit
+impl Operation for SetXattrsEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        // Some attributes are policies.
+        marks.passage(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        let target = ns.expect(self.inode);
+        let before = ns.tree.xattrs_of(target).map(|xattrs| &**xattrs);
+        let after = Xattrs::changed(before, &self.set, &self.removed);
+        ns.set_xattrs(target, after);
+        Reply::Unit
+    }
 }

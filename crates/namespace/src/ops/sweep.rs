@@ -7,11 +7,17 @@
 //! An inode that loses its last name here joins the orphans, which [`super::cleanup`] takes apart.
 
 use crate::{
-    BlockChange, Context, DecodeError, Edit, Namespace, Reply, SnapshotId,
+    Context, DecodeError, Edit, Namespace, Reply, SnapshotId,
+    charge::{
+        ledger::Ledger,
+        past::{self, Gone},
+    },
     edit::{
         Body,
         codec::{self, Field, record_fields},
     },
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::delete::INODES_AT_ONCE,
     snapshots::{AFTER_ALL, BEFORE_ALL, Cursor, EntryKey, RecordKey, Snapshots},
     store::{
@@ -313,41 +319,66 @@ fn sweep_births(
     None
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &SweepEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    for key in &edit.records {
-        ns.drop_record(*key, changes);
+impl Operation for SweepEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
     }
-    for inode in &edit.trimmed {
-        let file = ns.expect(*inode);
-        ns.trim(file, changes);
+
+    fn mark(&self, _: &mut Marks<'_>) {
+        // The inodes and entries that go are seen by no snapshot that is left.
     }
-    for entry in &edit.entries {
-        ns.drop_entry(&entry.key());
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // It takes away only what no snapshot sees.
     }
-    for inode in &edit.births {
-        let handle = ns.expect(*inode);
-        ns.tree.snapshots.remove_birth(*inode);
-        ns.tree.inodes.get_mut(handle).set_flag(BORN, false);
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let gone = Gone {
+            ns,
+            entries: self.entries.iter().map(|entry| entry.key()).collect(),
+            unlinked: self.unlinked.iter().copied().collect(),
+            records: &self.records,
+            trimmed: &self.trimmed,
+        };
+        past::sweep(ledger, &gone);
     }
-    for inode in &edit.unlinked {
-        let handle = ns.expect(*inode);
-        ns.unlink(handle);
-        ns.discard(handle, false, changes);
-    }
-    let snapshots = &mut ns.tree.snapshots;
-    match &edit.step {
-        Step::Aside => {}
-        Step::Searched => drop(snapshots.unsearched.pop_front()),
-        Step::TooLarge => {
-            snapshots.unsearched.pop_front();
-            snapshots.request_sweep();
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        for key in &self.records {
+            ns.drop_record(*key, applying.changes);
         }
-        Step::Swept(place) => {
-            snapshots.sweep = place.as_ref().map(Place::cursor);
-            if snapshots.sweep.is_none() && std::mem::take(&mut snapshots.sweep_again) {
+        for inode in &self.trimmed {
+            let file = ns.expect(*inode);
+            ns.trim(file, applying.changes);
+        }
+        for entry in &self.entries {
+            ns.drop_entry(&entry.key());
+        }
+        for inode in &self.births {
+            let handle = ns.expect(*inode);
+            ns.tree.snapshots.remove_birth(*inode);
+            ns.tree.inodes.get_mut(handle).set_flag(BORN, false);
+        }
+        for inode in &self.unlinked {
+            let handle = ns.expect(*inode);
+            ns.unlink(handle);
+            ns.discard(handle, false, applying.changes);
+        }
+        let snapshots = &mut ns.tree.snapshots;
+        match &self.step {
+            Step::Aside => {}
+            Step::Searched => drop(snapshots.unsearched.pop_front()),
+            Step::TooLarge => {
+                snapshots.unsearched.pop_front();
                 snapshots.request_sweep();
             }
+            Step::Swept(place) => {
+                snapshots.sweep = place.as_ref().map(Place::cursor);
+                if snapshots.sweep.is_none() && std::mem::take(&mut snapshots.sweep_again) {
+                    snapshots.request_sweep();
+                }
+            }
         }
+        Reply::Unit
     }
-    Reply::Unit
 }

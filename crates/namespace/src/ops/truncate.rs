@@ -8,14 +8,18 @@
 //! A block that a snapshot shows is not cut but copied: see [`super::truncate_copy`].
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
+    charge::{self, CutBlock, ledger::Ledger},
     edit::{Body, codec::record_fields},
-    entry_limits, lease,
+    entry_limits,
+    footprint::Marks,
+    lease,
+    operation::{Applying, Operation},
     ops::{append, truncate_copy, update_block_for_pipeline::next_stamp},
     resolve::{Purpose, resolve},
 };
-use base::{FsError, FsResult, GenerationStamp, InodeId, Timestamp};
+use base::{FsError, FsResult, GenerationStamp, InodeId};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -130,19 +134,33 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Truncate(edit))?))
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &TruncateEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let file = ns.expect(edit.inode);
-    ns.cut_blocks(file, edit.kept, changes);
-    ns.set_modified(file, time);
-    if let Some(cut) = &edit.cut {
-        ns.open_file(file, &cut.holder, &cut.machine);
-        append::reopen_last(ns, file, changes);
-        ns.set_truncation(file, cut.stamp, Some(cut.length));
+impl Operation for TruncateEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(self.cut.is_none()))
     }
-    Reply::Bool(edit.cut.is_none())
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let cut = if self.cut.is_some() { CutBlock::InPlace } else { CutBlock::None };
+        charge::truncate(ns, ledger, ns.expect(self.inode), self.kept, cut);
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        ns.cut_blocks(file, self.kept, applying.changes);
+        ns.set_modified(file, applying.time);
+        if let Some(cut) = &self.cut {
+            ns.open_file(file, &cut.holder, &cut.machine);
+            append::reopen_last(ns, file, applying.changes);
+            ns.set_truncation(file, cut.stamp, Some(cut.length));
+        }
+        Reply::Bool(self.cut.is_none())
+    }
 }

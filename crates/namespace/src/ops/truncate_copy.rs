@@ -4,8 +4,15 @@
 //! bytes of the old one; until then the old one stays, whatever becomes of the snapshot.
 
 use super::truncate::Cut;
-use crate::{BlockChange, Namespace, Reply, edit::codec::record_fields, store::block_list::Stored};
-use base::{Block, BlockId, InodeId, Timestamp};
+use crate::{
+    BlockChange, Namespace, Reply,
+    charge::{self, CutBlock, ledger::Ledger},
+    edit::codec::record_fields,
+    footprint::Marks,
+    operation::{Applying, Operation},
+    store::block_list::Stored,
+};
+use base::{Block, BlockId, InodeId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TruncateCopyEdit {
@@ -24,25 +31,39 @@ pub(crate) fn planned(ns: &Namespace, file: u32, kept: u64, cut: Cut) -> Truncat
     TruncateCopyEdit { inode: ns.tree.inode(file).id(), kept, cut, block }
 }
 
-pub(crate) fn apply(
-    ns: &mut Namespace,
-    time: Timestamp,
-    edit: &TruncateCopyEdit,
-    changes: &mut Vec<BlockChange>,
-) -> Reply {
-    let file = ns.expect(edit.inode);
-    let before = edit.kept - 1;
-    let source = ns.tree.blocks_of(file).nth(before as usize).expect("the block that is cut is there").block;
-    ns.cut_blocks(file, before, changes);
-    ns.set_modified(file, time);
-    ns.open_file(file, &edit.cut.holder, &edit.cut.machine);
-    // Until it has its bytes the file is as long as it was and read from the old block, as if that were cut. The stamp
-    // is less than the one of the recovery.
-    let block = Block { id: edit.block, ..source };
-    ns.append_block(file, Stored { block, committed: false });
-    let replication = ns.tree.attributes_of(file).replication;
-    changes.push(BlockChange::Allocated { block, inode: edit.inode, replication });
-    ns.set_truncation(file, edit.cut.stamp, Some(edit.cut.length));
-    ns.set_source(file, source);
-    Reply::Bool(false)
+impl Operation for TruncateCopyEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Bool(false))
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        charge::truncate(ns, ledger, ns.expect(self.inode), self.kept, CutBlock::Copied);
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        let before = self.kept - 1;
+        let source =
+            ns.tree.blocks_of(file).nth(before as usize).expect("the block that is cut is there").block;
+        ns.cut_blocks(file, before, applying.changes);
+        ns.set_modified(file, applying.time);
+        ns.open_file(file, &self.cut.holder, &self.cut.machine);
+        // Until it has its bytes the file is as long as it was and read from the old block, as if that were cut. The stamp
+        // is less than the one of the recovery.
+        let block = Block { id: self.block, ..source };
+        ns.append_block(file, Stored { block, committed: false });
+        let replication = ns.tree.attributes_of(file).replication;
+        applying.changes.push(BlockChange::Allocated { block, inode: self.inode, replication });
+        ns.set_truncation(file, self.cut.stamp, Some(self.cut.length));
+        ns.set_source(file, source);
+        Reply::Bool(false)
+    }
 }

@@ -3,7 +3,10 @@
 
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     store::{
         NONE,
         block_list::{LENGTH_LIMIT, Stored},
@@ -82,7 +85,24 @@ pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32
     Ok((file, ns.tree.blocks.stored(last)))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &NewStampEdit) -> Reply {
-    ns.note_stamp(edit.block.generation_stamp);
-    Reply::Block { inode: edit.inode, block: edit.block, offset: 0 }
+impl Operation for NewStampEdit {
+    /// `None`: the call is planned anew, and recognises its own repetition.
+    fn answer(&self) -> Option<Reply> {
+        None
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {
+        // A snapshot shows nothing of stamps that are to come.
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+
+    fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
+        ns.note_stamp(self.block.generation_stamp);
+        Reply::Block { inode: self.inode, block: self.block, offset: 0 }
+    }
 }

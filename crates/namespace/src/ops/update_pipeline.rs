@@ -2,7 +2,10 @@
 
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
+    charge::ledger::Ledger,
     edit::{Body, codec::record_fields},
+    footprint::Marks,
+    operation::{Applying, Operation},
     ops::update_block_for_pipeline,
     store::block_list::{LENGTH_LIMIT, Stored},
 };
@@ -53,9 +56,27 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::UpdatePipeline(edit))?))
 }
 
-pub(crate) fn apply(ns: &mut Namespace, edit: &UpdatePipelineEdit, changes: &mut Vec<BlockChange>) -> Reply {
-    let file = ns.expect(edit.inode);
-    ns.set_last(file, Stored { block: edit.block, committed: false });
-    changes.push(BlockChange::Restamped { block: edit.block });
-    Reply::Unit
+impl Operation for UpdatePipelineEdit {
+    fn answer(&self) -> Option<Reply> {
+        Some(Reply::Unit)
+    }
+
+    fn mark(&self, marks: &mut Marks<'_>) {
+        marks.blocks(self.inode);
+    }
+
+    fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
+        add(self.inode);
+    }
+
+    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {
+        // The block counts as a full one until its length is final.
+    }
+
+    fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        let file = ns.expect(self.inode);
+        ns.set_last(file, Stored { block: self.block, committed: false });
+        applying.changes.push(BlockChange::Restamped { block: self.block });
+        Reply::Unit
+    }
 }
