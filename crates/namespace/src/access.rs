@@ -1,13 +1,11 @@
 //! The permission checks of HDFS's `FSPermissionChecker`.
 
-mod subtree;
-
-pub(crate) use subtree::SubtreeCheck;
+mod along;
+pub(crate) mod subtree;
 
 use crate::{
     Context, Namespace, SnapshotId,
     acl::{self, Acl},
-    resolve::Resolved,
     store::attributes::AttributeValues,
 };
 use base::{Caller, FsError, FsResult};
@@ -107,7 +105,7 @@ impl<'a> Access<'a> {
         !is_named && grants(class(0))
     }
 
-    fn inode_text(&self, ns: &Namespace, handle: u32) -> String {
+    pub fn inode_text(&self, ns: &Namespace, handle: u32) -> String {
         let attributes = ns.attributes_at(handle, self.snapshot);
         let kind = if ns.tree.inode(handle).is_directory() { 'd' } else { '-' };
         format!("{}:{}:{kind}{}", attributes.owner, attributes.group, mode_text(attributes.mode))
@@ -129,28 +127,8 @@ impl<'a> Access<'a> {
         Err(self.denial(ns, handle, path, action))
     }
 
-    /// The closest ancestor that exists must allow the action.
-    pub fn check_ancestor(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
-        if resolved.path.is_root() {
-            return Ok(());
-        }
-        self.check(ns, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth), action)
-    }
-
-    /// The parent must allow a change of its children, and its sticky bit must not protect the target.
-    pub fn check_parent_write(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
-        let Some(parent) = resolved.parent() else {
-            return Ok(());
-        };
-        if let Some(target) = resolved.target.filter(|target| self.is_sticky_violated(ns, parent, *target)) {
-            let paths = (resolved.path.parent(), resolved.path.as_str());
-            return Err(self.sticky_denial(ns, parent, target, paths));
-        }
-        self.check(ns, parent, resolved.path.parent(), WRITE)
-    }
-
     /// `paths`: of the directory and of the child.
-    fn sticky_denial(&self, ns: &Namespace, parent: u32, child: u32, paths: (&str, &str)) -> FsError {
+    pub fn sticky_denial(&self, ns: &Namespace, parent: u32, child: u32, paths: (&str, &str)) -> FsError {
         FsError::AccessDenied(format!(
             "Permission denied by sticky bit: user={}, path=\"{}\":{}, parent=\"{}\":{}",
             self.caller.user,
@@ -161,51 +139,13 @@ impl<'a> Access<'a> {
         ))
     }
 
-    fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
+    pub fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
         let directory = ns.attributes_at(parent, self.snapshot);
         self.enabled
             && !self.is_superuser
             && directory.mode & STICKY != 0
             && *directory.owner != *self.caller.user
             && *ns.attributes_at(child, self.snapshot).owner != *self.caller.user
-    }
-
-    pub fn check_target(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
-        match resolved.target {
-            Some(target) => self.at(resolved.snapshot).check(ns, target, resolved.path.as_str(), action),
-            None => Ok(()),
-        }
-    }
-
-    /// Every directory from the target down must allow the action; empty ones need not if so told.
-    pub fn check_subtree(
-        &self,
-        ns: &Namespace,
-        resolved: &Resolved<'_>,
-        action: u8,
-        ignore_empty: bool,
-    ) -> FsResult<()> {
-        let mut check = SubtreeCheck::new(ns, self, resolved, action, ignore_empty);
-        check.step(ns, self, usize::MAX).map(drop)
-    }
-
-    /// Checked whether or not permissions are switched on, with the way to the target.
-    pub fn check_owner(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
-        let path = resolved.path.as_str();
-        let Some(target) = resolved.target else {
-            return Err(FsError::NotFound(format!("Directory/File does not exist {path}")));
-        };
-        if self.is_superuser {
-            return Ok(target);
-        }
-        resolved.check_traverse(ns, self)?;
-        if *ns.tree.attributes_of(target).owner != *self.caller.user {
-            return Err(FsError::AccessDenied(format!(
-                "Permission denied. user={} is not the owner of inode={path}",
-                self.caller.user
-            )));
-        }
-        Ok(target)
     }
 }
 

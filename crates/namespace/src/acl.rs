@@ -10,11 +10,8 @@ pub(crate) mod storage;
 pub(crate) mod transform;
 
 use crate::{
-    edit::{
-        DecodeError,
-        codec::{Field, Reader, Writer},
-    },
-    entry_limits::TEXT_BYTES_MAX,
+    codec::{DecodeError, Field, Reader, Writer},
+    store::strings::TEXT_BYTES_MAX,
 };
 use std::{fmt, sync::Arc};
 

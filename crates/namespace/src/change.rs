@@ -4,6 +4,7 @@
 use crate::{
     BlockChange, Namespace,
     acl::Acl,
+    store::block_list::block_digest,
     store::{
         NONE,
         attributes::AttributeValues,
@@ -12,7 +13,6 @@ use crate::{
         inode::{Inode, NAMED, XATTRS},
         open_file::OpenFile,
     },
-    tree::block_digest,
     xattr::Xattrs,
 };
 use base::{Block, GenerationStamp, InodeId, POLICY_UNSPECIFIED, Timestamp};

@@ -10,7 +10,7 @@ pub(crate) mod past;
 
 use crate::{
     Namespace, SnapshotId,
-    edit::codec::record_fields,
+    codec::record_fields,
     operation::Operation,
     quota::Amounts,
     store::{NONE, block_list::Stored},

@@ -3,11 +3,12 @@
 use crate::{
     Namespace,
     snapshots::Snapshots,
+    store::block_list::block_digest,
     store::{
         NONE,
         inode::{BORN, NAMED, SNAPSHOTTABLE},
     },
-    tree::{Tree, block_digest},
+    tree::Tree,
 };
 use base::{BlockId, InodeId};
 use std::{

@@ -3,20 +3,21 @@
 //! The bytes are described in `docs/format/edits.md`. The fields of an operation's edit are in the operation's own
 //! file.
 
-pub(crate) mod codec;
+mod apply;
 pub(crate) mod heirs;
 
 use crate::{
-    Context, Namespace, Reply,
+    Context, Namespace, Reply, SnapshotId,
     charge::{self, Charge, ledger::Ledger},
+    codec::{self, DecodeError, Reader, Writer},
     footprint::{Mark, Marks},
     operation::{Applying, Operation},
-    preserve::{self, SnapshotId},
+    preserve,
     quota::Amounts,
+    retry::Origin,
     store::inode::TIME_LIMIT_MS,
 };
-use base::{CallId, ClientId, FsError, FsResult, InodeId, Timestamp};
-use codec::{Reader, Writer};
+use base::{FsError, FsResult, InodeId, Timestamp};
 use heirs::Heirs;
 
 /// The first byte of an edit that preserves and charges nothing.
@@ -48,24 +49,13 @@ pub struct Dues {
     pub kept: Vec<(InodeId, Amounts)>,
 }
 
-/// The call that an edit answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    pub client: ClientId,
-    pub call: CallId,
-    pub fingerprint: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    #[error("edit ends after {0} bytes")]
-    Truncated(usize),
-    #[error("edit kind {0} is not known")]
-    UnknownKind(u8),
-    #[error("edit format version {0} is not known")]
-    UnknownVersion(u8),
-    #[error("edit at byte {offset}: {what}")]
-    Malformed { offset: usize, what: &'static str },
+/// The decision of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Planned {
+    /// To be applied, appended and answered with [`crate::Applied::reply`].
+    Edit(Edit),
+    /// The state already is what was asked for.
+    NoChange(Reply),
 }
 
 /// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
@@ -222,7 +212,7 @@ impl Edit {
 
     /// Appends the edit's bytes; see `docs/format/edits.md`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        use codec::Field;
+        use crate::codec::Field;
         let out = &mut Writer(out);
         out.byte(if self.dues.is_some() { VERSION_WITH_DUES } else { VERSION });
         self.time.encode(out);
@@ -240,7 +230,7 @@ impl Edit {
     /// or a value in them makes no sense, [`DecodeError::UnknownVersion`] or [`DecodeError::UnknownKind`] if this
     /// release does not know the version or the kind of edit.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        use codec::Field;
+        use crate::codec::Field;
         let mut input = Reader::new(bytes);
         let version = input.byte()?;
         if !matches!(version, VERSION | VERSION_WITH_DUES) {
@@ -256,5 +246,4 @@ impl Edit {
     }
 }
 
-codec::record_fields! { Origin { client, call, fingerprint } }
 codec::record_fields! { Dues { preserve, charges, kept } }

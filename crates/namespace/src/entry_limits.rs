@@ -1,6 +1,6 @@
 //! Limits on a name that enters a directory.
 
-use crate::{Context, Namespace, reserved, snapshots::view::DOT_SNAPSHOT};
+use crate::{Context, Namespace, reserved, snapshots::view::DOT_SNAPSHOT, store::strings::TEXT_BYTES_MAX};
 use base::{FsError, FsResult};
 
 /// HDFS's `verifyMaxComponentLength`, and its refusal of names that are not to be had: they are refused when they
@@ -30,10 +30,6 @@ pub(crate) fn check_component(ctx: &Context<'_>, parent: &str, name: &str) -> Fs
     }
     Ok(())
 }
-
-/// Bytes of the name of a user, group, client or machine. Far above what anybody uses; it bounds what an
-/// image may hold.
-pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
 
 /// # Errors
 /// [`FsError::InvalidArgument`] if the text has more than [`TEXT_BYTES_MAX`] bytes.

@@ -8,9 +8,7 @@ mod read_past;
 mod write;
 mod write_past;
 
-pub use read::{ONE_BY_ONE, Piece, Together};
-
-use crate::tree::Tree;
+use crate::{Namespace, tree::Tree};
 use base::{TxId, UnknownLevel};
 use std::io;
 
@@ -115,5 +113,12 @@ impl Snapshot {
     /// The error of `sink`.
     pub fn write(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         write::write(&self.tree, sink)
+    }
+}
+
+impl Namespace {
+    /// The tree as it is now, to be written by another thread while this one goes on.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.tree.clone())
     }
 }

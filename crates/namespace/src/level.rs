@@ -1,6 +1,6 @@
 //! The level that the group is at, and since when: the same on every member.
 
-use crate::{Namespace, digest::Digester};
+use crate::digest::Digester;
 use base::{Level, Timestamp, TxId, level::RELEASE_BYTES_MAX};
 use std::sync::Arc;
 
@@ -42,22 +42,6 @@ impl GroupLevel {
 pub(crate) fn is_release(text: &str) -> bool {
     (1..=RELEASE_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+_".contains(&byte))
-}
-
-impl Namespace {
-    /// A new tree of a group that begins at this level. All members must be given the same.
-    pub fn beginning_at(mut self, level: Level) -> Self {
-        if level > Level::FIRST {
-            let release = level.release().unwrap_or_default().into();
-            self.tree.level = GroupLevel { level, release, ..GroupLevel::default() };
-        }
-        self
-    }
-
-    /// The group's level, which says which formats may be written.
-    pub fn group_level(&self) -> &GroupLevel {
-        &self.tree.level
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The tree as a state machine: plan an operation, apply an edit.
 //!
 //! [`Namespace`] is one partition of the tree: inodes, files and their blocks, permissions, leases and the
-//! retry cache. An operation is a file of [`ops`] with two functions. `plan`, on the active, checks a
-//! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]; `apply`,
-//! on every member, carries the edit out, decides nothing and refuses nothing. Reads are in [`reads`].
+//! retry cache. An operation is a file of [`ops`]. Its `plan`, on the active, checks a
+//! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]. The edit's rules stand
+//! beside it, behind the trait of `operation.rs`: what it answers, marks for readers, changes of snapshots and charges to
+//! quotas, and `apply`, which carries it out on every member, decides nothing and refuses nothing. Reads are in [`reads`].
 //!
 //! This crate must never know a clock, a disk, a socket, randomness, or where a block's replicas are: what a
 //! plan needs to know of them comes in as an argument ([`Context`], [`BlockFacts`]). Nothing that depends on
@@ -15,6 +16,7 @@ mod access;
 pub mod acl;
 mod change;
 pub mod charge;
+mod codec;
 mod consistency;
 pub mod context;
 mod digest;
@@ -37,11 +39,14 @@ pub mod protected;
 pub mod quota;
 pub mod reads;
 pub mod renewals;
+mod reply;
 mod reserved;
 mod resolve;
 mod retry;
+mod snapshot_id;
 mod snapshots;
 mod store;
+mod together;
 mod tree;
 mod unknown;
 mod usage;
@@ -50,20 +55,23 @@ pub mod xattr;
 
 pub use access::mode_text;
 pub use charge::Charge;
-pub use context::{BlockFacts, Context, Planned, Reply, RetryLookup};
+pub use codec::DecodeError;
+pub use context::{BlockFacts, Context};
 pub use digest::fingerprint;
-pub use edit::{DecodeError, Edit};
+pub use edit::{Edit, Planned};
 pub use epoch::NewEpoch;
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use footprint::{Mark, Reach};
-pub use image::{ImageError, ONE_BY_ONE, Piece, Snapshot, Together};
+pub use image::{ImageError, Snapshot};
 pub use level::GroupLevel;
 pub use limits::{AccessPolicy, Limits, XattrLimits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use older_calls::OlderCalls;
-pub use preserve::SnapshotId;
 pub use protected::ProtectedDirectories;
 pub use quota::{Amounts, Quota};
 pub use renewals::Renewals;
-pub use retry::WINDOW_MS as RETRY_WINDOW_MS;
+pub use reply::{Reply, RetryLookup};
+pub use retry::{Origin, WINDOW_MS as RETRY_WINDOW_MS};
+pub use snapshot_id::SnapshotId;
+pub use together::{ONE_BY_ONE, Piece, Together};
 pub use unknown::UnknownReplicas;

@@ -1,10 +1,10 @@
 //! One partition of the tree.
 
 use crate::{
-    Edit, Reply, RetryLookup, Snapshot, SnapshotId, UnknownReplicas,
-    operation::{Applying, Operation},
+    Reply, RetryLookup, SnapshotId, UnknownReplicas,
+    level::GroupLevel,
     quota::Amounts,
-    retry::{Record, RetryIndex, journal_time},
+    retry::RetryIndex,
     store::{
         attributes::{AttributeIndex, AttributeValues},
         index::InodeIndex,
@@ -15,7 +15,7 @@ use crate::{
     tree::Tree,
     visits::Visits,
 };
-use base::{Block, BlockId, CallOrigin, GenerationStamp, InodeId, Timestamp, TxId};
+use base::{Block, BlockId, CallOrigin, GenerationStamp, InodeId, Level, Timestamp, TxId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -161,6 +161,20 @@ impl Namespace {
         ns
     }
 
+    /// A new tree of a group that begins at this level. All members must be given the same.
+    pub fn beginning_at(mut self, level: Level) -> Self {
+        if level > Level::FIRST {
+            let release = level.release().unwrap_or_default().into();
+            self.tree.level = GroupLevel { level, release, ..GroupLevel::default() };
+        }
+        self
+    }
+
+    /// The group's level, which says which formats may be written.
+    pub fn group_level(&self) -> &GroupLevel {
+        &self.tree.level
+    }
+
     /// Nothing, not even a root.
     pub(crate) fn empty(seed: u64) -> Self {
         Self {
@@ -178,41 +192,6 @@ impl Namespace {
             xattr_bytes: 0,
             visits: Visits::default(),
         }
-    }
-
-    /// Carries out an edit that [`crate::ops`] planned, on this member or another. The edit must have been
-    /// planned on this very state.
-    pub fn apply(&mut self, at: TxId, edit: &Edit) -> Applied {
-        let time = edit.time;
-        for charge in edit.dues.iter().flat_map(|dues| &dues.charges) {
-            self.charge(charge.directory, charge.amounts);
-        }
-        let mut applied = Applied::default();
-        if let Some(dues) = &edit.dues {
-            for (inode, key) in &dues.preserve {
-                self.preserve(*inode, *key);
-            }
-            self.preserving.clone_from(&dues.preserve);
-            self.keeping.clone_from(&dues.kept);
-        }
-        let mut applying = Applying { at, time, changes: &mut applied.block_changes };
-        applied.reply = edit.body.apply(self, &mut applying);
-        debug_assert!(
-            edit.answer().is_none_or(|answer| answer == applied.reply),
-            "{edit:?} said {:?}",
-            applied.reply
-        );
-        self.preserving.clear();
-        self.keeping.clear();
-        let counters = &mut self.tree.counters;
-        counters.applied = at;
-        counters.time = journal_time(counters.time, time);
-        let time = counters.time;
-        if let Some(origin) = &edit.origin {
-            self.retry.insert(&mut self.tree.retry, Record::new(origin, applied.reply, time));
-        }
-        self.retry.evict(&mut self.tree.retry, time);
-        applied
     }
 
     /// The last edit applied; `TxId::default()` before the first.
@@ -257,11 +236,6 @@ impl Namespace {
     /// From here on `told` is called for each inode that a long walk visits, on the thread that walks.
     pub fn tell_visits(&mut self, told: fn()) {
         self.visits = Visits::tell(told);
-    }
-
-    /// The tree as it is now, to be written by another thread while this one goes on.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.tree.clone())
     }
 
     pub fn counts(&self) -> Counts {

@@ -11,7 +11,7 @@
 //! This is no part of the replicated state. Each member fills it with the committed entries of its own journal, and
 //! an answer read from there is equal on all members.
 
-use crate::{Edit, RetryLookup, digest::SeededHash, edit::Origin, retry};
+use crate::{Edit, RetryLookup, digest::SeededHash, retry, retry::Origin};
 use base::{CallId, CallOrigin, ClientId, Moment, Sn, Timestamp};
 use std::{collections::VecDeque, ops::RangeInclusive};
 

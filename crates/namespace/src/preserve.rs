@@ -3,27 +3,8 @@
 //! They are worked out when the edit is planned, and written into it: `apply` keeps the inodes named
 //! there as they were, and never walks upwards to find a snapshot.
 
-use crate::{
-    Namespace,
-    edit::{DecodeError, codec},
-    operation::Operation,
-};
+use crate::{Namespace, SnapshotId, operation::Operation};
 use base::InodeId;
-
-/// Snapshots of all directories are numbered in the order in which they were made; a number is never used
-/// again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SnapshotId(pub u32);
-
-impl codec::Field for SnapshotId {
-    fn encode(&self, out: &mut codec::Writer<'_>) {
-        out.number(u64::from(self.0));
-    }
-
-    fn decode(input: &mut codec::Reader<'_>) -> Result<Self, DecodeError> {
-        input.number_below(1 << 32, "a snapshot id of more than 32 bits").map(|id| Self(id as u32))
-    }
-}
 
 /// The inodes that an edit changes while a snapshot sees them, each with the latest that does.
 pub(crate) fn of(ns: &Namespace, edit: &impl Operation) -> Vec<(InodeId, SnapshotId)> {

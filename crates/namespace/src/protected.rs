@@ -3,7 +3,6 @@
 //! HDFS's `fs.protected.directories`, a guard against the slip of a hand: only emptiness counts, not the caller, nor
 //! whether permissions are checked. A directory that holds a protected one is guarded with it.
 
-use crate::{Namespace, resolve::Resolved};
 use base::{FsError, FsResult};
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -34,27 +33,22 @@ impl ProtectedDirectories {
         Ok(Self { paths, below_too })
     }
 
-    /// Whether what was resolved may go. An empty directory always may, and a file.
+    /// Whether the directory at this path, which has children, may go. `has_children` tells whether there is a directory with
+    /// children at another path.
     ///
     /// # Errors
-    /// [`FsError::AccessDenied`] if it, or a directory below it, is protected and not empty; with `below_too` also if a
+    /// [`FsError::AccessDenied`] if it, or a directory with children below it, is protected; with `below_too` also if a
     /// directory above it is protected.
-    pub(crate) fn check(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
-        let path = resolved.path.as_str();
-        if self.paths.is_empty() || !resolved.target.is_some_and(|target| has_children(ns, target)) {
-            return Ok(());
-        }
+    pub(crate) fn check(&self, path: &str, has_children: impl Fn(&str) -> bool) -> FsResult<()> {
         if self.paths.contains(path) {
             let message = format!("Cannot delete/rename non-empty protected directory {path}");
             return Err(FsError::AccessDenied(message));
         }
         // In the order of bytes all that is below a directory stands together: "0" follows "/".
         let below = (Bound::Excluded(format!("{path}/")), Bound::Excluded(format!("{path}0")));
-        for descendant in self.paths.range(below) {
-            if find(ns, descendant).is_some_and(|found| has_children(ns, found)) {
-                let message = format!("Cannot delete/rename non-empty protected subdirectory {descendant}");
-                return Err(FsError::AccessDenied(message));
-            }
+        if let Some(descendant) = self.paths.range(below).find(|descendant| has_children(descendant)) {
+            let message = format!("Cannot delete/rename non-empty protected subdirectory {descendant}");
+            return Err(FsError::AccessDenied(message));
         }
         let above = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
         match above.filter(|_| self.below_too).find(|above| self.paths.contains(*above)) {
@@ -64,18 +58,10 @@ impl ProtectedDirectories {
             None => Ok(()),
         }
     }
-}
 
-fn has_children(ns: &Namespace, handle: u32) -> bool {
-    let inode = ns.tree.inode(handle);
-    inode.is_directory() && inode.children_count() > 0
-}
-
-fn find(ns: &Namespace, path: &str) -> Option<u32> {
-    path.split('/').filter(|name| !name.is_empty()).try_fold(ns.tree.root, |directory, name| {
-        let is_directory = ns.tree.inode(directory).is_directory();
-        is_directory.then(|| ns.tree.child(directory, name.as_bytes())).flatten()
-    })
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,8 @@
 //! charges of edits keep the usage up to date (see [`crate::charge`]); nothing else changes it.
 
 use crate::{
-    Namespace,
+    codec::{DecodeError, Field, Reader, Writer, record_fields},
     digest::Digester,
-    edit::{
-        DecodeError,
-        codec::{Field, Reader, Writer, record_fields},
-    },
 };
 use base::{InodeId, StorageType};
 use std::ops::{AddAssign, SubAssign};
@@ -136,31 +132,5 @@ impl Quota {
         let numbers = self.limits.numbers().chain(self.used.numbers());
         numbers.for_each(|number| digester.number(number as u64));
         digester.finish()
-    }
-}
-
-impl Namespace {
-    /// Gives a directory a quota, another one, or none. Keeps record, table and digest in step.
-    pub(crate) fn set_quota(&mut self, directory: u32, quota: Option<Quota>) {
-        let id = self.tree.inode(directory).id();
-        let digest_of = |quota: &Quota| quota.digest(id);
-        let before = self.tree.quotas.get(&id).map_or(0, digest_of);
-        let after = quota.as_ref().map_or(0, digest_of);
-        self.tree.sum = self.tree.sum.wrapping_sub(before).wrapping_add(after);
-        self.tree.inodes.get_mut(directory).set_has_quota(quota.is_some());
-        match quota {
-            Some(quota) => drop(self.tree.quotas.insert(id, quota)),
-            None => drop(self.tree.quotas.remove(&id)),
-        }
-    }
-
-    /// Adds to what is used below a directory.
-    pub(crate) fn charge(&mut self, directory: InodeId, amounts: Amounts) {
-        let quota = self.tree.quotas.get_mut(&directory);
-        let quota = quota.unwrap_or_else(|| panic!("an edit charges inode {directory}, which has no quota"));
-        let before = quota.digest(directory);
-        quota.used += amounts;
-        let after = quota.digest(directory);
-        self.tree.sum = self.tree.sum.wrapping_sub(before).wrapping_add(after);
     }
 }

@@ -1,6 +1,6 @@
 //! When clients last said that they are alive. Soft: known to the active alone, never journaled.
 
-use crate::{Namespace, entry_limits::TEXT_BYTES_MAX};
+use crate::{Namespace, store::strings::TEXT_BYTES_MAX};
 use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -158,6 +158,19 @@ impl Resolved<'_> {
         })
     }
 
+    /// Whether the configuration lets it go. An empty directory always may, and a file.
+    ///
+    /// # Errors
+    /// Those of [`crate::ProtectedDirectories::check`].
+    pub fn check_unprotected(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
+        let protected = &ctx.limits.protected;
+        if protected.is_empty() || !self.target.is_some_and(|target| has_children(ns, target)) {
+            return Ok(());
+        }
+        protected
+            .check(self.path.as_str(), |path| find(ns, path).is_some_and(|found| has_children(ns, found)))
+    }
+
     /// The directory that holds the target, or would; `None` if it does not exist.
     pub fn parent(&self) -> Option<u32> {
         (!self.path.is_root() && self.ancestor_depth + 1 == self.path.depth()).then_some(self.ancestor)
@@ -194,4 +207,17 @@ impl Resolved<'_> {
         }
         Ok(target)
     }
+}
+
+fn has_children(ns: &Namespace, handle: u32) -> bool {
+    let inode = ns.tree.inode(handle);
+    inode.is_directory() && inode.children_count() > 0
+}
+
+/// The inode at an absolute path, whoever may see it.
+fn find(ns: &Namespace, path: &str) -> Option<u32> {
+    path.split('/').filter(|name| !name.is_empty()).try_fold(ns.tree.root, |directory, name| {
+        let is_directory = ns.tree.inode(directory).is_directory();
+        is_directory.then(|| ns.tree.child(directory, name.as_bytes())).flatten()
+    })
 }

@@ -8,12 +8,22 @@
 
 use crate::{
     Reply, RetryLookup, SnapshotId,
+    codec::record_fields,
     digest::{Digester, SeededHash},
-    edit::Origin,
 };
 use base::{CallId, ClientId, InodeId, Timestamp};
 use hashbrown::HashTable;
 use std::{collections::VecDeque, sync::Arc};
+
+/// The call that an edit answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub client: ClientId,
+    pub call: CallId,
+    pub fingerprint: u64,
+}
+
+record_fields! { Origin { client, call, fingerprint } }
 
 /// `dfs.namenode.retrycache.expirytime.millis` of HDFS.
 pub const WINDOW_MS: u64 = 600_000;

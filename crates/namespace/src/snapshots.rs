@@ -29,8 +29,8 @@ use crate::{
     SnapshotId,
     digest::Digester,
     quota::Amounts,
+    store::block_list::block_digest,
     store::{attributes::AttributeArena, block_list::Stored, shared_map::SharedMap},
-    tree::block_digest,
     xattr::Xattrs,
 };
 use base::{InodeId, Timestamp};

@@ -308,16 +308,6 @@ impl Tree {
     }
 }
 
-/// Digests a block with its file.
-pub(crate) fn block_digest(file: InodeId, stored: Stored) -> u64 {
-    let mut digester = Digester::new(b'b');
-    digester.number(file.0);
-    digester.number(stored.block.id.0);
-    digester.number(stored.block.generation_stamp.0);
-    digester.number(stored.block.length << 1 | u64::from(stored.committed));
-    digester.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

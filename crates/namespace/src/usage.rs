@@ -1,7 +1,12 @@
 //! How much a file counts against quotas; [`crate::snapshots::count`] has whole subtrees, and what snapshots keep.
 
-use crate::{quota::Amounts, store::block_list::Stored, tree::Tree};
-use base::{POLICY_UNSPECIFIED, StoragePolicy};
+use crate::{
+    Namespace,
+    quota::{Amounts, Quota},
+    store::block_list::Stored,
+    tree::Tree,
+};
+use base::{InodeId, POLICY_UNSPECIFIED, StoragePolicy};
 
 /// Bytes with so many replicas, on the media that the policy names. Where no policy is set, none is counted by
 /// its medium, as in HDFS.
@@ -53,5 +58,31 @@ impl Tree {
     pub fn file_bytes(&self, file: u32) -> i64 {
         let block_size = self.attributes.get(self.inode(file).attributes).block_size;
         self.blocks_of(file).map(|stored| block_bytes(stored, block_size)).sum()
+    }
+}
+
+impl Namespace {
+    /// Gives a directory a quota, another one, or none. Keeps record, table and digest in step.
+    pub(crate) fn set_quota(&mut self, directory: u32, quota: Option<Quota>) {
+        let id = self.tree.inode(directory).id();
+        let digest_of = |quota: &Quota| quota.digest(id);
+        let before = self.tree.quotas.get(&id).map_or(0, digest_of);
+        let after = quota.as_ref().map_or(0, digest_of);
+        self.tree.sum = self.tree.sum.wrapping_sub(before).wrapping_add(after);
+        self.tree.inodes.get_mut(directory).set_has_quota(quota.is_some());
+        match quota {
+            Some(quota) => drop(self.tree.quotas.insert(id, quota)),
+            None => drop(self.tree.quotas.remove(&id)),
+        }
+    }
+
+    /// Adds to what is used below a directory.
+    pub(crate) fn charge(&mut self, directory: InodeId, amounts: Amounts) {
+        let quota = self.tree.quotas.get_mut(&directory);
+        let quota = quota.unwrap_or_else(|| panic!("an edit charges inode {directory}, which has no quota"));
+        let before = quota.digest(directory);
+        quota.used += amounts;
+        let after = quota.digest(directory);
+        self.tree.sum = self.tree.sum.wrapping_sub(before).wrapping_add(after);
     }
 }

@@ -4,11 +4,8 @@
 //! that there is something to look up: an inode without them costs nothing.
 
 use crate::{
+    codec::{DecodeError, Field, Reader, Writer},
     digest::Digester,
-    edit::{
-        DecodeError,
-        codec::{Field, Reader, Writer},
-    },
 };
 use std::{fmt, sync::Arc};
 

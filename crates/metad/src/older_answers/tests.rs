@@ -4,9 +4,7 @@ use super::Older;
 use crate::{FileDefaults, GroupConfig, MetaConfig, MetaServer, turn::Turn};
 use base::{CallId, CallOrigin, ClientId, FsError};
 use env::Env;
-use namespace::{
-    AccessPolicy, Edit, Limits, Planned, RETRY_WINDOW_MS, Reply, RetryLookup, edit::Origin, ops,
-};
+use namespace::{AccessPolicy, Edit, Limits, Origin, Planned, RETRY_WINDOW_MS, Reply, RetryLookup, ops};
 use proto::hdfs as p;
 use rpc::{CallIdentity, Client, ClientOptions};
 use std::{path::Path, sync::mpsc, time::Duration};

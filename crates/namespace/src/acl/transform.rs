@@ -6,7 +6,7 @@
 //! owner, group and others from the access list.
 
 use super::{AclEntry, ENTRIES_MAX, Kind, Scope};
-use crate::entry_limits::TEXT_BYTES_MAX;
+use crate::store::strings::TEXT_BYTES_MAX;
 use base::{FsError, FsResult};
 use std::cmp::Ordering;
 

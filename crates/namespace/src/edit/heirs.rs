@@ -3,11 +3,10 @@
 //! Few do. Such an edit has a kind of its own: first the list of what each new inode inherits, the outermost
 //! first, then the fields that the ordinary kind has.
 
-use super::{
-    DecodeError,
-    codec::{Field, Reader, Writer},
+use crate::{
+    acl::Acl,
+    codec::{DecodeError, Field, Reader, Writer},
 };
-use crate::acl::Acl;
 use std::sync::Arc;
 
 /// An edit whose new inodes may inherit.

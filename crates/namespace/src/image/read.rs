@@ -7,10 +7,11 @@ use super::{
 use crate::{
     GroupLevel, Namespace, UnknownReplicas,
     acl::{self, Acl},
-    edit::Origin,
-    entry_limits::TEXT_BYTES_MAX,
     quota::{Amounts, Quota},
+    retry::Origin,
     retry::Record,
+    store::block_list::block_digest,
+    store::strings::TEXT_BYTES_MAX,
     store::{
         NONE,
         attributes::AttributeValues,
@@ -20,7 +21,8 @@ use crate::{
         open_file::OpenFile,
         strings::Strings,
     },
-    tree::{Counters, block_digest},
+    together::{ONE_BY_ONE, Together},
+    tree::Counters,
     unknown::RANGES_MAX,
     xattr::{self, Space, Xattr, XattrName, Xattrs},
 };
@@ -29,16 +31,6 @@ use base::{
     level::RELEASE_BYTES_MAX,
 };
 use std::{cmp::Ordering, io, sync::Arc};
-
-/// Work that may be done by any thread.
-pub type Piece<'a> = Box<dyn FnOnce() + Send + 'a>;
-
-/// Carries out all pieces, in any order or at the same time, and returns when all are done.
-pub type Together<'a> = &'a dyn Fn(Vec<Piece<'_>>);
-
-/// For a caller with a single thread: carries out the pieces one by one.
-pub const ONE_BY_ONE: Together<'static> =
-    &|pieces: Vec<Piece<'_>>| pieces.into_iter().for_each(|piece| piece());
 
 impl Namespace {
     /// Reads an image. `source` must end where the image ends, after at most `size` bytes.

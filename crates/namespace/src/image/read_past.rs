@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     SnapshotId,
-    edit::codec::{Field, Reader},
+    codec::{Field, Reader},
     ops::sweep::Place,
     quota::Amounts,
     snapshots::{BEFORE_ALL, PER_DIRECTORY_MAX, PastEntry, PastInode, SNAPSHOT_ID_LIMIT, Taken},
@@ -112,7 +112,7 @@ impl Image<'_> {
 
     fn copy_number(&mut self, bytes: &mut Vec<u8>) -> Result<u64> {
         let number = self.number()?;
-        crate::edit::codec::Writer(bytes).number(number);
+        crate::codec::Writer(bytes).number(number);
         Ok(number)
     }
 

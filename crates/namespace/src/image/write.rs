@@ -2,7 +2,7 @@
 
 use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section, UNKNOWN_VERSION, VERSION};
 use crate::{
-    edit::codec::{Field, Writer},
+    codec::{Field, Writer},
     store::{NONE, block_list::Stored},
     tree::Tree,
     xattr::Xattrs,

@@ -1,7 +1,7 @@
 //! Sections 7 to 9: the snapshots, and what they see that is no more. A tree that never had any has none of them.
 
 use super::{Section, write::Image};
-use crate::{edit::codec::Field, ops::sweep::Place};
+use crate::{codec::Field, ops::sweep::Place};
 use std::io;
 
 impl Image<'_> {

@@ -3,7 +3,8 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     charge::{self, ledger::Ledger},
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     lease,
     operation::{Applying, Operation},

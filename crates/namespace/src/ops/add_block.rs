@@ -7,7 +7,8 @@
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
     charge::{self, ledger::Ledger},
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     entry_limits,
     footprint::Marks,
     lease,

@@ -3,7 +3,8 @@
 use crate::{
     BlockChange, Context, Edit, Namespace, Planned, Reply,
     charge::ledger::Ledger,
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
 };

@@ -3,7 +3,8 @@
 use crate::{
     Context, Edit, Namespace, Reply,
     charge::ledger::Ledger,
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::{delete::INODES_AT_ONCE, sweep},

@@ -6,7 +6,8 @@
 use crate::{
     BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
     charge::{self, ledger::Ledger},
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     lease,
     operation::{Applying, Operation},

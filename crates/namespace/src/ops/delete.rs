@@ -7,7 +7,8 @@ use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{ALL, Access},
     charge::{self, ledger::Ledger},
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::allow_snapshot,
@@ -55,7 +56,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         let message = format!("`{} is non empty': Directory is not empty", resolved.path.as_str());
         return Err(FsError::NotEmpty(message));
     }
-    ctx.limits.protected.check(ns, &resolved)?;
+    resolved.check_unprotected(ns, ctx)?;
     if resolved.path.is_root() {
         return Ok(Planned::NoChange(Reply::Bool(false)));
     }

@@ -3,7 +3,8 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     charge::ledger::Ledger,
-    edit::{Body, DecodeError, codec::Field, codec::Reader, codec::Writer},
+    codec::{DecodeError, Field, Reader, Writer},
+    edit::Body,
     footprint::Marks,
     level::{GroupLevel, is_release},
     operation::{Applying, Operation},

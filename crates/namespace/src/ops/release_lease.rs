@@ -8,7 +8,8 @@
 use crate::{
     BlockFacts, Context, Edit, Namespace, Reply,
     charge::ledger::Ledger,
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},

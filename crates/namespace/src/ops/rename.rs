@@ -5,7 +5,8 @@ use crate::{
     Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
     charge::{ledger::Ledger, moving},
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
@@ -48,7 +49,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
     let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
-    ctx.limits.protected.check(ns, &source)?;
+    source.check_unprotected(ns, ctx)?;
     // Into a directory: under the source's name.
     let into = destination.target.filter(|target| ns.tree.inode(*target).is_directory());
     let name = if into.is_some() { source.path.name() } else { destination.path.name() };

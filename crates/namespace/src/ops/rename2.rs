@@ -36,7 +36,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
     let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
-    ctx.limits.protected.check(ns, &source)?;
+    source.check_unprotected(ns, ctx)?;
     access.check_parent_write(ns, &source)?;
     if req.to_trash {
         access.check_subtree(ns, &source, ALL, true)?;

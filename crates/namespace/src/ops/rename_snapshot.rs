@@ -4,7 +4,8 @@ use super::create_snapshot;
 use crate::{
     Context, Edit, Namespace, Planned, Reply, SnapshotId,
     charge::ledger::Ledger,
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
 };

@@ -12,10 +12,8 @@ use crate::{
         ledger::Ledger,
         past::{self, Gone},
     },
-    edit::{
-        Body,
-        codec::{self, Field, record_fields},
-    },
+    codec::{self, Field, record_fields},
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::delete::INODES_AT_ONCE,

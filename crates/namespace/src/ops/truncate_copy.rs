@@ -7,7 +7,7 @@ use super::truncate::Cut;
 use crate::{
     BlockChange, Namespace, Reply,
     charge::{self, CutBlock, ledger::Ledger},
-    edit::codec::record_fields,
+    codec::record_fields,
     footprint::Marks,
     operation::{Applying, Operation},
     store::block_list::Stored,

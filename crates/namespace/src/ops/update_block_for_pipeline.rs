@@ -4,7 +4,8 @@
 use crate::{
     Context, Edit, Namespace, Planned, Reply,
     charge::ledger::Ledger,
-    edit::{Body, codec::record_fields},
+    codec::record_fields,
+    edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     store::{

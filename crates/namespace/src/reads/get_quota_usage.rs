@@ -3,7 +3,7 @@
 use super::get_content_summary::Walk;
 use crate::{
     Context, Namespace, Quota, SnapshotId,
-    access::{Access, READ_EXECUTE, SubtreeCheck},
+    access::{Access, READ_EXECUTE, subtree::SubtreeCheck},
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};

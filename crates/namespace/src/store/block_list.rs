@@ -4,7 +4,8 @@
 //! between is walked. Most files have one block.
 
 use super::arena::{Arena, NONE, Slot};
-use base::{BLOCK_BYTES_MAX, Block, BlockId, GenerationStamp};
+use crate::digest::Digester;
+use base::{BLOCK_BYTES_MAX, Block, BlockId, GenerationStamp, InodeId};
 
 /// New lengths are below it.
 pub(crate) const LENGTH_LIMIT: u64 = BLOCK_BYTES_MAX + 1;
@@ -204,6 +205,16 @@ impl Iterator for BlockIter<'_> {
         self.at = if self.at == self.last { NONE } else { slot.next };
         Some(slot.stored())
     }
+}
+
+/// Digests a block with its file.
+pub(crate) fn block_digest(file: InodeId, stored: Stored) -> u64 {
+    let mut digester = Digester::new(b'b');
+    digester.number(file.0);
+    digester.number(stored.block.id.0);
+    digester.number(stored.block.generation_stamp.0);
+    digester.number(stored.block.length << 1 | u64::from(stored.committed));
+    digester.finish()
 }
 
 #[cfg(test)]

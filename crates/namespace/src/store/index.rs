@@ -1,7 +1,10 @@
 //! Finds an inode's handle by its id.
 
 use super::{arena::Arena, inode::Inode};
-use crate::{Piece, Together, digest::hash_number};
+use crate::{
+    digest::hash_number,
+    together::{Piece, Together},
+};
 use base::InodeId;
 use hashbrown::HashTable;
 

@@ -5,6 +5,10 @@ use crate::digest::SeededHash;
 use hashbrown::HashTable;
 use std::sync::Arc;
 
+/// Bytes of the name of a user, group, client or machine. Far above what anybody uses; it bounds what an
+/// image may hold.
+pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
+
 #[derive(Clone)]
 pub(crate) struct Text {
     text: Arc<str>,

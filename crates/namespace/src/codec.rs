@@ -1,9 +1,21 @@
 //! Numbers, texts and lists as bytes. Every length is checked against the bytes that are there before
 //! anything is allocated.
 
-use super::DecodeError;
 use crate::store::{block_list, inode};
 use base::{Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Timestamp};
+
+/// Why bytes are no edit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("edit ends after {0} bytes")]
+    Truncated(usize),
+    #[error("edit kind {0} is not known")]
+    UnknownKind(u8),
+    #[error("edit format version {0} is not known")]
+    UnknownVersion(u8),
+    #[error("edit at byte {offset}: {what}")]
+    Malformed { offset: usize, what: &'static str },
+}
 
 pub(crate) struct Writer<'a>(pub &'a mut Vec<u8>);
 
@@ -106,22 +118,22 @@ pub(crate) trait Field: Sized {
 /// end before them.
 macro_rules! record_fields {
     ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?; later { $($later:ident),* $(,)? }) => {
-        impl $crate::edit::codec::Field for $name {
-            fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
-                $($crate::edit::codec::Field::encode(&self.$field, out);)*
+        impl $crate::codec::Field for $name {
+            fn encode(&self, out: &mut $crate::codec::Writer<'_>) {
+                $($crate::codec::Field::encode(&self.$field, out);)*
                 if $(self.$later != Default::default())||* {
-                    $($crate::edit::codec::Field::encode(&self.$later, out);)*
+                    $($crate::codec::Field::encode(&self.$later, out);)*
                 }
             }
 
             fn decode(
-                input: &mut $crate::edit::codec::Reader<'_>,
-            ) -> Result<Self, $crate::edit::DecodeError> {
-                $(let $field = $crate::edit::codec::Field::decode(input)?;)*
+                input: &mut $crate::codec::Reader<'_>,
+            ) -> Result<Self, $crate::codec::DecodeError> {
+                $(let $field = $crate::codec::Field::decode(input)?;)*
                 let is_short = input.is_at_end();
                 $(let $later = match input.is_at_end() {
                     true => Default::default(),
-                    false => $crate::edit::codec::Field::decode(input)?,
+                    false => $crate::codec::Field::decode(input)?,
                 };)*
                 let edit = Self { $($field,)* $($absent: Default::default(),)? $($later),* };
                 // One edit, one spelling.
@@ -133,15 +145,15 @@ macro_rules! record_fields {
         }
     };
     ($name:ident { $($field:ident),* $(,)? } $($absent:ident)?) => {
-        impl $crate::edit::codec::Field for $name {
-            fn encode(&self, out: &mut $crate::edit::codec::Writer<'_>) {
-                $($crate::edit::codec::Field::encode(&self.$field, out);)*
+        impl $crate::codec::Field for $name {
+            fn encode(&self, out: &mut $crate::codec::Writer<'_>) {
+                $($crate::codec::Field::encode(&self.$field, out);)*
             }
 
             fn decode(
-                input: &mut $crate::edit::codec::Reader<'_>,
-            ) -> Result<Self, $crate::edit::DecodeError> {
-                $(let $field = $crate::edit::codec::Field::decode(input)?;)*
+                input: &mut $crate::codec::Reader<'_>,
+            ) -> Result<Self, $crate::codec::DecodeError> {
+                $(let $field = $crate::codec::Field::decode(input)?;)*
                 Ok(Self { $($field,)* $($absent: Default::default())? })
             }
         }

@@ -1,0 +1,65 @@
+//! The checks of what a path was resolved to, and of the directories on the way there.
+
+use super::{Access, WRITE, subtree::SubtreeCheck};
+use crate::{Namespace, resolve::Resolved};
+use base::{FsError, FsResult};
+
+impl Access<'_> {
+    /// The closest ancestor that exists must allow the action.
+    pub fn check_ancestor(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
+        if resolved.path.is_root() {
+            return Ok(());
+        }
+        self.check(ns, resolved.ancestor, resolved.path.prefix(resolved.ancestor_depth), action)
+    }
+
+    /// The parent must allow a change of its children, and its sticky bit must not protect the target.
+    pub fn check_parent_write(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<()> {
+        let Some(parent) = resolved.parent() else {
+            return Ok(());
+        };
+        if let Some(target) = resolved.target.filter(|target| self.is_sticky_violated(ns, parent, *target)) {
+            let paths = (resolved.path.parent(), resolved.path.as_str());
+            return Err(self.sticky_denial(ns, parent, target, paths));
+        }
+        self.check(ns, parent, resolved.path.parent(), WRITE)
+    }
+
+    pub fn check_target(&self, ns: &Namespace, resolved: &Resolved<'_>, action: u8) -> FsResult<()> {
+        match resolved.target {
+            Some(target) => self.at(resolved.snapshot).check(ns, target, resolved.path.as_str(), action),
+            None => Ok(()),
+        }
+    }
+
+    /// Every directory from the target down must allow the action; empty ones need not if so told.
+    pub fn check_subtree(
+        &self,
+        ns: &Namespace,
+        resolved: &Resolved<'_>,
+        action: u8,
+        ignore_empty: bool,
+    ) -> FsResult<()> {
+        let mut check = SubtreeCheck::new(ns, self, resolved, action, ignore_empty);
+        check.step(ns, self, usize::MAX).map(drop)
+    }
+
+    /// Checked whether or not permissions are switched on, with the way to the target.
+    pub fn check_owner(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
+        let path = resolved.path.as_str();
+        let Some(target) = resolved.target else {
+            return Err(FsError::NotFound(format!("Directory/File does not exist {path}")));
+        };
+        if self.is_superuser {
+            return Ok(target);
+        }
+        resolved.check_traverse(ns, self)?;
+        if *ns.tree.attributes_of(target).owner != *self.caller.user {
+            return Err(FsError::AccessDenied(format!(
+                "Permission denied. user={} is not the owner of inode={path}",
+                self.caller.user
+            )));
+        }
+        Ok(target)
+    }
+}
