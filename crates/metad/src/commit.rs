@@ -6,19 +6,44 @@
 use base::{Epoch, Sn};
 use parking_lot::Mutex;
 use serving::{CommitQueue, Waits};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
+
+/// The most bytes of reads' answers that wait for a commit, which may take long if members are away. Half of this is as
+/// much as the largest listings of a thousand clients.
+const READ_BYTES_MAX: usize = 256 << 20;
+
+/// Room for the answer of a read that waits. Dropping it gives the room back.
+pub struct Room {
+    held: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
 
 pub struct CommitWatch {
     /// The queue's watermark, for readers that only want to know whether they have to wait.
     committed: AtomicU64,
     queue: Mutex<CommitQueue<Release>>,
+    /// Bytes of reads' answers that wait.
+    read_bytes: Arc<AtomicUsize>,
 }
 
 impl CommitWatch {
     pub fn new(committed: Sn) -> Self {
-        Self { committed: AtomicU64::new(committed.0), queue: Mutex::new(CommitQueue::new(committed)) }
+        Self {
+            committed: AtomicU64::new(committed.0),
+            queue: Mutex::new(CommitQueue::new(committed)),
+            read_bytes: Arc::default(),
+        }
     }
 
     pub fn committed(&self) -> Sn {
@@ -28,6 +53,17 @@ impl CommitWatch {
     /// The reason why nothing will ever commit here again.
     pub fn failure(&self) -> Option<String> {
         self.queue.lock().failure().map(str::to_owned)
+    }
+
+    /// Room for the answer of a read that has to wait; `None` if the answers of others take it all. A single answer always
+    /// has room. The answers of edits need none: edits are counted before they are taken.
+    pub fn room_for(&self, bytes: usize) -> Option<Room> {
+        let fits = |held: usize| {
+            let sum = held.saturating_add(bytes);
+            (held == 0 || sum <= READ_BYTES_MAX).then_some(sum)
+        };
+        self.read_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+        Some(Room { held: self.read_bytes.clone(), bytes })
     }
 
     /// Calls `release` once `sn` has committed: at once when it has.
@@ -68,5 +104,26 @@ impl CommitWatch {
     pub fn fail(&self, reason: &str) {
         let released = self.queue.lock().fail(reason);
         released.into_iter().for_each(|release| release(Err(reason)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_that_wait_have_room_up_to_the_bound_and_give_it_back() {
+        let watch = CommitWatch::new(Sn(0));
+        let huge = watch.room_for(READ_BYTES_MAX + 1).expect("a single answer always has room");
+        assert!(watch.room_for(1).is_none());
+        drop(huge);
+        let half = watch.room_for(READ_BYTES_MAX / 2).expect("nothing waits");
+        let other = watch.room_for(READ_BYTES_MAX / 2).expect("both fit");
+        assert!(watch.room_for(1).is_none());
+        watch.when(Sn(1), move |_| drop(half));
+        assert!(watch.room_for(1).is_none(), "it waits for the first entry");
+        watch.advance(Sn(1));
+        drop(other);
+        assert!(watch.room_for(READ_BYTES_MAX).is_some());
     }
 }

@@ -1,9 +1,10 @@
 //! The ways to send an answer to a call, and small pieces of answers.
 
+use base::FsResult;
 use namespace::Reply;
 use prost::Message;
 use proto::answers::{Put, encoded};
-use rpc::Replier;
+use rpc::{Call, Replier};
 
 /// A response that can be kept until it may go out.
 pub trait Answer: Send + 'static {
@@ -21,6 +22,18 @@ impl<M: Message + 'static> Answer for M {
     fn send(self, reply: Replier) {
         reply.ok(&self);
     }
+}
+
+/// The memory of a waiting answer beside its own bytes and its request.
+const OVERHEAD_BYTES: usize = 512;
+
+/// The memory of an answer that waits, with its call. In bytes.
+pub fn waiting_bytes<A: Answer>(call: &Call, answer: &FsResult<A>) -> usize {
+    let bytes = match answer {
+        Ok(response) => response.bytes(),
+        Err(error) => error.to_string().len(),
+    };
+    OVERHEAD_BYTES + call.request.len() + bytes
 }
 
 /// A response that is bytes already: made while the namespace was at hand, out of what stood there.

@@ -1,7 +1,10 @@
 //! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
 //! which only the plan is unusual.
 
-use super::{answers::Answer, leading};
+use super::{
+    answers::{Answer, waiting_bytes},
+    leading,
+};
 use crate::{
     core::Core,
     forward::Fate,
@@ -77,8 +80,13 @@ pub fn read_since<A: Answer>(
         // It may wait for long, until another member is back.
         Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
         Some(sn) => {
+            let Some(room) = core.commit.room_for(waiting_bytes(call, &answer)) else {
+                let text = "The answers that wait for a commit take all the memory that they may; try again in a moment.";
+                return reply.fs_error(&FsError::Retry(text.into()));
+            };
             let (core, call) = (core.clone(), call.clone());
             core.clone().commit.when(sn, move |committed| {
+                let _room = room;
                 let _holding = core.in_hand(&call).hold();
                 match committed {
                     Ok(()) => leading::answer(&core, epoch, || call, reply, answer, || {}),

@@ -5,7 +5,7 @@
 //! hands what waits to the one that goes on.
 
 use super::{
-    answers::Answer,
+    answers::{Answer, waiting_bytes},
     calls::{self, send},
 };
 use crate::{config::GroupConfig, core::Core, replica::Replica};
@@ -26,8 +26,6 @@ use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 const LOOK: Duration = Duration::from_millis(5);
 /// The most bytes of answers that wait. Half of this is as much as the largest listings of a thousand clients.
 const BYTES_MAX: usize = 256 << 20;
-/// The memory of a waiting answer beside its own bytes and its request.
-const OVERHEAD_BYTES: usize = 512;
 
 /// An answer that waits, and the call, to be answered by another member if need be.
 struct Waiting {
@@ -125,11 +123,7 @@ pub fn answer<A: Answer>(
     }
     core.leading.waits.fetch_add(1, Ordering::Relaxed);
     let call = call();
-    let answer_bytes = match &answer {
-        Ok(response) => response.bytes(),
-        Err(error) => error.to_string().len(),
-    };
-    let bytes = OVERHEAD_BYTES + call.request.len() + answer_bytes;
+    let bytes = waiting_bytes(&call, &answer);
     let send = Box::new(move |reply| {
         proved();
         send(reply, answer);
