@@ -53,6 +53,11 @@ impl LogDisk {
         self.index(sn).map(|index| self.entries[index].point())
     }
 
+    /// The number of the last entry.
+    pub fn end_sn(&self) -> Sn {
+        self.entries.last().map_or(self.start.id.sn, |entry| entry.id.sn)
+    }
+
     pub fn holds_durably(&self, point: LogPoint) -> bool {
         match self.index(point.id.sn) {
             Some(index) => index < self.durable && self.entries[index].point() == point,
