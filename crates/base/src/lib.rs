@@ -13,6 +13,7 @@ pub mod fs_error;
 pub mod id;
 pub mod level;
 pub mod packet;
+pub mod replica;
 pub mod storage;
 pub mod time;
 pub mod view;
@@ -27,6 +28,7 @@ pub use id::{
 };
 pub use level::{Level, Levels, UnknownLevel};
 pub use packet::PacketHeader;
+pub use replica::{Candidate, ReplicaState};
 pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType};
 pub use time::{Moment, Timestamp};
 pub use view::{GroupView, MemberLife, MemberStore};

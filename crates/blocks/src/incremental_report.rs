@@ -27,7 +27,7 @@ impl BlockMap {
         for increment in increments {
             match increment {
                 Increment::Receiving(block) => {
-                    self.take_increment(place, *block, ReplicaState::Rbw, now);
+                    self.take_increment(place, *block, ReplicaState::BeingWritten, now);
                 }
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();

@@ -85,18 +85,18 @@ fn judge(record: &Record, replica: &ReportedReplica) -> Judgement {
     let under_construction = record.state() == BlockState::UnderConstruction;
     let (stamp, stored) = (replica.block.generation_stamp, record.stamp());
     match replica.state {
-        ReplicaState::Rur | ReplicaState::Temporary => Judgement::Irrelevant,
+        ReplicaState::UnderRecovery | ReplicaState::Temporary => Judgement::Irrelevant,
         _ if !complete && stamp < stored => Judgement::Irrelevant,
         ReplicaState::Finalized if under_construction => Judgement::BeingWritten,
-        ReplicaState::Rbw | ReplicaState::Rwr if !complete => Judgement::BeingWritten,
+        ReplicaState::BeingWritten | ReplicaState::WaitingRecovery if !complete => Judgement::BeingWritten,
         _ if stamp != stored => Judgement::Corrupt(CorruptReason::GenerationStampMismatch),
         ReplicaState::Finalized if replica.block.length != record.length() => {
             Judgement::Corrupt(CorruptReason::SizeMismatch)
         }
         ReplicaState::Finalized => Judgement::Good,
         // The report was made before its writer had finished; the next one will say so.
-        ReplicaState::Rbw => Judgement::Irrelevant,
-        ReplicaState::Rwr => Judgement::Corrupt(CorruptReason::InvalidState),
+        ReplicaState::BeingWritten => Judgement::Irrelevant,
+        ReplicaState::WaitingRecovery => Judgement::Corrupt(CorruptReason::InvalidState),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     contested::Contest,
     server::{DataServer, StorageReport, StorageType},
 };
+pub use base::ReplicaState;
 use base::{Block, BlockId, GenerationStamp, InodeId};
 use std::{fmt, sync::Arc};
 use thiserror::Error;
@@ -16,33 +17,6 @@ pub enum BlockState {
     /// The client has said how long it is; not yet enough replicas have been reported.
     Committed,
     Complete,
-}
-
-/// The state of a replica on a data server, in Hadoop's words and numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReplicaState {
-    Finalized = 0,
-    /// Being written.
-    Rbw = 1,
-    /// Was being written when its server stopped.
-    Rwr = 2,
-    /// The replica is under recovery.
-    Rur = 3,
-    /// A copy under way.
-    Temporary = 4,
-}
-
-impl ReplicaState {
-    pub fn from_number(number: u64) -> Option<Self> {
-        Some(match number {
-            0 => Self::Finalized,
-            1 => Self::Rbw,
-            2 => Self::Rwr,
-            3 => Self::Rur,
-            4 => Self::Temporary,
-            _ => return None,
-        })
-    }
 }
 
 /// A row of a block report, already freed of what cannot be represented: the decoder drops rows with a negative id,

@@ -4,10 +4,10 @@ use crate::{
     checksum::Checksum,
     error::{StoreError, StoreResult},
     layout::Place,
-    replica::{ReplicaFacts, ReplicaState},
+    replica::ReplicaFacts,
     store::VolumeIndex,
 };
-use base::{Block, BlockId, GenerationStamp};
+use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use env::File;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::{

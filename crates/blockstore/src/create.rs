@@ -189,7 +189,7 @@ fn refuse_existing(map: &ReplicaMap, block: Block) -> StoreResult<()> {
         return Err(StoreError::Exists { block: record.block(block.id), state: record.state() });
     }
     if map.removing.contains(&block.id) {
-        return Err(StoreError::Exists { block, state: crate::replica::ReplicaState::Temporary });
+        return Err(StoreError::Exists { block, state: base::ReplicaState::Temporary });
     }
     Ok(())
 }

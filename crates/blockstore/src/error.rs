@@ -1,7 +1,6 @@
 //! The errors of a store: one enum for opening it, one for serving replicas.
 
-use crate::replica::ReplicaState;
-use base::{Block, BlockId, GenerationStamp};
+use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 

@@ -33,14 +33,14 @@ pub mod version_file;
 mod volume;
 pub mod writer;
 
+pub use base::{Candidate, ReplicaState};
 pub use checksum::{Checksum, ChecksumKind};
 pub use choice::VolumeChoice;
 pub use config::{PoolInfo, StorageType, StoreConfig, VolumeConfig};
 pub use create::NewReplica;
 pub use error::{OpenError, StoreError, StoreResult};
 pub use reader::ReplicaReader;
-pub use replica::{ReplicaFacts, ReplicaState};
-pub use settle::Candidate;
+pub use replica::ReplicaFacts;
 pub use store::{BlockStore, Observer, StorageReplicas, StorageReport, VolumeIndex};
 pub use threads::VolumeThreads;
 pub use writer::{Acknowledger, ReplicaWriter};

@@ -1,11 +1,7 @@
 //! All replicas by block id: some thirty bytes for each finalized one.
 
-use crate::{
-    active::Active,
-    replica::{ReplicaFacts, ReplicaState},
-    store::VolumeIndex,
-};
-use base::{Block, BlockId, GenerationStamp};
+use crate::{active::Active, replica::ReplicaFacts, store::VolumeIndex};
+use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,

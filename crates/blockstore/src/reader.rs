@@ -7,10 +7,9 @@ use crate::{
     layout::Place,
     map::Settled,
     meta_file,
-    replica::ReplicaState,
     store::{BlockStore, VolumeIndex},
 };
-use base::{Block, BlockId};
+use base::{Block, BlockId, ReplicaState};
 use env::{File, OpenMode};
 use std::{io, sync::Arc};
 

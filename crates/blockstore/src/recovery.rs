@@ -8,11 +8,10 @@ use crate::{
     map::{Record, Settled},
     meta_file,
     reader::read_header,
-    replica::ReplicaState,
     store::BlockStore,
     writer::ReplicaWriter,
 };
-use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
+use base::{Block, BlockId, ExtendedBlock, GenerationStamp, ReplicaState};
 use env::OpenMode;
 use parking_lot::MutexGuard;
 use std::sync::Arc;

@@ -10,21 +10,11 @@ use crate::{
     layout::Place,
     map::{Record, Settled},
     reader::read_header,
-    replica::ReplicaState,
     store::BlockStore,
 };
-use base::{Block, ExtendedBlock, GenerationStamp};
+use base::{Block, Candidate, ExtendedBlock, GenerationStamp};
 use env::OpenMode;
 use std::sync::Arc;
-
-/// The replica that one data server offers to a recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// The replica as it is on disk.
-    pub block: Block,
-    /// The replica's state before the recovery began.
-    pub state: ReplicaState,
-}
 
 impl BlockStore {
     /// Stops the writer, if there is one, and keeps all others off the replica. `recovery` is the stamp that the

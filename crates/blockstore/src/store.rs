@@ -6,11 +6,11 @@ use crate::{
     layout::PoolPaths,
     map::{Record, ReplicaMap},
     reader::ReplicaReader,
-    replica::{ReplicaFacts, ReplicaState},
+    replica::ReplicaFacts,
     threads::VolumeThreads,
     volume::{Volume, is_broken},
 };
-use base::{Block, BlockId, ExtendedBlock};
+use base::{Block, BlockId, ExtendedBlock, ReplicaState};
 use env::{Disk, Env};
 use parking_lot::RwLock;
 use std::{

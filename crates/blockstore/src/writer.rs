@@ -7,10 +7,9 @@ use crate::{
     layout::Place,
     map::{Record, Settled},
     meta_file,
-    replica::ReplicaState,
     store::{BlockStore, VolumeIndex},
 };
-use base::Block;
+use base::{Block, ReplicaState};
 use env::disk::read_exact_at;
 use std::sync::Arc;
 

@@ -68,7 +68,7 @@ fn extreme_numbers_are_survived() {
     let mut cluster = Cluster::with_servers(config(), 1);
     for id in [0, 1, u64::MAX - 1, u64::MAX] {
         let wild = Block { id: BlockId(id), generation_stamp: GenerationStamp(u64::MAX), length: u64::MAX };
-        for state in [ReplicaState::Finalized, ReplicaState::Rbw, ReplicaState::Temporary] {
+        for state in [ReplicaState::Finalized, ReplicaState::BeingWritten, ReplicaState::Temporary] {
             cluster.report(1, &[ReportedReplica { block: wild, state }]);
         }
         cluster.tell(1, &[received(wild), Increment::Receiving(wild), Increment::Deleted(wild)]);

@@ -80,7 +80,7 @@ impl Run {
         let disk = self.disks.get_mut(&server).unwrap();
         match &increment {
             Increment::Receiving(block) => {
-                disk.insert(block.id.0, ReportedReplica { block: *block, state: ReplicaState::Rbw });
+                disk.insert(block.id.0, ReportedReplica { block: *block, state: ReplicaState::BeingWritten });
             }
             Increment::Received { block, .. } => {
                 disk.insert(block.id.0, finalized(*block));

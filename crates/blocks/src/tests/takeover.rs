@@ -184,7 +184,7 @@ fn what_a_server_says_last_of_a_replica_counts() {
     cluster.map.set_last_allocated(BlockId(1), GenerationStamp(1003));
     assert_eq!(cluster.map.stats().postponed, 0, "the stamp is known: nothing more is waited for");
     cluster.map.set_pipeline(stamped(1, 1003, 0), &[]);
-    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().replicas[0].state, ReplicaState::Rbw);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().replicas[0].state, ReplicaState::BeingWritten);
     assert_eq!(cluster.holders(1), [1]);
 }
 

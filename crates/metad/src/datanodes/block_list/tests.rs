@@ -54,8 +54,8 @@ fn buffers_are_cut_anywhere() {
         let (result, read, dropped) = read_all(report(&bytes, cut, 3));
         assert_eq!((result, dropped), (Ok(()), 0));
         assert_eq!(read[0], replica_of(1_073_741_825, 134_217_728, 1001, ReplicaState::Finalized));
-        assert_eq!(read[1], replica_of(1_073_741_826, 1, 1002, ReplicaState::Rbw));
-        assert_eq!(read[2], replica_of(i64::MAX as u64, 0, 7, ReplicaState::Rwr));
+        assert_eq!(read[1], replica_of(1_073_741_826, 1, 1002, ReplicaState::BeingWritten));
+        assert_eq!(read[2], replica_of(i64::MAX as u64, 0, 7, ReplicaState::WaitingRecovery));
     }
     // A long list in one buffer takes the other way through the decoder.
     let many: Vec<_> = (1..=100).map(|id| [id, id * 1000, 1001, 0]).collect();
@@ -114,7 +114,7 @@ fn the_older_form_is_understood() {
     let (result, read, dropped) = read_all(list.clone());
     assert_eq!((result, dropped), (Ok(()), 0));
     assert_eq!(read[1], replica_of(12, 6, 1002, ReplicaState::Finalized));
-    assert_eq!(read[2], replica_of(13, 7, 1003, ReplicaState::Rbw));
+    assert_eq!(read[2], replica_of(13, 7, 1003, ReplicaState::BeingWritten));
 
     let without = |index: usize| {
         let mut list = list.clone();
