@@ -1,5 +1,5 @@
 //! The data-transfer machines: what a block's writer, each server on its way, and its reader must do with a
-//! packet or an acknowledgement.
+//! packet or an acknowledgement; and what the servers do when the writer is gone.
 //!
 //! ```text
 //! Packer -> Window  ==packets==>  Receiver  ==packets==>  Receiver        (writing)
@@ -10,7 +10,8 @@
 //! Everything here is values in and values out: no socket, no file, no clock. Client and data server drive
 //! the same machines from opposite ends. How a header looks in bytes is `proto`'s business.
 //!
-//! Start with [`receiver`] and [`responder`], the two halves of a data server's part in a pipeline.
+//! Start with [`receiver`] and [`responder`], the two halves of a data server's part in a pipeline. [`recovery`] brings a
+//! block to an end whose writer is gone.
 
 pub mod ack;
 pub mod checksum;
@@ -18,6 +19,7 @@ pub mod composer;
 pub mod packer;
 pub mod range;
 pub mod receiver;
+pub mod recovery;
 pub mod responder;
 pub mod window;
 

@@ -1,0 +1,111 @@
+//! The length that a recovery settles on, and who takes it: the rule that loses data if it is wrong.
+//!
+//! Hadoop's rule (`BlockRecoveryWorker`): a finished replica settles the length. Otherwise it is the shortest of those in
+//! the best state: whatever was acknowledged is on all of them.
+
+use base::{Block, BlockId, Candidate, GenerationStamp, ReplicaState};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What the metadata service wants done, and where.
+#[derive(Clone, Debug)]
+pub struct RecoveryOrder {
+    /// The block with the stamp that its replicas have at least, and the bytes that the metadata service knows of.
+    pub block: Block,
+    /// The stamp that the block gets. Grows with each recovery.
+    pub stamp: GenerationStamp,
+    /// The bytes that a truncation leaves, whatever the servers have.
+    pub truncation: Option<u64>,
+    /// The id of the block that results: another one than that of `block` if its first bytes are copied.
+    pub target: BlockId,
+    /// The uuids of the servers that may have a replica. They are spoken of by their places in this list.
+    pub servers: Vec<Arc<str>>,
+}
+
+/// What one server of the order has said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It has not spoken yet.
+    Awaited,
+    /// Named twice in the order: it is asked once.
+    Twin,
+    Unknown,
+    Nothing,
+    Has(Candidate),
+}
+
+/// Why a block is not recovered this time. The metadata service orders it again.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecoveryError {
+    #[error("no server of the block answered; the last said: {0}")]
+    NobodyAnswered(String),
+    #[error("{0} of its replicas were found, all of them still being copied in")]
+    OnlyCopies(usize),
+    #[error("finished replicas have different lengths, {0} and {1}")]
+    LengthsDiffer(u64, u64),
+    #[error("a newer recovery is under way: {0}")]
+    Superseded(String),
+    #[error("there is nothing to copy")]
+    NothingToCopy,
+    #[error("no server took the agreed length; the last said: {0}")]
+    NobodyFinished(String),
+}
+
+/// The place of a server in the order, and its replica.
+type Member = (usize, Candidate);
+
+pub enum Decision {
+    /// The bytes that the block gets, and the servers that take it.
+    Agree {
+        length: u64,
+        servers: Vec<usize>,
+    },
+    Delete,
+}
+
+pub type Rule = fn(&RecoveryOrder, &[Answer]) -> Result<Decision, RecoveryError>;
+
+/// At least one server has answered.
+pub fn settle(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, RecoveryError> {
+    let members = usable(order, answers)?;
+    let Some(best) = members.iter().map(|(_, found)| found.state).min() else {
+        let is_copy = order.target != order.block.id;
+        return if is_copy { Err(RecoveryError::NothingToCopy) } else { Ok(Decision::Delete) };
+    };
+    let lengths =
+        || members.iter().filter(|(_, found)| found.state == best).map(|(_, found)| found.block.length);
+    let shortest = lengths().min().expect("one is in the best state");
+    if best == ReplicaState::Finalized
+        && let Some(other) = lengths().find(|length| *length != shortest)
+    {
+        return Err(RecoveryError::LengthsDiffer(shortest, other));
+    }
+    let takes_part = |(_, found): &&Member| {
+        let is_as_good = best == ReplicaState::Finalized
+            && found.state == ReplicaState::BeingWritten
+            && found.block.length == shortest;
+        found.state == best || is_as_good
+    };
+    let servers = members.iter().filter(takes_part).map(|(server, _)| *server).collect();
+    Ok(Decision::Agree { length: order.truncation.unwrap_or(shortest), servers })
+}
+
+/// The members that have bytes of the block that a client wrote. A replica that is being copied in does not count,
+/// but shows that another server has the block: if only such replicas are found, the block must not be deleted as one
+/// of which no server has a byte.
+fn usable(order: &RecoveryOrder, answers: &[Answer]) -> Result<Vec<Member>, RecoveryError> {
+    let has_bytes = |found: &Candidate| {
+        found.block.length > 0 && found.block.generation_stamp >= order.block.generation_stamp
+    };
+    let mut members: Vec<Member> = Vec::new();
+    for (server, answer) in answers.iter().enumerate() {
+        if let Answer::Has(found) = answer
+            && has_bytes(found)
+        {
+            members.push((server, *found));
+        }
+    }
+    let found = members.len();
+    members.retain(|(_, found)| found.state <= ReplicaState::WaitingRecovery);
+    if found > 0 && members.is_empty() { Err(RecoveryError::OnlyCopies(found)) } else { Ok(members) }
+}
