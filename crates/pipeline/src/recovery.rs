@@ -45,7 +45,7 @@ pub struct BlockRecovery {
 #[derive(Debug)]
 pub enum Outcome {
     Agreed(Agreement),
-    /// No server has a byte of the block: it goes away.
+    /// No byte of the block can have been acknowledged, and none is there: it goes away.
     Delete,
 }
 
@@ -116,8 +116,10 @@ impl BlockRecovery {
     ///
     /// # Errors
     /// [`RecoveryError::Superseded`] if a newer recovery is under way; [`RecoveryError::NobodyAnswered`];
-    /// [`RecoveryError::OnlyCopies`] if the only replicas are being copied in from elsewhere;
-    /// [`RecoveryError::LengthsDiffer`] if replicas of different lengths are finished; [`RecoveryError::NothingToCopy`].
+    /// [`RecoveryError::LengthsDiffer`] if replicas of different lengths are finished. Where no replica can be used, and the
+    /// block may have bytes all the same: [`RecoveryError::OnlyCopies`] if replicas are being copied in from elsewhere,
+    /// [`RecoveryError::NothingLeft`] if the metadata service knows of bytes, [`RecoveryError::MayBeElsewhere`] if some
+    /// servers did not say what they have.
     pub fn decide(self) -> Result<Outcome, RecoveryError> {
         self.decide_by(rule::settle)
     }

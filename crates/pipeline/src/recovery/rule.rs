@@ -39,14 +39,16 @@ pub enum Answer {
 pub enum RecoveryError {
     #[error("no server of the block answered; the last said: {0}")]
     NobodyAnswered(String),
-    #[error("{0} of its replicas were found, all of them still being copied in")]
+    #[error("{0} of its replicas were found, all of them still being copied in, or of an older stamp")]
     OnlyCopies(usize),
     #[error("finished replicas have different lengths, {0} and {1}")]
     LengthsDiffer(u64, u64),
     #[error("a newer recovery is under way: {0}")]
     Superseded(String),
-    #[error("there is nothing to copy")]
-    NothingToCopy,
+    #[error("no server that answered has a byte of it, and {0} did not say what they have")]
+    MayBeElsewhere(usize),
+    #[error("it is known to have {0} bytes, and no server has any of them")]
+    NothingLeft(u64),
     #[error("no server took the agreed length; the last said: {0}")]
     NobodyFinished(String),
 }
@@ -67,10 +69,9 @@ pub type Rule = fn(&RecoveryOrder, &[Answer]) -> Result<Decision, RecoveryError>
 
 /// At least one server has answered.
 pub fn settle(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, RecoveryError> {
-    let members = usable(order, answers)?;
+    let members = usable(order, answers);
     let Some(best) = members.iter().map(|(_, found)| found.state).min() else {
-        let is_copy = order.target != order.block.id;
-        return if is_copy { Err(RecoveryError::NothingToCopy) } else { Ok(Decision::Delete) };
+        return without_bytes(order, answers);
     };
     let lengths =
         || members.iter().filter(|(_, found)| found.state == best).map(|(_, found)| found.block.length);
@@ -90,22 +91,46 @@ pub fn settle(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, Rec
     Ok(Decision::Agree { length: order.truncation.unwrap_or(shortest), servers })
 }
 
-/// The members that have bytes of the block that a client wrote. A replica that is being copied in does not count,
-/// but shows that another server has the block: if only such replicas are found, the block must not be deleted as one
-/// of which no server has a byte.
-fn usable(order: &RecoveryOrder, answers: &[Answer]) -> Result<Vec<Member>, RecoveryError> {
-    let has_bytes = |found: &Candidate| {
-        found.block.length > 0 && found.block.generation_stamp >= order.block.generation_stamp
+/// The replicas with the bytes that a client wrote, as far as they have been acknowledged.
+fn usable(order: &RecoveryOrder, answers: &[Answer]) -> Vec<Member> {
+    let is_usable = |found: &&Candidate| {
+        found.block.length > 0
+            && found.state <= ReplicaState::WaitingRecovery
+            && found.block.generation_stamp >= order.block.generation_stamp
     };
-    let mut members: Vec<Member> = Vec::new();
-    for (server, answer) in answers.iter().enumerate() {
-        if let Answer::Has(found) = answer
-            && has_bytes(found)
-        {
-            members.push((server, *found));
-        }
+    found(answers).filter(|(_, found)| is_usable(&found)).collect()
+}
+
+fn found(answers: &[Answer]) -> impl Iterator<Item = Member> {
+    answers.iter().enumerate().filter_map(|(server, answer)| match answer {
+        Answer::Has(found) => Some((server, *found)),
+        _ => None,
+    })
+}
+
+/// No replica is usable. The block goes away if no byte of it can have been acknowledged; where that is not sure it
+/// stays, and is recovered when more servers answer.
+///
+/// # Errors
+/// [`RecoveryError::OnlyCopies`], [`RecoveryError::NothingLeft`], [`RecoveryError::MayBeElsewhere`].
+fn without_bytes(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, RecoveryError> {
+    // A copy under way shows that another server has the block. An old stamp shows that a newer one was given out.
+    let with_bytes = found(answers).filter(|(_, found)| found.block.length > 0).count();
+    if with_bytes > 0 {
+        return Err(RecoveryError::OnlyCopies(with_bytes));
     }
-    let found = members.len();
-    members.retain(|(_, found)| found.state <= ReplicaState::WaitingRecovery);
-    if found > 0 && members.is_empty() { Err(RecoveryError::OnlyCopies(found)) } else { Ok(members) }
+    // Who truncates, appends or syncs tells the metadata service of bytes that all servers had.
+    if order.block.length > 0 || order.truncation.is_some() || order.target != order.block.id {
+        return Err(RecoveryError::NothingLeft(order.block.length));
+    }
+    // All servers of a pipeline have a byte before it is acknowledged, this one too; and it was not restarted since.
+    let is_open_and_empty = |found: Candidate| {
+        found.state == ReplicaState::BeingWritten
+            && found.block.generation_stamp >= order.block.generation_stamp
+    };
+    let silent = answers.iter().filter(|answer| matches!(answer, Answer::Awaited | Answer::Unknown)).count();
+    if silent > 0 && !found(answers).any(|(_, found)| is_open_and_empty(found)) {
+        return Err(RecoveryError::MayBeElsewhere(silent));
+    }
+    Ok(Decision::Delete)
 }

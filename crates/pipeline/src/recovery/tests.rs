@@ -174,6 +174,31 @@ fn a_server_is_away_and_another_has_lost_its_replica() {
 }
 
 #[test]
+fn who_is_silent_may_have_what_the_others_have_lost() {
+    // Both servers had acknowledged bytes. One got a new disk, the other comes back with its replica: if the block is
+    // deleted meanwhile, that replica is of no file and goes too. HDFS deletes it.
+    let error = fails(decide(order(2), [nothing(), silent()]));
+    assert_eq!(error, RecoveryError::MayBeElsewhere(1));
+    // A server that was restarted may have lost what it had.
+    let error = fails(decide(order(3), [interrupted(0), silent(), silent()]));
+    assert_eq!(error, RecoveryError::MayBeElsewhere(2));
+}
+
+#[test]
+fn who_has_the_pipeline_open_and_no_byte_shows_that_none_was_acknowledged() {
+    is_deleted(decide(order(3), [silent(), being_written(0), nothing()]));
+}
+
+#[test]
+fn a_block_that_is_known_to_have_bytes_is_not_deleted() {
+    // It was closed once, and was being appended to. Its bytes may be on a server that has been away for so long that
+    // it is not named any more.
+    let appended = RecoveryOrder { block: block(STAMP, 9), ..order(2) };
+    let error = fails(decide(appended, [nothing(), nothing()]));
+    assert_eq!(error, RecoveryError::NothingLeft(9));
+}
+
+#[test]
 fn nobody_answers() {
     let error = fails(decide(order(2), [silent(), silent()]));
     assert_eq!(error, RecoveryError::NobodyAnswered("cannot reach the server".into()));
@@ -203,7 +228,7 @@ fn a_copy_under_way_shows_that_the_block_has_bytes() {
 
 #[test]
 fn finished_replicas_of_different_lengths_are_for_a_human_to_look_at() {
-    let error = fails(decide(order(3), [finished(8), finished(9), being_written(9)]));
+    let error = fails(decide(order(3), [finished(9), finished(8), being_written(8)]));
     assert_eq!(error, RecoveryError::LengthsDiffer(8, 9));
 }
 
@@ -226,9 +251,10 @@ fn a_truncation_by_copy_leaves_the_old_block_and_takes_the_length_too() {
 }
 
 #[test]
-fn where_nobody_has_the_block_there_is_nothing_to_copy() {
-    let error = fails(decide(truncation_by_copy(2, 4), [nothing(), nothing()]));
-    assert_eq!(error, RecoveryError::NothingToCopy);
+fn where_nobody_has_the_block_there_is_nothing_to_cut_or_to_copy() {
+    for order in [truncation(2, 4), truncation_by_copy(2, 4)] {
+        assert_eq!(fails(decide(order, [nothing(), nothing()])), RecoveryError::NothingLeft(9));
+    }
 }
 
 // ---- Recoveries beside each other.
