@@ -1,7 +1,14 @@
 //! The length that a recovery settles on, and who takes it: the rule that loses data if it is wrong.
 //!
-//! Hadoop's rule (`BlockRecoveryWorker`): a finished replica settles the length. Otherwise it is the shortest of those in
-//! the best state: whatever was acknowledged is on all of them.
+//! It is Hadoop's (`BlockRecoveryWorker`): a finished replica settles the length. Otherwise it is the shortest of those in
+//! the best state: whatever was acknowledged is on all of them. Some things are added, since without them bytes are lost
+//! or a recovery never ends:
+//!
+//! - A block is deleted only if nobody can have a byte that was acknowledged ([`without_bytes`]). Hadoop deletes it if
+//!   those that answer have none.
+//! - A finished replica settles nothing if another one has been written on under its stamp: it has missed an append.
+//! - A replica that is shorter than the metadata service knows the block to be counts only if there is none that is not.
+//! - Finished replicas may have different lengths if their stamps differ: an earlier recovery died half-way.
 
 use base::{Block, BlockId, Candidate, GenerationStamp, ReplicaState};
 use std::sync::Arc;
@@ -70,35 +77,71 @@ pub type Rule = fn(&RecoveryOrder, &[Answer]) -> Result<Decision, RecoveryError>
 /// At least one server has answered.
 pub fn settle(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, RecoveryError> {
     let members = usable(order, answers);
-    let Some(best) = members.iter().map(|(_, found)| found.state).min() else {
+    let (finished, unfinished): (Vec<Member>, Vec<Member>) =
+        members.iter().partition(|(_, found)| found.state == ReplicaState::Finalized);
+    let is_outgrown = |member: &Member| unfinished.iter().any(|other| outgrows(order, &other.1, &member.1));
+    let standing: Vec<Member> = finished.into_iter().filter(|member| !is_outgrown(member)).collect();
+    if let Some(length) = finished_length(&standing)? {
+        return Ok(follow_finished(order, &members, length));
+    }
+    let Some(best) = unfinished.iter().map(|(_, found)| found.state).min() else {
         return without_bytes(order, answers);
     };
-    let lengths =
-        || members.iter().filter(|(_, found)| found.state == best).map(|(_, found)| found.block.length);
-    let shortest = lengths().min().expect("one is in the best state");
-    if best == ReplicaState::Finalized
-        && let Some(other) = lengths().find(|length| *length != shortest)
-    {
-        return Err(RecoveryError::LengthsDiffer(shortest, other));
+    let of_best = || unfinished.iter().filter(|(_, found)| found.state == best);
+    let shortest = of_best().map(|(_, found)| found.block.length).min().expect("one is in the best state");
+    let servers = of_best().map(|(server, _)| *server).collect();
+    Ok(Decision::Agree { length: order.truncation.unwrap_or(shortest), servers })
+}
+
+/// Whether `other` was written on after `finished` was. Only an append that keeps the stamp does so; where the finished
+/// replica has the stamp of a recovery, the other one is longer because that recovery has not cut it.
+fn outgrows(order: &RecoveryOrder, other: &Candidate, finished: &Candidate) -> bool {
+    order.truncation.is_none()
+        && finished.block.generation_stamp == order.block.generation_stamp
+        && finished.block.length < other.block.length
+}
+
+/// The length of the finished replicas, if there are any. Where recoveries that did not come to an end have left several,
+/// that of the newest counts: each had heard of all that was acknowledged.
+fn finished_length(finished: &[Member]) -> Result<Option<u64>, RecoveryError> {
+    let newest = finished.iter().map(|(_, found)| found.block.generation_stamp).max();
+    let of_newest = finished.iter().filter(|(_, found)| Some(found.block.generation_stamp) == newest);
+    let mut lengths = of_newest.map(|(_, found)| found.block.length);
+    let Some(length) = lengths.next() else { return Ok(None) };
+    match lengths.find(|other| *other != length) {
+        Some(other) => Err(RecoveryError::LengthsDiffer(length.min(other), length.max(other))),
+        None => Ok(Some(length)),
     }
-    let takes_part = |(_, found): &&Member| {
-        let is_as_good = best == ReplicaState::Finalized
-            && found.state == ReplicaState::BeingWritten
-            && found.block.length == shortest;
-        found.state == best || is_as_good
+}
+
+/// Finished replicas settle the length; those that are being written and are as long take part.
+fn follow_finished(order: &RecoveryOrder, members: &[Member], length: u64) -> Decision {
+    let is_cut = |found: u64| order.truncation.is_some_and(|truncated| truncated <= found);
+    let takes_part = |(_, found): &&Member| match found.state {
+        // A truncation that did not come to an end has cut some of them, and not the others.
+        ReplicaState::Finalized => found.block.length == length || is_cut(found.block.length),
+        ReplicaState::BeingWritten => found.block.length == length,
+        _ => false,
     };
     let servers = members.iter().filter(takes_part).map(|(server, _)| *server).collect();
-    Ok(Decision::Agree { length: order.truncation.unwrap_or(shortest), servers })
+    Decision::Agree { length: order.truncation.unwrap_or(length), servers }
 }
 
 /// The replicas with the bytes that a client wrote, as far as they have been acknowledged.
 fn usable(order: &RecoveryOrder, answers: &[Answer]) -> Vec<Member> {
-    let is_usable = |found: &&Candidate| {
+    let is_usable = |(_, found): &Member| {
         found.block.length > 0
             && found.state <= ReplicaState::WaitingRecovery
             && found.block.generation_stamp >= order.block.generation_stamp
     };
-    found(answers).filter(|(_, found)| is_usable(&found)).collect()
+    let mut members: Vec<Member> = found(answers).filter(is_usable).collect();
+    // What is shorter than the metadata service knows the block to be has lost bytes, or has missed some. A truncation
+    // that did not come to an end leaves shorter ones too.
+    let is_whole = |(_, found): &Member| found.block.length >= order.block.length;
+    if order.truncation.is_none() && members.iter().any(is_whole) {
+        members.retain(is_whole);
+    }
+    members
 }
 
 fn found(answers: &[Answer]) -> impl Iterator<Item = Member> {

@@ -164,6 +164,18 @@ fn all_servers_were_restarted() {
 }
 
 #[test]
+fn one_has_lost_bytes_that_the_metadata_service_knows_of() {
+    // The file was closed with nine bytes and is being appended to; the power of the first server failed. HDFS would
+    // leave five.
+    let words = || [interrupted(5), interrupted(11), interrupted(10)];
+    let appended = RecoveryOrder { block: block(STAMP, 9), ..order(3) };
+    assert_eq!(agreed(decide(appended, words())), (10, vec![1, 2]));
+    // Where nobody has them all, the rule is what it was.
+    let longer = RecoveryOrder { block: block(STAMP, 12), ..order(3) };
+    assert_eq!(agreed(decide(longer, words())), (5, vec![0, 1, 2]));
+}
+
+#[test]
 fn an_interrupted_replica_does_not_follow_a_finished_one() {
     assert_eq!(agreed(decide(order(2), [finished(9), interrupted(9)])), (9, vec![0]));
 }
@@ -233,6 +245,30 @@ fn finished_replicas_of_different_lengths_are_for_a_human_to_look_at() {
 }
 
 #[test]
+fn of_what_two_recoveries_have_finished_the_newer_one_counts() {
+    // Each died before it could tell of its length, and the servers that it heard had all that was acknowledged. In
+    // HDFS no later recovery comes to an end.
+    let words = [with_stamp(1002, finished(7)), with_stamp(1003, finished(9)), being_written(8)];
+    assert_eq!(agreed(decide(order(3), words)), (9, vec![1]));
+}
+
+#[test]
+fn a_finished_replica_is_of_yesterday_if_others_of_its_stamp_have_been_written_on() {
+    // An append that keeps the stamp (docs/protocol/stamps.md) did not know of the first server. HDFS takes its length.
+    let words = [finished(5), being_written(9), being_written(8)];
+    assert_eq!(agreed(decide(order(3), words)), (8, vec![1, 2]));
+    let words = [finished(5), interrupted(9), interrupted(8)];
+    assert_eq!(agreed(decide(order(3), words)), (8, vec![1, 2]));
+    let words = [finished(5), finished(9), being_written(9)];
+    assert_eq!(agreed(decide(order(3), words)), (9, vec![1, 2]));
+    // But not if it has the stamp of a recovery, which has stopped the writers that it heard of, and cuts what they wrote.
+    for longer in [being_written(9), with_stamp(1002, interrupted(9))] {
+        let words = [with_stamp(1002, finished(5)), longer];
+        assert_eq!(agreed(decide(order(2), words)), (5, vec![0]));
+    }
+}
+
+#[test]
 fn a_replica_with_an_old_stamp_has_missed_what_was_written_since() {
     let old = with_stamp(1000, finished(5));
     assert_eq!(agreed(decide(order(2), [old, being_written(7)])), (7, vec![1]));
@@ -255,6 +291,22 @@ fn where_nobody_has_the_block_there_is_nothing_to_cut_or_to_copy() {
     for order in [truncation(2, 4), truncation_by_copy(2, 4)] {
         assert_eq!(fails(decide(order, [nothing(), nothing()])), RecoveryError::NothingLeft(9));
     }
+}
+
+#[test]
+fn a_truncation_goes_on_where_one_server_was_cut_and_the_leader_died() {
+    // In HDFS finished replicas of different lengths end this recovery, and every one after it.
+    let words = [with_stamp(1002, finished(4)), finished(9), finished(9)];
+    assert_eq!(agreed(decide(truncation(3, 4), words)), (4, vec![0, 1, 2]));
+    // One more has died while it was being cut.
+    let words = [with_stamp(1002, finished(4)), with_stamp(1002, interrupted(9))];
+    assert_eq!(agreed(decide(truncation(2, 4), words)), (4, vec![0]));
+}
+
+#[test]
+fn a_replica_that_is_shorter_than_the_truncation_is_not_asked_to_grow() {
+    let words = [with_stamp(1002, finished(5)), finished(3)];
+    assert_eq!(agreed(decide(truncation(2, 5), words)), (5, vec![0]));
 }
 
 // ---- Recoveries beside each other.
