@@ -12,6 +12,8 @@
 mod rule;
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;
 
 pub use rule::{RecoveryError, RecoveryOrder};
