@@ -329,6 +329,36 @@ fn a_truncation_that_led_to_nothing_is_begun_again() -> FsResult<()> {
     Ok(())
 }
 
+/// A data server that hears of no replica says that the block has no bytes. The namespace knows better, and a server that
+/// is away may have them.
+#[test]
+fn a_recovery_does_not_delete_a_block_that_had_bytes() -> FsResult<()> {
+    let mut world = World::new(0);
+    let truncated = file(&mut world, "/truncated", &[100]);
+    world.truncate("/truncated", 40)?;
+    let (cut, cut_stamp, _) = world.ns.truncation_of(truncated).expect("it is being truncated");
+    let appended = file(&mut world, "/appended", &[100]);
+    world.append("/appended", false)?;
+    let plan = release_lease::plan(&world.ns, &world.context(None), appended, &AllFinished);
+    let release_lease::Plan::Recover { edit, block: open, stamp: open_stamp, .. } = plan else {
+        panic!("{plan:?}")
+    };
+    world.apply(edit);
+    for (block, stamp) in [(cut, cut_stamp), (open, open_stamp)] {
+        let request = commit_block_synchronization::Request {
+            block: block.id,
+            stamp,
+            length: 0,
+            close_file: true,
+            delete_block: true,
+        };
+        let refused = world.plan(|ns, ctx| commit_block_synchronization::plan(ns, ctx, &request));
+        assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
+    }
+    assert_eq!((lengths(&world, "/truncated"), lengths(&world, "/appended")), (vec![100], vec![100]));
+    Ok(())
+}
+
 #[test]
 fn truncate_refuses_what_is_no_file_and_no_shorter_length() -> FsResult<()> {
     let mut world = World::new(0);

@@ -38,7 +38,7 @@ record_fields! { FinishRecoveryEdit { inode, block, close } }
 ///
 /// # Errors
 /// [`FsError::NotFound`] if the file is deleted; [`FsError::Io`] if no open file ends with the block, a later recovery
-/// has begun, the length does not fit the file, or the block is to be deleted and is being copied.
+/// has begun, the length does not fit the file, or the block is to be deleted and is being copied, or had bytes before.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let Some(file) = ns.file_of_open_block(req.block).and_then(|inode| ns.handle(inode)) else {
         // A repeated call finds its work done.
@@ -74,6 +74,11 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     // The bytes that stay are in the block that is copied, whatever this server found.
     if req.delete_block && ns.source_of(file).is_some() {
         return Err(FsError::Io(format!("Block {} is copied and cannot be deleted", req.block)));
+    }
+    // Nor is a block that had bytes before: a data server that is away may have them.
+    let known = ns.tree.blocks.stored(ns.tree.last_block(file)).block.length;
+    if req.delete_block && known > 0 {
+        return Err(FsError::Io(format!("Block {} has {known} bytes and cannot be deleted", req.block)));
     }
     let block = Block { id: req.block, generation_stamp: req.stamp, length: req.length };
     let edit = FinishRecoveryEdit {
