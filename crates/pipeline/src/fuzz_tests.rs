@@ -1,7 +1,10 @@
-//! Random packets and acknowledgements: whatever comes, the machines answer and keep their promises.
+//! Random packets, acknowledgements and answers: whatever comes, the machines answer and keep their promises.
 
-use crate::{Ack, Checksum, Duty, Range, Receiver, Reply, Responder, Status, Window};
-use base::PacketHeader;
+use crate::{
+    Ack, Checksum, Duty, Range, Receiver, Reply, Responder, Status, Window,
+    recovery::{BlockRecovery, Failure, Outcome, RecoveryOrder},
+};
+use base::{Block, BlockId, Candidate, GenerationStamp, PacketHeader, ReplicaState};
 use proptest::prelude::*;
 
 fn any_header() -> impl Strategy<Value = PacketHeader> {
@@ -27,7 +30,56 @@ fn any_ack() -> impl Strategy<Value = Ack> {
     })
 }
 
+fn any_block() -> impl Strategy<Value = Block> {
+    let length = prop_oneof![0..5u64, any::<u64>()];
+    let stamp = prop_oneof![0..5u64, any::<u64>()];
+    (length, stamp).prop_map(|(length, stamp)| Block {
+        id: BlockId(1),
+        generation_stamp: GenerationStamp(stamp),
+        length,
+    })
+}
+
+fn any_answer() -> impl Strategy<Value = Result<Option<Candidate>, Failure>> {
+    let state = (0..5u64).prop_map(|number| ReplicaState::from_number(number).expect("one of five"));
+    prop_oneof![
+        8 => (any_block(), state).prop_map(|(block, state)| Ok(Some(Candidate { block, state }))),
+        2 => Just(Ok(None)),
+        2 => Just(Err(Failure::Unknown(String::new()))),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn a_recovery_asks_nobody_for_bytes_that_it_does_not_have(
+        block in any_block(),
+        answers in prop::collection::vec(any_answer(), 0..5),
+        truncation in prop_oneof![Just(None), any::<u64>().prop_map(Some)],
+    ) {
+        let servers = (0..answers.len()).map(|server| server.to_string().into()).collect();
+        let order = RecoveryOrder { block, stamp: GenerationStamp(9), truncation, target: BlockId(1), servers };
+        let mut recovery = BlockRecovery::new(order);
+        while let Some(server) = recovery.ask() {
+            recovery.answered(server, answers[server].clone());
+        }
+        match recovery.decide() {
+            Ok(Outcome::Agreed(agreement)) => {
+                let participants = agreement.participants();
+                prop_assert!(!participants.is_empty());
+                let has_all = |length: u64| length >= agreement.length();
+                prop_assert!(truncation.is_some() || participants.iter().all(|it| has_all(it.replica.length)));
+            }
+            Ok(Outcome::Delete) => {
+                let has_bytes = |answer: &Result<Option<Candidate>, Failure>| {
+                    matches!(answer, Ok(Some(found)) if found.block.length > 0)
+                };
+                prop_assert!(!answers.iter().any(has_bytes));
+                prop_assert!(block.length == 0 && truncation.is_none());
+            }
+            Err(_) => {}
+        }
+    }
+
     #[test]
     fn a_receiver_never_grows_past_its_limit_or_over_a_gap(
         packets in prop::collection::vec((any_header(), 0..20usize), 0..30),
