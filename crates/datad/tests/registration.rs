@@ -433,6 +433,50 @@ async fn a_refusal_for_good_ends_the_server() {
     assert!(reason.contains("DisallowedDatanodeException"), "{reason}");
 }
 
+/// The order to settle the length of an empty block of stamp 1001 under another stamp.
+fn recovery(block: u64, stamp: u64, locs: Vec<DatanodeInfoProto>) -> DatanodeCommandProto {
+    let order = RecoveringBlockProto {
+        new_gen_stamp: stamp,
+        block: LocatedBlockProto {
+            b: ExtendedBlockProto {
+                pool_id: POOL.into(),
+                block_id: block,
+                generation_stamp: 1001,
+                num_bytes: Some(0),
+            },
+            locs,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    DatanodeCommandProto {
+        cmd_type: Type::BlockRecoveryCommand as i32,
+        recovery_cmd: Some(BlockRecoveryCommandProto { blocks: vec![order] }),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_without_a_byte_goes_away_once_all_its_servers_say_so() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    let here = server.state().identity.to_info_proto();
+    // Nobody listens there.
+    let mut away = here.clone();
+    (away.id.datanode_uuid, away.id.ipc_port) = ("another".into(), 1);
+    metadata.log.lock().commands.push(recovery(5, 1002, vec![here.clone(), away]));
+    eventually("the order is fetched", || metadata.log.lock().commands.is_empty()).await;
+    metadata.log.lock().commands.push(recovery(5, 1003, vec![here]));
+    eventually("the recovery is told", || !metadata.log.lock().recovered.is_empty()).await;
+    let log = metadata.log.lock();
+    let told = &log.recovered[0];
+    assert_eq!((told.new_gen_stamp, told.new_length, told.new_taragets.len()), (1003, 0, 0));
+    assert!(told.close_file && told.delete_block);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
     let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -455,25 +499,8 @@ async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
         writers.push(writer);
         servers.push(server);
     }
-    let order = RecoveringBlockProto {
-        new_gen_stamp: 1002,
-        block: LocatedBlockProto {
-            b: ExtendedBlockProto {
-                pool_id: POOL.into(),
-                block_id: 5,
-                generation_stamp: 1001,
-                num_bytes: Some(0),
-            },
-            locs: servers.iter().map(|server| server.state().identity.to_info_proto()).collect(),
-            ..Default::default()
-        },
-        ..Default::default()
-    };
-    metadata.log.lock().commands.push(DatanodeCommandProto {
-        cmd_type: Type::BlockRecoveryCommand as i32,
-        recovery_cmd: Some(BlockRecoveryCommandProto { blocks: vec![order] }),
-        ..Default::default()
-    });
+    let locs = servers.iter().map(|server| server.state().identity.to_info_proto()).collect();
+    metadata.log.lock().commands.push(recovery(5, 1002, locs));
     eventually("the recovery is told", || !metadata.log.lock().recovered.is_empty()).await;
     {
         let log = metadata.log.lock();
