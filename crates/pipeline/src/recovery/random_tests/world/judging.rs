@@ -11,18 +11,22 @@ impl World {
 
     /// A length was decided on by what was `heard`.
     pub(super) fn judge(&mut self, length: u64, heard: &[(usize, Candidate)]) {
+        // Only servers that know nothing of the append have answered: nobody has stopped its writer either.
+        let is_outsider = |place: &usize| self.keeps_stamp && !self.pipeline.contains(place);
+        let knows_all = |(place, found): &(usize, Candidate)| {
+            found.block.length >= self.acknowledged.len() as u64 && !is_outsider(place)
+        };
+        self.was_misled |= self.keeps_stamp && !heard.iter().any(knows_all);
         if self.truncation.is_some() || length >= self.acknowledged.len() as u64 || self.was_misled {
             return;
         }
-        let has_all = |found: &Candidate| found.block.length >= self.acknowledged.len() as u64;
-        // Only servers that were never told of the append have answered.
-        let only_outsiders = self.keeps_stamp && !heard.iter().any(|(_, found)| has_all(found));
         // After a loss of power nothing is promised if no server has come through it.
-        let is_outsider = |found: &Candidate| self.keeps_stamp && !has_all(found);
-        let is_alive = |found: &Candidate| found.state <= ReplicaState::BeingWritten && !is_outsider(found);
-        let all_restarted = !heard.iter().any(|(_, found)| is_alive(found));
         let is_torn = |place: &usize| self.servers[*place].replica.as_ref().is_none_or(|it| it.is_torn);
-        if only_outsiders || (all_restarted && heard.iter().any(|(place, _)| is_torn(place))) {
+        let is_alive = |(place, found): &(usize, Candidate)| {
+            found.state <= ReplicaState::BeingWritten && !is_outsider(place)
+        };
+        let all_restarted = !heard.iter().any(is_alive);
+        if all_restarted && heard.iter().any(|(place, _)| is_torn(place)) {
             self.was_misled = true;
         } else {
             let acknowledged = self.acknowledged.len();
