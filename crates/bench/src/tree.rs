@@ -2,7 +2,7 @@
 //! directory.
 
 use base::{Block, CallId, CallOrigin, Caller, ClientId, Epoch, InodeId, Moment, Sn, Timestamp, TxId};
-use namespace::{BlockFacts, Context, Edit, Limits, Namespace, Planned, Reply, ops};
+use namespace::{Context, Edit, Limits, Namespace, Planned, Reply, given_facts::GivenFacts, ops};
 
 const FILES_A_DIRECTORY: u64 = 1_000;
 /// Wanted of each block.
@@ -22,21 +22,6 @@ pub struct Tree {
 pub enum Caching {
     Calls,
     Nothing,
-}
-
-/// All replicas are there.
-struct Finished;
-
-impl BlockFacts for Finished {
-    fn is_complete(&self, _: &Block) -> bool {
-        true
-    }
-    fn recovered_length(&self, block: &Block) -> Option<u64> {
-        Some(block.length)
-    }
-    fn is_located(&self, _: &Block) -> bool {
-        true
-    }
 }
 
 impl Tree {
@@ -100,7 +85,7 @@ impl Tree {
             _ => Some(Block { length: 1_000 + number % 1_000, ..self.add_block(&path, inode)? }),
         };
         let request = ops::complete::Request { path: &path, holder: "bench", last, inode };
-        match ops::complete::plan(&self.namespace, &self.context(), &request, &Finished)? {
+        match ops::complete::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
             ops::complete::Plan::Close(edit) => self.apply(&edit),
             other => anyhow::bail!("{path} was not closed: {other:?}"),
         };
@@ -109,7 +94,7 @@ impl Tree {
 
     fn add_block(&mut self, path: &str, inode: InodeId) -> anyhow::Result<Block> {
         let request = ops::add_block::Request { path, holder: "bench", previous: None, inode };
-        match ops::add_block::plan(&self.namespace, &self.context(), &request, &Finished)? {
+        match ops::add_block::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
             ops::add_block::Plan::New { edit, .. } => match self.apply(&edit) {
                 Reply::Block { block, .. } => Ok(block),
                 other => anyhow::bail!("{path} got no block: {other:?}"),

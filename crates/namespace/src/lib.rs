@@ -25,6 +25,8 @@ mod entry_limits;
 mod epoch;
 pub mod file_status;
 mod footprint;
+#[doc(hidden)]
+pub mod given_facts;
 pub mod image;
 mod lease;
 mod level;

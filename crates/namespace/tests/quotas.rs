@@ -523,7 +523,7 @@ impl Run {
                     inode: InodeId(0),
                 };
                 let plan = world
-                    .plan(|ns, ctx| namespace::ops::complete::plan(ns, ctx, &request, &common::AllFinished));
+                    .plan(|ns, ctx| namespace::ops::complete::plan(ns, ctx, &request, &common::ALL_FINISHED));
                 if let Ok(namespace::ops::complete::Plan::Close(edit)) = plan {
                     world.apply(edit);
                 }

@@ -3,29 +3,14 @@
 mod common;
 
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId, Moment};
-use common::{AllFinished, HOLDER, World};
+use common::{ALL_FINISHED, HOLDER, World};
 use namespace::{
-    BlockChange, BlockFacts, Planned, Renewals, Reply, ops,
+    BlockChange, BlockFacts, Planned, Renewals, Reply,
+    given_facts::GivenFacts,
+    ops,
     ops::{add_block, complete, release_lease},
     reads::{get_block_locations, get_file_info},
 };
-use std::collections::BTreeSet;
-
-/// Only the blocks named have enough finished replicas.
-#[derive(Default)]
-struct Finished(BTreeSet<BlockId>, bool);
-
-impl BlockFacts for Finished {
-    fn is_complete(&self, block: &Block) -> bool {
-        self.0.contains(&block.id)
-    }
-    fn recovered_length(&self, block: &Block) -> Option<u64> {
-        self.0.contains(&block.id).then_some(77)
-    }
-    fn is_located(&self, _: &Block) -> bool {
-        self.1
-    }
-}
 
 fn with_length(block: Block, length: u64) -> Option<Block> {
     Some(Block { length, ..block })
@@ -58,11 +43,11 @@ fn a_client_that_missed_the_answer_is_given_the_same_block() -> FsResult<()> {
     let inode = world.create("/f", false)?;
     let first = world.add_block("/f", inode, None);
     let digest = world.ns.digest();
-    let again = try_add(&mut world, inode, HOLDER, None, &AllFinished)?;
+    let again = try_add(&mut world, inode, HOLDER, None, &ALL_FINISHED)?;
     let reply = Reply::Block { inode, block: first, offset: 0 };
     assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
     let second = world.add_block("/f", inode, with_length(first, 100));
-    let again = try_add(&mut world, inode, HOLDER, with_length(first, 100), &AllFinished)?;
+    let again = try_add(&mut world, inode, HOLDER, with_length(first, 100), &ALL_FINISHED)?;
     let reply = Reply::Block { inode, block: second, offset: 100 };
     assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
     assert_ne!(world.ns.digest(), digest);
@@ -76,7 +61,7 @@ fn a_stranger_or_a_stale_block_gets_no_new_one() -> FsResult<()> {
     let other = world.create("/g", false)?;
     let first = world.add_block("/f", inode, None);
     let digest = world.ns.digest();
-    let stranger = try_add(&mut world, inode, "somebody", None, &AllFinished);
+    let stranger = try_add(&mut world, inode, "somebody", None, &ALL_FINISHED);
     assert_eq!(
         stranger,
         Err(FsError::LeaseExpired(format!(
@@ -85,14 +70,14 @@ fn a_stranger_or_a_stale_block_gets_no_new_one() -> FsResult<()> {
         )))
     );
     let stale = Some(World::block(5));
-    let refused = try_add(&mut world, inode, HOLDER, stale, &AllFinished);
+    let refused = try_add(&mut world, inode, HOLDER, stale, &ALL_FINISHED);
     assert!(matches!(refused, Err(FsError::Io(text)) if text.starts_with("Cannot allocate block in /f:")));
-    let foreign = try_add(&mut world, other, HOLDER, with_length(first, 9), &AllFinished);
+    let foreign = try_add(&mut world, other, HOLDER, with_length(first, 9), &ALL_FINISHED);
     assert!(matches!(foreign, Err(FsError::Io(_))));
-    let missing = try_add(&mut world, InodeId(99_999), HOLDER, None, &AllFinished);
+    let missing = try_add(&mut world, InodeId(99_999), HOLDER, None, &ALL_FINISHED);
     assert!(matches!(missing, Err(FsError::NotFound(text)) if text.starts_with("File does not exist: /f")));
     // A client that has sent -1 is told so.
-    let negative = try_add(&mut world, InodeId(u64::MAX), HOLDER, None, &AllFinished);
+    let negative = try_add(&mut world, InodeId(u64::MAX), HOLDER, None, &ALL_FINISHED);
     assert!(matches!(negative, Err(FsError::NotFound(text)) if text.contains("/f (inode -1) ")));
     assert_eq!(world.ns.digest(), digest);
     Ok(())
@@ -104,9 +89,9 @@ fn a_third_block_waits_for_the_first() -> FsResult<()> {
     let inode = world.create("/f", false)?;
     let first = world.add_block("/f", inode, None);
     let second = world.add_block("/f", inode, with_length(first, 10));
-    let refused = try_add(&mut world, inode, HOLDER, with_length(second, 10), &Finished::default());
+    let refused = try_add(&mut world, inode, HOLDER, with_length(second, 10), &GivenFacts::silence());
     assert_eq!(refused, Err(FsError::NotReplicatedYet("Not replicated yet: /f".into())));
-    let facts = Finished(BTreeSet::from([first.id]), true);
+    let facts = GivenFacts::only_finished([first.id], 77);
     let plan = try_add(&mut world, inode, HOLDER, with_length(second, 10), &facts)?;
     assert!(matches!(plan, add_block::Plan::New { .. }));
     Ok(())
@@ -119,18 +104,18 @@ fn a_file_is_closed_once_its_blocks_are_finished() -> FsResult<()> {
     let block = world.add_block("/f", inode, None);
     let last = with_length(block, 42);
     let request = complete::Request { path: "/f", holder: HOLDER, last, inode };
-    let waiting = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &Finished::default()))?;
+    let waiting = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &GivenFacts::silence()))?;
     assert_eq!(Some(waiting), last.map(complete::Plan::Waiting));
-    let plan = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &AllFinished))?;
+    let plan = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &ALL_FINISHED))?;
     let complete::Plan::Close(edit) = plan else { panic!("{plan:?}") };
     let applied = world.apply(edit);
     let block = Block { length: 42, ..block };
     assert_eq!(applied.block_changes, [BlockChange::Committed { block }, BlockChange::Completed { block }]);
     // A client that missed the answer asks again.
-    let again = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &AllFinished))?;
+    let again = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &ALL_FINISHED))?;
     assert_eq!(again, complete::Plan::Already);
     let other = complete::Request { last: Some(World::block(1)), ..request };
-    let refused = world.plan(|ns, ctx| complete::plan(ns, ctx, &other, &AllFinished));
+    let refused = world.plan(|ns, ctx| complete::plan(ns, ctx, &other, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::LeaseExpired(text)) if text.starts_with("File is not open")));
     let ctx = world.context(None);
     assert!(get_file_info::is_closed(&world.ns, &ctx, "/f")?);
@@ -284,8 +269,8 @@ fn a_silent_writer_loses_its_files() -> FsResult<()> {
     let expired = renewals.take_hard_expired(&world.ns, Moment::from_ms(1_200_001));
     assert_eq!(expired.iter().map(|holder| &**holder).collect::<Vec<_>>(), [HOLDER]);
     assert_eq!(world.ns.files_of(HOLDER), [empty, unwritten, finished, partial]);
-    let located = Finished(BTreeSet::from([block.id]), true);
-    let nowhere = Finished(BTreeSet::new(), false);
+    let located = GivenFacts::only_finished([block.id], 77);
+    let nowhere = GivenFacts::nowhere();
     let facts: [(InodeId, &dyn BlockFacts); 3] =
         [(empty, &nowhere), (unwritten, &nowhere), (finished, &located)];
     for (inode, facts) in facts {

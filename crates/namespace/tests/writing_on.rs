@@ -3,29 +3,16 @@
 mod common;
 
 use base::{Block, Caller, FsError, FsResult, GenerationStamp, InodeId, Moment};
-use common::{AllFinished, HOLDER, World};
+use common::{ALL_FINISHED, HOLDER, World};
 use namespace::{
-    BlockChange, BlockFacts, Planned, Reach, Renewals, Reply, RetryLookup, ops,
+    BlockChange, Planned, Reach, Renewals, Reply, RetryLookup,
+    given_facts::GivenFacts,
+    ops,
     ops::{append, commit_block_synchronization, concat, create, release_lease, truncate},
     reads::get_file_info,
 };
 
 const OTHER: &str = "DFSClient_test_2";
-
-/// No data server has spoken yet.
-struct Nowhere;
-
-impl BlockFacts for Nowhere {
-    fn is_complete(&self, _: &Block) -> bool {
-        false
-    }
-    fn recovered_length(&self, _: &Block) -> Option<u64> {
-        None
-    }
-    fn is_located(&self, _: &Block) -> bool {
-        true
-    }
-}
 
 fn file(world: &mut World, path: &str, lengths: &[u64]) -> InodeId {
     let inode = world.create(path, false).expect("a new file");
@@ -46,7 +33,7 @@ fn lengths(world: &World, path: &str) -> Vec<u64> {
 
 fn append_as(world: &mut World, path: &str, holder: &str) -> FsResult<Planned> {
     let request = append::Request { path, holder, client_machine: "127.0.0.1", new_block: false };
-    world.plan(|ns, ctx| append::plan(ns, ctx, &request, &AllFinished))
+    world.plan(|ns, ctx| append::plan(ns, ctx, &request, &ALL_FINISHED))
 }
 
 fn truncate_as(world: &mut World, path: &str, holder: &str, length: i64) -> FsResult<Planned> {
@@ -96,7 +83,7 @@ fn a_block_that_an_append_reopened_is_recovered_though_it_is_finished_everywhere
     let request = ops::update_block_for_pipeline::Request { block: last, holder: HOLDER };
     let stamped = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
     let Reply::Block { block: new, .. } = stamped else { panic!("{stamped:?}") };
-    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &AllFinished);
+    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
     let release_lease::Plan::Recover { edit, block, stamp, truncation, source } = plan else {
         panic!("{plan:?}")
     };
@@ -150,7 +137,7 @@ fn append_refuses_what_is_no_finished_file() -> FsResult<()> {
     let last = world.last_block("/f").expect("a block");
     let request = append::Request { path: "/f", holder: HOLDER, client_machine: "", new_block: true };
     assert_eq!(
-        world.plan(|ns, ctx| append::plan(ns, ctx, &request, &Nowhere)),
+        world.plan(|ns, ctx| append::plan(ns, ctx, &request, &GivenFacts::silence())),
         Err(FsError::Io(format!("append: lastBlock={last} of src=/f is not sufficiently replicated yet.")))
     );
     world.set_permission("/f", 0o444)?;
@@ -189,7 +176,7 @@ fn one_writer_at_a_time_until_it_is_silent_for_too_long() -> FsResult<()> {
         Err(FsError::RecoveryInProgress(failed("APPEND_FILE", OTHER, late)))
     );
     let inode = world.ns.files_of(HOLDER)[0];
-    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &AllFinished);
+    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
     let release_lease::Plan::Recover { edit, block, stamp, .. } = plan else { panic!("{plan:?}") };
     world.apply(edit);
     let request = commit_block_synchronization::Request {
@@ -275,10 +262,10 @@ fn nobody_writes_a_file_that_is_being_truncated() -> FsResult<()> {
     world.truncate("/f", 40)?;
     let last = world.last_block("/f");
     let request = ops::complete::Request { path: "/f", holder: HOLDER, last, inode };
-    let refused = world.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &AllFinished));
+    let refused = world.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
     let request = ops::add_block::Request { path: "/f", holder: HOLDER, previous: last, inode };
-    let refused = world.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &AllFinished));
+    let refused = world.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
     let block = last.expect("a block");
     let request = ops::update_block_for_pipeline::Request { block, holder: HOLDER };
@@ -305,7 +292,7 @@ fn a_truncation_that_led_to_nothing_is_begun_again() -> FsResult<()> {
     world.truncate("/f", 40)?;
     let (block, first, _) = world.ns.truncation_of(inode).expect("it is being truncated");
     // All its replicas are finished, and that does not make it finished.
-    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &AllFinished);
+    let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
     let release_lease::Plan::Recover { edit, block: again, stamp, truncation, source } = plan else {
         panic!("{plan:?}")
     };

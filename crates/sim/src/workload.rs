@@ -1,11 +1,12 @@
 //! Random operations on a small tree, so that they often meet.
 
 use crate::dice::Dice;
-use base::{Block, CallOrigin, Caller, InodeId, Moment, Timestamp};
+use base::{CallOrigin, Caller, InodeId, Moment, Timestamp};
 use namespace::{
-    BlockFacts, Context, Edit, Limits, Namespace, Planned,
+    Context, Edit, Limits, Namespace, Planned,
     acl::{AclEntry, Kind, Scope},
     fingerprint,
+    given_facts::GivenFacts,
     ops::{self, set_acl::Change},
     xattr::{Space, XattrName},
 };
@@ -24,21 +25,6 @@ pub struct PlannedCall {
     pub name: &'static str,
     pub fingerprint: u64,
     pub edit: Edit,
-}
-
-/// All replicas are there, as their writers said.
-struct AllFinished;
-
-impl BlockFacts for AllFinished {
-    fn is_complete(&self, _: &Block) -> bool {
-        true
-    }
-    fn recovered_length(&self, block: &Block) -> Option<u64> {
-        Some(block.length)
-    }
-    fn is_located(&self, _: &Block) -> bool {
-        true
-    }
 }
 
 impl Workload {
@@ -100,7 +86,7 @@ impl Workload {
                     previous: None,
                     inode: InodeId(0),
                 };
-                let edit = match ops::add_block::plan(ns, &ctx, &request, &AllFinished).ok()? {
+                let edit = match ops::add_block::plan(ns, &ctx, &request, &GivenFacts::all_finished()).ok()? {
                     ops::add_block::Plan::New { edit, .. } => Some(edit),
                     ops::add_block::Plan::Again { .. } => None,
                 };
@@ -109,7 +95,7 @@ impl Workload {
             65..75 => {
                 let request =
                     ops::complete::Request { path: &path, holder: HOLDER, last: None, inode: InodeId(0) };
-                let edit = match ops::complete::plan(ns, &ctx, &request, &AllFinished).ok()? {
+                let edit = match ops::complete::plan(ns, &ctx, &request, &GivenFacts::all_finished()).ok()? {
                     ops::complete::Plan::Close(edit) => Some(edit),
                     ops::complete::Plan::Already | ops::complete::Plan::Waiting(_) => None,
                 };

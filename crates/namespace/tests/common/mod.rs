@@ -8,8 +8,9 @@ use base::{
     Timestamp, TxId,
 };
 use namespace::{
-    Applied, BlockFacts, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply,
-    Snapshot, ops,
+    Applied, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply, Snapshot,
+    given_facts::GivenFacts,
+    ops,
     reads::{
         get_file_info,
         get_quota_usage::{self, Usage},
@@ -29,19 +30,7 @@ impl Dice {
 }
 
 /// All replicas are there, as their writers said.
-pub struct AllFinished;
-
-impl BlockFacts for AllFinished {
-    fn is_complete(&self, _: &Block) -> bool {
-        true
-    }
-    fn recovered_length(&self, block: &Block) -> Option<u64> {
-        Some(block.length)
-    }
-    fn is_located(&self, _: &Block) -> bool {
-        true
-    }
-}
+pub const ALL_FINISHED: GivenFacts = GivenFacts::all_finished();
 
 pub struct World {
     pub ns: Namespace,
@@ -208,7 +197,7 @@ impl World {
     pub fn add_block(&mut self, path: &str, inode: InodeId, previous: Option<Block>) -> Block {
         let holder = self.holder.clone();
         let request = ops::add_block::Request { path, holder: &holder, previous, inode };
-        let plan = self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &AllFinished));
+        let plan = self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
         match plan {
             Ok(ops::add_block::Plan::New { edit, .. }) => match self.apply(edit).reply {
                 Reply::Block { block, .. } => block,
@@ -221,7 +210,7 @@ impl World {
     pub fn try_add_block(&mut self, path: &str, previous: Option<Block>) -> FsResult<Block> {
         let holder = self.holder.clone();
         let request = ops::add_block::Request { path, holder: &holder, previous, inode: InodeId(0) };
-        match self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &AllFinished))? {
+        match self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED))? {
             ops::add_block::Plan::New { edit, .. } => match self.apply(edit).reply {
                 Reply::Block { block, .. } => Ok(block),
                 other => panic!("addBlock answers {other:?}"),
@@ -264,7 +253,7 @@ impl World {
     pub fn complete(&mut self, path: &str, inode: InodeId, last: Option<Block>) {
         let holder = self.holder.clone();
         let request = ops::complete::Request { path, holder: &holder, last, inode };
-        let plan = self.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &AllFinished));
+        let plan = self.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED));
         match plan {
             Ok(ops::complete::Plan::Close(edit)) => assert_eq!(self.apply(edit).reply, Reply::Bool(true)),
             other => panic!("complete of {path}: {other:?}"),
@@ -274,7 +263,7 @@ impl World {
     pub fn append(&mut self, path: &str, new_block: bool) -> FsResult<InodeId> {
         let holder = self.holder.clone();
         let request = ops::append::Request { path, holder: &holder, client_machine: "127.0.0.1", new_block };
-        match self.run(|ns, ctx| ops::append::plan(ns, ctx, &request, &AllFinished))? {
+        match self.run(|ns, ctx| ops::append::plan(ns, ctx, &request, &ALL_FINISHED))? {
             Reply::Appended(inode) => Ok(inode),
             other => panic!("append answers {other:?}"),
         }
