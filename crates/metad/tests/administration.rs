@@ -1,10 +1,8 @@
 //! What operators ask and order through Hadoop's own calls, and what is refused as by an HDFS that lacks it.
 
-// Its stories are told elsewhere as well.
-#[allow(dead_code)]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, SUPERUSER, refusal};
 use prost::{Message, Name};
 use proto::{
     common as c,
@@ -14,12 +12,10 @@ use proto::{
     },
     hdfs as p, protocol,
 };
-use rpc::{CallError, Client, ClientOptions};
-
-const SUPERUSER: &str = "alice";
+use rpc::Client;
 
 fn connect(cluster: &Cluster, protocol: &str, user: &str) -> Client {
-    Client::connect(cluster.server(1).rpc_address(), protocol, user, ClientOptions::default())
+    cluster.client_as(1, protocol, user)
 }
 
 async fn ok<A: Message + Default + Name>(client: &Client, method: &str, request: &impl Message) -> A {
@@ -28,10 +24,7 @@ async fn ok<A: Message + Default + Name>(client: &Client, method: &str, request:
 
 /// The class and the text of a refusal.
 async fn refused(client: &Client, method: &str, request: &impl Message) -> (String, String) {
-    match client.call_encoded(method, &request.encode_to_vec()).await {
-        Err(CallError::Remote { class, message, .. }) => (class, message),
-        other => panic!("{method}: {other:?}"),
-    }
+    refusal(client.call_encoded(method, &request.encode_to_vec()).await)
 }
 
 async fn assert_refused(client: &Client, method: &str, request: &impl Message, class: &str, text: &str) {
@@ -40,31 +33,15 @@ async fn assert_refused(client: &Client, method: &str, request: &impl Message, c
 }
 
 async fn start() -> (Cluster, Client) {
-    let cluster = Cluster::start(1).await;
-    cluster.wait_for_active(&[]).await;
+    let (cluster, _) = Cluster::in_sync(1).await;
     let files = cluster.client(1);
-    let mkdirs = p::MkdirsRequestProto {
-        src: "/d".into(),
-        masked: p::FsPermissionProto { perm: 0o755 },
-        create_parent: true,
-        unmasked: None,
-    };
-    let _: p::MkdirsResponseProto = ok(&files, "mkdirs", &mkdirs).await;
+    cluster.mkdirs(1, "/d").await;
     let _: p::CreateResponseProto = ok(&files, "create", &create("/d/f")).await;
     (cluster, files)
 }
 
 fn create(path: &str) -> p::CreateRequestProto {
-    p::CreateRequestProto {
-        src: path.into(),
-        masked: p::FsPermissionProto { perm: 0o644 },
-        client_name: "DFSClient_1".into(),
-        create_flag: 1,
-        create_parent: true,
-        replication: 1,
-        block_size: 128 << 20,
-        ..p::CreateRequestProto::default()
-    }
+    cluster::files::create_request(path, "DFSClient_1")
 }
 
 /// Hadoop: `FileSystem.areSymlinksEnabled` is false unless a test says otherwise.

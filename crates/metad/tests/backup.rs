@@ -1,28 +1,28 @@
 //! Backups of a group that serves: what is archived, what is refused, and what comes of a restore.
 
-#[allow(dead_code, reason = "this story does not need all of it")]
 mod cluster;
 
 use base::{MemberId, Sn};
-use cluster::Cluster;
+use cluster::{Cluster, Plan, failing_disk::FailingDisk, try_mkdirs, until};
 use env::Env;
 use journal::archive::{ArchiveError, Backup};
 use metad::{
-    CoordinatorConfig, GroupConfig, MetaServer,
+    MetaConfig, Replica,
     backup::{
-        self, BackupError, Event, Operator, Options, Place, Rebuilt, Summary, TargetError, Until, Wish,
+        self, BackupError, Event, Operator, Options, Place, Rebuilt, RestoreError, Summary, TargetError,
+        Until, Wish,
     },
     peers::Secret,
 };
+use proto::clover::admin::{AllowDeletionsRequestProto, AllowDeletionsResponseProto};
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 /// Looks where the members are, and takes down what is told.
@@ -107,54 +107,33 @@ fn names_at(directory: &Path, until: Until) -> Vec<String> {
     names
 }
 
-/// Makes a server of a backup, with a coordinator of its own, and starts it.
-async fn restored(backup: &Path, until: Until, into: &Path, name: &str) -> (MetaServer, backup::Restored) {
-    let (env, rebuilt) = (Env::production(), rebuilt(backup, until).unwrap());
-    let name_directory = into.join(name);
-    let config = lone(&name_directory);
+/// Makes the directory of a first member of a backup.
+fn restore(
+    env: &Env,
+    backup: &Path,
+    until: Until,
+    config: &MetaConfig,
+) -> Result<backup::Restored, RestoreError> {
     let wish = Wish {
-        name_directory: &name_directory,
+        name_directory: &config.name_directory,
         group: &config.group,
-        address: "127.0.0.1".parse().unwrap(),
+        address: config.rpc_address.ip(),
         new_cluster_id: None,
     };
-    let restored = backup::restore(&env, opened(backup).manifest(), rebuilt, &wish).unwrap();
-    (MetaServer::start(env, config).await.unwrap(), restored)
+    backup::restore(env, opened(backup).manifest(), rebuilt(backup, until).unwrap(), &wish)
 }
 
-fn lone(directory: &Path) -> metad::MetaConfig {
-    cluster::lone::config(directory)
-}
-
-fn client_of(server: &MetaServer) -> rpc::Client {
-    rpc::Client::connect(
-        server.rpc_address(),
-        proto::protocol::CLIENT_NAMENODE,
-        "alice",
-        rpc::ClientOptions::default(),
-    )
-}
-
-async fn names_of(server: &MetaServer) -> Vec<String> {
-    let client = client_of(server);
-    let request = proto::hdfs::GetListingRequestProto {
-        src: "/".into(),
-        start_after: Default::default(),
-        need_location: false,
-    };
-    let began = Instant::now();
-    loop {
-        let answer: Result<proto::hdfs::GetListingResponseProto, _> =
-            client.call("getListing", &request).await;
-        match answer {
-            Ok(answer) => {
-                let listed = answer.dir_list.unwrap().partial_listing.into_iter();
-                return listed.map(|it| String::from_utf8(it.path.to_vec()).unwrap()).collect();
-            }
-            Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+/// A cluster whose first member is to begin with what is in a backup; its coordinator knows of nothing else.
+fn restored(plan: Plan, backup: &Path, until: Until) -> (Cluster, backup::Restored) {
+    let (restored, backup) = (Arc::new(Mutex::new(None)), backup.to_owned());
+    let made = restored.clone();
+    let cluster = plan
+        .made_by(move |config| {
+            *made.lock().unwrap() = Some(restore(&Env::production(), &backup, until, config).unwrap());
+        })
+        .made();
+    let restored = restored.lock().unwrap().take().expect("it was made");
+    (cluster, restored)
 }
 
 /// Where the active stands now.
@@ -165,8 +144,7 @@ fn now_at(cluster: &Cluster, active: u32) -> (base::TxId, u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_is_backed_up_while_it_serves_and_every_entry_can_be_had_again() {
     let mut cluster = Cluster::start(3).await;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("backup");
+    let path = cluster.beside("backup");
     let first = cluster.wait_for_active(&[]).await;
     cluster.wait_in_sync(first, 3).await;
     let mut marks = Vec::new();
@@ -192,11 +170,7 @@ async fn a_group_is_backed_up_while_it_serves_and_every_entry_can_be_had_again()
         marks.push(now_at(&cluster, second));
     }
     let last = marks.last().unwrap().0.sn;
-    let began = Instant::now();
-    while desk.last_archived() < last {
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", desk.events.lock().unwrap().last());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("all of it is archived", async || desk.last_archived() >= last).await;
     desk.is_stopped.store(true, Ordering::Release);
     let summary = following.await.unwrap().unwrap();
     assert_eq!(summary.round.active.map(|(member, _)| member.0), Some(second));
@@ -227,20 +201,12 @@ async fn a_group_is_backed_up_while_it_serves_and_every_entry_can_be_had_again()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_missing() {
-    let mut cluster = Cluster::start(3).await;
-    cluster.adjust = Box::new(|_, mut config| {
+    let plan = Plan::group(3).adjusted(|_, config| {
         config.edits_per_image = 20;
         config.group.journal.segment_bytes = 16 << 10;
-        config
     });
-    for member in 1..=3 {
-        cluster.stop(member).await;
-        cluster.restart(member).await;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("backup");
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (cluster, active) = plan.in_sync().await;
+    let path = cluster.beside("backup");
     let write = async |from: u64, count: u64| {
         for number in from..from + count {
             cluster.mkdirs(active, &format!("/{number:04}")).await;
@@ -251,24 +217,17 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
         newest.map_or(Sn(0), |image| image.at.id.sn)
     };
     let wait_for_image = async |after: Sn| {
-        let began = Instant::now();
         // On all of them: a standby is asked for one that it has.
         let newest = || (1..=3).map(newest_at).min().unwrap();
-        while newest() <= after {
-            assert!(began.elapsed() < Duration::from_secs(20));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("a newer image is there", async || newest() > after).await;
         newest()
     };
     write(0, 40).await;
     wait_for_image(Sn(0)).await;
     write(40, 5).await;
     // The newest image is what a backup begins with, so the active is spared only when a standby has that one too.
-    let began = Instant::now();
-    while !(1..=3).all(|member| newest_at(member) == newest_at(active)) {
-        assert!(began.elapsed() < Duration::from_secs(20));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let is_everywhere = || cluster.members().all(|member| newest_at(member) == newest_at(active));
+    until("all have the newest", async || is_everywhere()).await;
     let desk = Desk::of(&cluster);
     let group = || group_of(&cluster.name_directory(1));
     let summary = begin(&path, group(), &desk, false).await.unwrap().unwrap();
@@ -291,7 +250,6 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
         write(100 + 30 * round, 30).await;
         at = wait_for_image(at).await;
     }
-    let began = Instant::now();
     let is_gone = |member: u32| {
         cluster
             .server(member)
@@ -301,10 +259,13 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
             .first()
             .is_none_or(|start| start.0 > span.end.id.sn.0 + 1)
     };
-    while !(1..=3).all(is_gone) {
-        assert!(began.elapsed() < Duration::from_secs(20), "{at}");
-        write(10_000 + began.elapsed().as_millis() as u64, 1).await;
-    }
+    let mut number = 10_000;
+    until("what came next is gone", async || {
+        number += 1;
+        write(number, 1).await;
+        cluster.members().all(is_gone)
+    })
+    .await;
     let desk = Desk::of(&cluster);
     begin(&path, group(), &desk, false).await.unwrap().unwrap();
     let missed = desk
@@ -332,8 +293,7 @@ async fn an_image_begins_a_backup_and_what_was_removed_in_between_is_told_as_mis
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_restored_server_has_the_names_of_then_holds_deletions_and_is_no_longer_what_the_backup_is_of() {
     let cluster = Cluster::start(2).await;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("backup");
+    let path = cluster.beside("backup");
     let active = cluster.wait_for_active(&[]).await;
     cluster.wait_in_sync(active, 2).await;
     let mut marks = Vec::new();
@@ -345,183 +305,108 @@ async fn a_restored_server_has_the_names_of_then_holds_deletions_and_is_no_longe
     let old_epoch = marks[5].epoch.0;
     let known = metad::read_cluster(&Env::production(), &cluster.name_directory(1)).unwrap();
 
-    let (server, made) = restored(&path, Until::Entry(marks[2].sn), directory.path(), "restored").await;
-    assert_eq!(names_of(&server).await, ["0", "1", "2"]);
+    let (mut then, made) = restored(Plan::alone(), &path, Until::Entry(marks[2].sn));
+    then.restart(1).await;
+    assert_eq!(then.names(1, "/").await, ["0", "1", "2"]);
     assert_eq!((&made.cluster.cluster_id, &made.cluster.block_pool), (&known.cluster_id, &known.block_pool));
     assert!(made.cluster.secret != known.secret, "members of before do not know it");
-    assert!(server.replica().epoch().0 > old_epoch + 1_000);
-    let told = restored_deletions(&directory.path().join("restored"), &server).await;
-    assert_eq!(told.held_since, Some(server.replica().epoch().0), "deletions are held back");
+    let epoch = then.replica(1).epoch().0;
+    assert!(epoch > old_epoch + 1_000);
+    let look = AllowDeletionsRequestProto::default();
+    let told: AllowDeletionsResponseProto = then.order(1, "allowDeletions", &look).await.unwrap();
+    assert_eq!(told.held_since, Some(epoch), "deletions are held back");
     // It takes changes, and keeps them over a start.
-    assert!(cluster::try_mkdirs(&client_of(&server), "/after").await.unwrap());
-    server.shutdown().await;
-    let name = directory.path().join("restored");
-    let server = MetaServer::start(Env::production(), lone(&name)).await.unwrap();
-    assert_eq!(names_of(&server).await, ["0", "1", "2", "after"]);
+    assert!(try_mkdirs(&then.client(1), "/after").await.unwrap());
+    then.stop(1).await;
+    then.restart(1).await;
+    assert_eq!(then.names(1, "/").await, ["0", "1", "2", "after"]);
 
     // The backup is of the group that has gone on: this one is not it.
-    let desk = Desk::default();
-    desk.addresses.lock().unwrap().insert(1, server.rpc_address());
+    let desk = Desk::of(&then);
+    let name = then.name_directory(1);
     let other = begin(&path, group_of(&name), &desk, false).await.unwrap();
     assert!(
         matches!(other, Err(BackupError::WentBack { .. } | BackupError::OtherHistory { .. })),
         "{other:?}"
     );
     // And it has a backup of its own, from which it can be restored again.
-    let next = directory.path().join("backup-2");
+    let next = then.beside("backup");
     begin(&next, group_of(&name), &desk, false).await.unwrap().unwrap();
     assert_eq!(names_at(&next, Until::End), ["0", "1", "2", "after"]);
-    server.shutdown().await;
+    then.stop(1).await;
     cluster.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_restore_that_finds_too_little_room_leaves_an_empty_directory() {
     let cluster = Cluster::start(2).await;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("backup");
+    let path = cluster.beside("backup");
     let active = cluster.wait_for_active(&[]).await;
     for number in 0..20 {
         cluster.mkdirs(active, &format!("/{number}")).await;
     }
     take(&path, &cluster).await.unwrap();
-    let disk = cluster::failing_disk::FailingDisk::default();
-    let env = Env { disk: Arc::new(disk.clone()), ..Env::production() };
-    let name_directory = directory.path().join("restored");
-    let config = lone(&name_directory);
-    let wish = || Wish {
-        name_directory: &name_directory,
-        group: &config.group,
-        address: "127.0.0.1".parse().unwrap(),
-        new_cluster_id: None,
-    };
-    let mut refusals = 0;
-    for room in (0..).step_by(512) {
-        disk.set_room(Some(room));
-        let rebuilt = rebuilt(&path, Until::End).unwrap();
-        match backup::restore(&env, opened(&path).manifest(), rebuilt, &wish()) {
-            Ok(_) => break,
-            Err(_) => {
-                refusals += 1;
-                let left: Vec<_> = std::fs::read_dir(&name_directory).unwrap().collect();
-                assert!(left.is_empty(), "with room for {room} bytes: {left:?}");
-            }
-        }
-    }
-    // The member's state, its image, the coordinator's files, the file CLUSTER.
-    assert!(refusals > 5, "{refusals} refusals");
-    assert!(!name_directory.join("MAKING").exists());
-    let server = MetaServer::start(Env::production(), lone(&name_directory)).await.unwrap();
-    assert_eq!(names_of(&server).await.len(), 20);
-    server.shutdown().await;
+    let mut then = Plan::alone().made_by(move |config| restore_with_ever_more_room(&path, config)).made();
+    assert!(!then.name_directory(1).join("MAKING").exists());
+    then.restart(1).await;
+    assert_eq!(then.names(1, "/").await.len(), 20);
+    then.stop(1).await;
     cluster.end().await;
 }
 
-/// What the server says of replicas that no file has.
-async fn restored_deletions(
-    name_directory: &Path,
-    server: &MetaServer,
-) -> proto::clover::admin::AllowDeletionsResponseProto {
-    use proto::clover::admin as p;
-    let known = metad::read_cluster(&Env::production(), name_directory).unwrap();
-    let client = rpc::Client::connect(
-        server.rpc_address(),
-        proto::protocol::ADMIN,
-        "bob",
-        rpc::ClientOptions::default(),
-    );
-    let challenge: p::ChallengeResponseProto =
-        client.call("challenge", &p::ChallengeRequestProto {}).await.unwrap();
-    let request = prost::Message::encode_to_vec(&p::AllowDeletionsRequestProto::default()).into();
-    let order = metad::prove_order(&known.secret.unwrap(), &challenge, "allowDeletions", request);
-    client.call("order", &order).await.unwrap()
+/// Until there is enough of it.
+fn restore_with_ever_more_room(backup: &Path, config: &MetaConfig) {
+    let disk = FailingDisk::default();
+    let env = Env { disk: Arc::new(disk.clone()), ..Env::production() };
+    let mut refusals = 0;
+    for room in (0..).step_by(512) {
+        disk.set_room(Some(room));
+        if restore(&env, backup, Until::End, config).is_ok() {
+            break;
+        }
+        refusals += 1;
+        let left: Vec<_> = std::fs::read_dir(&config.name_directory).unwrap().collect();
+        assert!(left.is_empty(), "with room for {room} bytes: {left:?}");
+    }
+    // The member's state, its image, the coordinator's files, the file CLUSTER.
+    assert!(refusals > 5, "{refusals} refusals");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_is_restored_and_its_second_member_joins_as_any_other() {
     let cluster = Cluster::start(2).await;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("backup");
+    let path = cluster.beside("backup");
     let active = cluster.wait_for_active(&[]).await;
     cluster.wait_in_sync(active, 2).await;
     for number in 0..5 {
         cluster.mkdirs(active, &format!("/{number}")).await;
     }
     take(&path, &cluster).await.unwrap();
-    cluster.end().await;
-
-    let env = Env::production();
-    let coordinator = coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap();
-    let config = |member: u32| {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        metad::MetaConfig {
-            group: GroupConfig {
-                member: MemberId(member),
-                members: vec![MemberId(1), MemberId(2)],
-                peer_address: Some(free),
-                coordinator: CoordinatorConfig::Shared(Arc::new(coordinator.session())),
-                ..GroupConfig::default()
-            },
-            ..lone(&directory.path().join(format!("name-{member}")))
-        }
-    };
-    let (first, second) = (config(1), config(2));
-    let wish = Wish {
-        name_directory: &first.name_directory,
-        group: &first.group,
-        address: "127.0.0.1".parse().unwrap(),
-        new_cluster_id: None,
-    };
-    let rebuilt_now = rebuilt(&path, Until::End).unwrap();
-    backup::restore(&env, opened(&path).manifest(), rebuilt_now, &wish).unwrap();
-    let again = rebuilt(&path, Until::End).unwrap();
-    let refused = backup::restore(&env, opened(&path).manifest(), again, &wish).unwrap_err();
+    let (mut again, _) = restored(Plan::group(2), &path, Until::End);
+    let refused = restore(&Env::production(), &path, Until::End, &again.config(1)).unwrap_err();
     assert!(refused.to_string().contains("is not empty"), "{refused}");
-    metad::join(&env, &second.name_directory, &second.group).unwrap();
-    let (one, two) = tokio::join!(
-        MetaServer::start(env.clone(), first.clone()),
-        MetaServer::start(env.clone(), second.clone())
-    );
-    let (mut one, mut two) = (one.unwrap(), two.unwrap());
-    let began = Instant::now();
-    loop {
-        // The one that has fetched an image starts again with it, as a process does.
-        let wants = |server: &MetaServer| server.replica().ended().borrow().is_some();
-        if wants(&two) {
-            two.stop_at_once().await;
-            two = MetaServer::start(env.clone(), second.clone()).await.unwrap();
-        }
-        if wants(&one) {
-            one.stop_at_once().await;
-            one = MetaServer::start(env.clone(), first.clone()).await.unwrap();
-        }
-        let view = one.replica().status().view;
-        if one.replica().is_serving() && view.is_some_and(|(view, _)| view.in_sync.len() == 2) {
-            break;
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", one.replica().status());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(cluster::try_mkdirs(&client_of(&one), "/after").await.unwrap());
-    one.stop_at_once().await;
+    cluster.end().await;
+    again.restart_together(&[1, 2]).await;
+    // The one that has fetched an image starts again with it, as a process does.
+    let in_sync = |replica: Replica| replica.status().view.map_or(0, |(view, _)| view.in_sync.len());
+    again
+        .tend_until("both have it", |again| again.active(&[]) == Some(1) && in_sync(again.replica(1)) == 2)
+        .await;
+    assert!(try_mkdirs(&again.client(1), "/after").await.unwrap());
+    again.kill(1).await;
     // The other member has the restored entries, and those that this one has acknowledged since.
-    let began = Instant::now();
-    while !two.replica().answers() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", two.replica().status());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let alone = MetaServer::start(env, first).await.unwrap();
-    assert_eq!(names_of(&two).await, ["0", "1", "2", "3", "4", "after"]);
-    alone.stop_at_once().await;
-    two.stop_at_once().await;
+    again.wait_until("it answers", |again| again.replica(2).answers().then_some(())).await;
+    again.restart(1).await;
+    again.wait_for_active(&[]).await;
+    assert_eq!(again.names(2, "/").await, ["0", "1", "2", "3", "4", "after"]);
+    again.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn another_secret_another_cluster_and_a_group_that_is_away_are_told_apart() {
     let cluster = Cluster::start(1).await;
     let other = Cluster::start(1).await;
-    let directory = tempfile::tempdir().unwrap();
-    let path: PathBuf = directory.path().join("backup");
+    let path = cluster.beside("backup");
     cluster.wait_for_active(&[]).await;
     other.wait_for_active(&[]).await;
     cluster.mkdirs(1, "/of-the-first").await;

@@ -1,21 +1,15 @@
 //! Stores that the disk has changed, in a group of three: nothing is given up that somebody still has.
 
-#[allow(dead_code, reason = "not every story needs all of it")]
 mod cluster;
 
-use cluster::Cluster;
-use group::Order;
+use cluster::{Cluster, until};
 use journal::record::{HEADER_BYTES, Header};
 use proto::clover::admin as p;
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// Where the records of a member's log stand: file, offset, bytes, by their sn.
 fn records(cluster: &Cluster, member: u32) -> BTreeMap<u64, (PathBuf, usize, usize)> {
-    let log = cluster.name_directory(member).join("group-1/log");
+    let log = cluster.store(member).join("log");
     let mut found = BTreeMap::new();
     for path in std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()) {
         let bytes = std::fs::read(&path).unwrap();
@@ -37,8 +31,7 @@ fn flip(cluster: &Cluster, member: u32, sn: u64) {
 }
 
 fn generation(cluster: &Cluster, member: u32) -> u64 {
-    let store = cluster.name_directory(member).join("group-1");
-    journal::survey::survey(&*env::Env::production().disk, &store).unwrap().state.generation
+    journal::survey::survey(&*env::Env::production().disk, &cluster.store(member)).unwrap().state.generation
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
@@ -48,16 +41,12 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn three_logs_damaged_in_different_places_lose_nothing() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     for number in 0..40 {
         cluster.mkdirs(first, &format!("/kept/{number}")).await;
     }
     cluster.wait_until_equal().await;
-    for member in 1..=3 {
-        cluster.kill(member).await;
-    }
+    cluster.kill_all().await;
     // Of every record there are two good copies.
     for (member, sn) in [(1, 8), (2, 15), (3, 22)] {
         flip(&cluster, member, sn);
@@ -78,16 +67,12 @@ async fn three_logs_damaged_in_different_places_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_log_whose_last_entry_has_rotted_goes_on_with_the_others_and_takes_no_lead_alone() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     for number in 0..10 {
         cluster.mkdirs(first, &format!("/kept/{number}")).await;
     }
     cluster.wait_until_equal().await;
-    for member in 1..=3 {
-        cluster.kill(member).await;
-    }
+    cluster.kill_all().await;
     // The last entry of one, and one before it of each of the others.
     let last = *records(&cluster, 1).keys().next_back().unwrap();
     for (member, sn) in [(1, last), (2, last - 1), (3, last - 2)] {
@@ -114,33 +99,29 @@ async fn shown(
     member: u32,
     is_it: impl Fn(&p::MemberProto) -> bool,
 ) -> p::GetGroupResponseProto {
-    let began = Instant::now();
-    loop {
+    let mut found = None;
+    until("the member says so", async || {
         let address = cluster.told_address(member);
         let shown: Result<p::GetGroupResponseProto, _> =
             admin(&address).call("getGroup", &p::GetGroupRequestProto { is_local: Some(true) }).await;
-        if let Ok(shown) = shown
-            && shown.members.iter().any(|one| one.member == member && is_it(one))
-        {
-            return shown;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "member {member} does not say so");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        let is_so = |shown: &p::GetGroupResponseProto| {
+            shown.members.iter().any(|one| one.member == member && is_it(one))
+        };
+        found = shown.ok().filter(is_so);
+        found.is_some()
+    })
+    .await;
+    found.expect("it was seen")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_entry_that_no_log_has_is_waited_for_by_name_until_an_operator_gives_it_up() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     for number in 0..20 {
         cluster.mkdirs(first, &format!("/kept/{number}")).await;
     }
     cluster.wait_until_equal().await;
-    for member in 1..=3 {
-        cluster.kill(member).await;
-    }
+    cluster.kill_all().await;
     const LOST: u64 = 12;
     for member in 1..=3 {
         flip(&cluster, member, LOST);
@@ -172,56 +153,29 @@ async fn an_entry_that_no_log_has_is_waited_for_by_name_until_an_operator_gives_
         admin(&address).call("uncleanElect", &order(true, &others)).await;
     assert!(by_name.unwrap_err().to_string().contains("needs a proof of the cluster's secret"));
     let asked: p::UncleanElectResponseProto =
-        cluster.give_order(address.clone(), elected, "uncleanElect", &order(false, &[])).await.unwrap();
+        cluster.order_at(address.clone(), elected, "uncleanElect", &order(false, &[])).await.unwrap();
     assert!(asked.message().contains("can be read up to sn 11") && !asked.is_done(), "{asked:?}");
     let refused: Result<p::UncleanElectResponseProto, _> =
-        cluster.give_order(address.clone(), elected, "uncleanElect", &order(true, &others[1..])).await;
+        cluster.order_at(address.clone(), elected, "uncleanElect", &order(true, &others[1..])).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains(&format!("members {} may hold everything", others[0])), "{refused}");
     let done: p::UncleanElectResponseProto =
-        cluster.give_order(address.clone(), elected, "uncleanElect", &order(true, &others)).await.unwrap();
+        cluster.order_at(address.clone(), elected, "uncleanElect", &order(true, &others)).await.unwrap();
     assert!(done.is_done() && done.message().contains("Give the same order again"), "{done:?}");
     cluster.await_start(&mut starting, elected).await;
-    // It must have listened for a while before it believes that nobody leads.
-    let began = Instant::now();
-    loop {
-        let (sender, answer) = tokio::sync::oneshot::channel();
-        let told = Box::new(move |answer| drop(sender.send(answer)));
-        cluster.server(elected).replica().order(Order::UncleanElect, told);
-        match answer.await.unwrap() {
-            Ok(_) => break,
-            Err(reason) => assert!(began.elapsed() < Duration::from_secs(10), "{reason}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    cluster.elect(elected).await;
 
     // The others follow with what is left of theirs.
-    for member in (1..=3).filter(|member| *member != elected) {
+    for member in cluster.others(elected) {
         cluster.await_start(&mut starting, member).await;
     }
-    let began = Instant::now();
-    while !cluster.server(elected).replica().is_serving() {
-        cluster.tend().await;
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            cluster.server(elected).replica().status()
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    cluster.tend_until("it serves", |cluster| cluster.replica(elected).is_serving()).await;
     let names = sorted(cluster.names(elected, "/kept").await);
     // The first entry is that of the epoch, the second makes /kept and /kept/0 at once.
     assert_eq!(names, (0..LOST as u32 - 2).map(|number| number.to_string()).collect::<Vec<_>>());
     cluster.mkdirs(elected, "/more").await;
-    while cluster.server(elected).replica().status().view.is_none_or(|(view, _)| view.in_sync.len() < 3) {
-        cluster.tend().await;
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            cluster.server(elected).replica().status()
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let in_sync = |cluster: &Cluster| Some(cluster.replica(elected).status().view?.0.in_sync.len());
+    cluster.tend_until("all are in sync", |cluster| in_sync(cluster) >= Some(3)).await;
     cluster.wait_until_equal().await;
     cluster.end().await;
 }

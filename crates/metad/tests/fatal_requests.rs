@@ -1,10 +1,9 @@
 //! A request that makes a member panic is refused by the next one, and does not end it as well.
 
-#[allow(dead_code, reason = "not every story needs all of it")]
 mod cluster;
 
 use base::{Moment, Timestamp};
-use cluster::Cluster;
+use cluster::{Plan, set_safe_mode, until};
 use env::{Clock, Env, SystemClock};
 use metad::LastResort;
 use proto::hdfs as p;
@@ -14,7 +13,6 @@ use std::{
         atomic::{AtomicI32, AtomicU32, Ordering},
     },
     thread,
-    time::{Duration, Instant},
 };
 
 /// A clock that makes the writer of its member panic within an operation: when it has been asked so often by that thread.
@@ -50,21 +48,8 @@ impl Clock for Trap {
 /// A turn asks twice before it comes to its first operation; a refusal because of safe mode asks a third time.
 const WITHIN_THE_OPERATION: i32 = 3;
 
-async fn set_safe_mode(cluster: &Cluster, member: u32, action: p::SafeModeActionProto) {
-    let request = p::SetSafeModeRequestProto { action: action as i32, checked: None };
-    let _: p::SetSafeModeResponseProto = cluster.client(member).call("setSafeMode", &request).await.unwrap();
-}
-
 fn arm(traps: &[Arc<AtomicI32>], member: u32) {
     traps[member as usize - 1].store(WITHIN_THE_OPERATION, Ordering::Release);
-}
-
-async fn wait_until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(15), "not within 15 s: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -80,17 +65,15 @@ async fn a_request_that_ends_a_member_ends_no_other_one() {
     let traps: Vec<Arc<AtomicI32>> = (0..3).map(|_| Arc::default()).collect();
     let sprung: Arc<AtomicU32> = Arc::default();
     let (known, counted) = (traps.clone(), sprung.clone());
-    let mut cluster = Cluster::start_in(3, move |member| {
+    let plan = Plan::group(3).in_worlds(move |member| {
         let clock = Trap { left: known[member as usize - 1].clone(), sprung: counted.clone() };
         (Env { clock: Arc::new(clock), ..Env::production() }, LastResort::default())
-    })
-    .await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    });
+    let (mut cluster, first) = plan.in_sync().await;
     cluster.mkdirs(first, "/before").await;
 
     for member in 1..=3 {
-        set_safe_mode(&cluster, member, p::SafeModeActionProto::SafemodeEnter).await;
+        set_safe_mode(&cluster.client(member), p::SafeModeActionProto::SafemodeEnter).await;
     }
     let client = cluster.client(first);
     arm(&traps, first);
@@ -101,41 +84,41 @@ async fn a_request_that_ends_a_member_ends_no_other_one() {
 
     // The request would be as fatal there.
     arm(&traps, second);
-    let refused = cluster::try_mkdirs(&cluster.client(second), "/fatal").await.unwrap_err();
+    let refused = cluster::try_mkdirs(&cluster.client(second), "/fatal").await.unwrap_err().to_string();
     assert!(refused.contains("This mkdirs request is refused: it has ended metadata server"), "{refused}");
     assert!(refused.contains("fatal-requests"), "where the note lies: {refused}");
     assert_eq!(sprung.load(Ordering::Acquire), 1, "the second has not begun with it");
 
     // Every other request is let through, and comes to its end where it is not fatal.
     traps.iter().for_each(|trap| trap.store(0, Ordering::Release));
-    for member in (1..=3).filter(|member| *member != first) {
-        set_safe_mode(&cluster, member, p::SafeModeActionProto::SafemodeLeave).await;
+    for member in cluster.others(first) {
+        set_safe_mode(&cluster.client(member), p::SafeModeActionProto::SafemodeLeave).await;
     }
     cluster.mkdirs(second, "/after").await;
 
     // All have it in writing: the one that died by itself, before it ended.
-    let noted = |cluster: &Cluster, member: u32| {
+    let noted = |cluster: &cluster::Cluster, member: u32| {
         let text = std::fs::read_to_string(cluster.name_directory(member).join("fatal-requests"));
         text.is_ok_and(|text| text.contains("\npanic number=") && text.contains(" method=mkdirs "))
     };
     assert!(noted(&cluster, first));
     for member in 1..=3 {
-        wait_until("each member notes it", async || noted(&cluster, member)).await;
+        until("each member notes it", async || noted(&cluster, member)).await;
     }
     cluster.kill(first).await;
     cluster.restart(first).await;
     cluster.wait_in_sync(second, 3).await;
-    let refused = cluster::try_mkdirs(&cluster.client(first), "/fatal").await.unwrap_err();
+    let refused = cluster::try_mkdirs(&cluster.client(first), "/fatal").await.unwrap_err().to_string();
     assert!(refused.contains("is refused: it has ended"), "after its restart, too: {refused}");
 
     // The file is taken away under any member that runs: all forget it.
     std::fs::remove_file(cluster.name_directory(second).join("fatal-requests")).unwrap();
-    wait_until("the request is let through", async || {
-        cluster::try_mkdirs(&cluster.client(second), "/fatal").await == Ok(true)
+    until("the request is let through", async || {
+        matches!(cluster::try_mkdirs(&cluster.client(second), "/fatal").await, Ok(true))
     })
     .await;
     for member in 1..=3 {
-        wait_until("no member refuses it", async || !noted(&cluster, member)).await;
+        until("no member refuses it", async || !noted(&cluster, member)).await;
     }
     cluster.end().await;
 }

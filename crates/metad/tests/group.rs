@@ -4,14 +4,11 @@ mod cluster;
 
 use cluster::Cluster;
 use group::{Order, Role};
-use proto::hdfs as p;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_the_active_has_acknowledged_all_members_have_and_another_goes_on_without_it() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     for number in 0..50 {
         cluster.mkdirs(first, &format!("/before/{number}")).await;
     }
@@ -39,15 +36,10 @@ async fn what_the_active_has_acknowledged_all_members_have_and_another_goes_on_w
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_group_is_handed_over_while_clients_write() {
-    let cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/before").await;
 
-    let (sender, answer) = tokio::sync::oneshot::channel();
-    let done = Box::new(move |answer| drop(sender.send(answer)));
-    cluster.server(first).replica().order(Order::HandOver { to: None }, done);
-    println!("{:?}", answer.await.unwrap());
+    println!("{:?}", cluster.say(first, Order::HandOver { to: None }).await);
     let second = cluster.wait_for_active(&[first]).await;
     for takeover in cluster.server(second).replica().status().last_takeovers {
         println!("{takeover:?}");
@@ -62,16 +54,10 @@ async fn the_group_is_handed_over_while_clients_write() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_was_stopped_as_a_whole_comes_back_with_everything() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/kept").await;
-    for member in 1..=3 {
-        cluster.stop(member).await;
-    }
-    for member in 1..=3 {
-        cluster.restart(member).await;
-    }
+    cluster.stop_all().await;
+    cluster.restart_all().await;
     let active = cluster.wait_for_active(&[]).await;
     assert_eq!(cluster.names(active, "/").await, ["kept"]);
     cluster.wait_in_sync(active, 3).await;
@@ -80,9 +66,7 @@ async fn a_group_that_was_stopped_as_a_whole_comes_back_with_everything() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_member_alone_of_three_takes_no_writes() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/kept").await;
     for member in (1..=3).filter(|member| *member != first) {
         cluster.stop(member).await;
@@ -102,11 +86,8 @@ async fn a_member_alone_of_three_takes_no_writes() {
 
 /// What is at the path: `None` where it would rest on what may have committed, or not.
 async fn look(cluster: &Cluster, member: u32, path: &str) -> Option<bool> {
-    let request = p::GetFileInfoRequestProto { src: path.into() };
-    let answer: Result<p::GetFileInfoResponseProto, _> =
-        cluster.client(member).call("getFileInfo", &request).await;
-    match answer {
-        Ok(answer) => Some(answer.fs.is_some()),
+    match cluster::exists(&cluster.client(member), path).await {
+        Ok(found) => Some(found),
         Err(error) => {
             let class = error.class().unwrap_or_default().to_owned();
             assert_eq!(class, "org.apache.hadoop.ipc.RetriableException", "{error}");
@@ -117,19 +98,17 @@ async fn look(cluster: &Cluster, member: u32, path: &str) -> Option<bool> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_takes_over_alone_answers_what_is_certain_and_takes_nothing() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/kept/inside").await;
     cluster.wait_until_equal().await;
-    let [second, third] = others(first);
+    let [second, third] = cluster.others(first)[..] else { panic!("they are three") };
     cluster.kill(first).await;
     cluster.kill(second).await;
     cluster.wait_for_reading(third).await;
     assert!(!cluster.server(third).replica().is_serving());
     assert_eq!(cluster.names(third, "/kept").await, ["inside"]);
     assert_eq!(look(&cluster, third, "/nothing").await, Some(false));
-    let refused = cluster::try_mkdirs(&cluster.client(third), "/more").await.unwrap_err();
+    let refused = cluster::try_mkdirs(&cluster.client(third), "/more").await.unwrap_err().to_string();
     assert!(refused.contains("RetriableException") && refused.contains("1 of the 2 copies"), "{refused}");
 
     cluster.restart(second).await;
@@ -144,14 +123,12 @@ async fn who_takes_over_alone_answers_what_is_certain_and_takes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_takes_over_alone_does_not_tell_what_may_have_committed_or_not() {
     for _ in 0..5 {
-        let mut cluster = Cluster::start(3).await;
-        let first = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(first, 3).await;
+        let (mut cluster, first) = Cluster::in_sync(3).await;
         cluster.mkdirs(first, "/kept/inside").await;
         // What changes in a directory is seen in the listing of the one above it as well, and no further.
         cluster.mkdirs(first, "/changed/deep").await;
         cluster.wait_until_equal().await;
-        let [second, third] = others(first);
+        let [second, third] = cluster.others(first)[..] else { panic!("they are three") };
         // The third one gets it, the second one does not, and then both who could tell are gone.
         cluster.cables.pull(second);
         let client = cluster.client(first);
@@ -185,16 +162,9 @@ async fn who_takes_over_alone_does_not_tell_what_may_have_committed_or_not() {
     panic!("nothing was in doubt in five tries");
 }
 
-fn others(member: u32) -> [u32; 2] {
-    let others: Vec<u32> = (1..=3).filter(|other| *other != member).collect();
-    [others[0], others[1]]
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_active_that_was_cut_off_gives_up_what_it_alone_had() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/before").await;
     cluster.wait_until_equal().await;
 
@@ -223,19 +193,13 @@ async fn an_active_that_was_cut_off_gives_up_what_it_alone_had() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, _) = Cluster::in_sync(3).await;
     let writers: Vec<_> = (0..4).map(|writer| cluster.write_until_told(writer)).collect();
     for round in 0..3 {
-        let active = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(active, 3).await;
+        let active = cluster.wait_until_in_sync().await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         if round == 1 {
-            let (sender, answer) = tokio::sync::oneshot::channel();
-            let done = Box::new(move |answer| drop(sender.send(answer)));
-            cluster.server(active).replica().order(Order::HandOver { to: None }, done);
-            println!("{:?}", answer.await.unwrap());
+            println!("{:?}", cluster.say(active, Order::HandOver { to: None }).await);
         } else {
             if round == 0 {
                 cluster.kill(active).await
@@ -254,8 +218,7 @@ async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
     }
     println!("{} acknowledged", acknowledged.len());
     cluster.tend().await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let active = cluster.wait_until_in_sync().await;
     let mut names: std::collections::BTreeSet<String> = Default::default();
     for writer in 0..4 {
         names.extend(
@@ -275,20 +238,16 @@ async fn nothing_that_was_acknowledged_is_lost_while_the_lead_goes_round() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_store_that_was_restored_from_a_copy_is_renewed_and_not_believed() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let third = (1..=3).rev().find(|member| *member != active).unwrap();
     cluster.stop(third).await;
-    let copy = cluster.name_directory(third).with_extension("copy");
-    cluster::copy(&cluster.name_directory(third), &copy);
+    cluster.keep(third);
     cluster.restart(third).await;
     cluster.wait_in_sync(active, 3).await;
     cluster.mkdirs(active, "/later").await;
     cluster.stop(third).await;
 
-    std::fs::remove_dir_all(cluster.name_directory(third)).unwrap();
-    std::fs::rename(copy, cluster.name_directory(third)).unwrap();
+    cluster.put_back(third);
     cluster.restart(third).await;
     assert_eq!(cluster.server(third).replica().me().generation, 1, "a life of its own");
     cluster.wait_in_sync(active, 3).await;
@@ -298,16 +257,14 @@ async fn a_store_that_was_restored_from_a_copy_is_renewed_and_not_believed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_store_with_a_rotten_entry_is_repaired_with_the_others_copy_and_keeps_its_place() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     for number in 0..20 {
         cluster.mkdirs(active, &format!("/kept/{number}")).await;
     }
     let third = (1..=3).rev().find(|member| *member != active).unwrap();
     cluster.stop(third).await;
     // The first entry behind the head of the log, with many whole ones behind it: no torn tail.
-    let log = cluster.name_directory(third).join("group-1/log");
+    let log = cluster.store(third).join("log");
     let mut segments: Vec<_> = std::fs::read_dir(&log)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -1,23 +1,22 @@
 //! A data server speaks to all members of a group, and a file being written outlives the active. The data server and
 //! the writer are spoken by hand, over real sockets.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
-#[allow(dead_code, reason = "each story uses its own part of it")]
-mod group_files;
-mod spoken;
 
-use cluster::Cluster;
-use group_files::{
-    DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, finished, located,
-    numbered, recover_lease, refused, repeated, replica,
+use cluster::{
+    Cluster, Plan,
+    files::{
+        DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, finished,
+        located, numbered, recover_lease, repeated, replica,
+    },
+    refused,
+    spoken::{self, STORAGE},
 };
 use proto::{
     exception,
     hdfs::{self as p, nnha_status_heartbeat_proto::State},
 };
 use rpc::CallError;
-use spoken::STORAGE;
 use std::time::{Duration, Instant};
 
 const SN_BITS: u32 = 40;
@@ -25,9 +24,7 @@ const OTHER: &str = "DFSClient_other_1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_being_written_outlives_the_active() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
 
     // Everybody is told; one claims to be active, by its epoch.
     let server = DataServer::register(&cluster, 3).await;
@@ -83,17 +80,9 @@ async fn a_file_being_written_outlives_the_active() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_active_that_no_data_server_reaches_hands_over() {
     let timing = group::Settings { deaf_ms: 1_500, ..group::Settings::default() };
-    let mut cluster = Cluster::start_with(2, timing).await;
-    cluster.adjust = Box::new(|_, config| metad::MetaConfig {
-        blocks: blocks::Config { heartbeat_interval_ms: 300, ..config.blocks },
-        ..config
-    });
-    for member in 1..=2 {
-        cluster.stop(member).await;
-    }
-    cluster.restart_together(&[1, 2]).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 2).await;
+    let plan = Plan::group(2).timed(timing);
+    let plan = plan.adjusted(|_, config| config.blocks.heartbeat_interval_ms = 300);
+    let (cluster, active) = plan.in_sync().await;
     let standby = 3 - active;
     let server = DataServer::register(&cluster, 2).await;
     let heartbeats = async |members: &[u32], ms: u64| {
@@ -122,20 +111,14 @@ async fn an_active_that_no_data_server_reaches_hands_over() {
 /// As HDFS does where there are several NameNodes: clients wait for the reports and do not fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_active_that_has_just_begun_asks_for_patience_until_it_has_its_reports() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
     // Of one block the share that must be there is none.
     for (path, call) in [("/e", 10), ("/f", 20)] {
         finished(&cluster, &server, &files(&cluster, active), path, call).await;
     }
-    for member in 1..=3 {
-        cluster.stop(member).await;
-    }
-    for member in 1..=3 {
-        cluster.restart(member).await;
-    }
+    cluster.stop_all().await;
+    cluster.restart_all().await;
     let active = cluster.wait_for_active(&[]).await;
     let create = create_request("/g", HOLDER);
     let asked = files(&cluster, active).call_as(numbered(90), "create", &create).await;
@@ -150,9 +133,7 @@ async fn an_active_that_has_just_begun_asks_for_patience_until_it_has_its_report
 /// The answers to append, truncate and concat are lost with the active; the calls are repeated at the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_that_write_on_have_one_effect_over_a_takeover() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
     let writer = files(&cluster, active);
     for (path, call) in [("/f", 10), ("/g", 20), ("/h", 30), ("/i", 40)] {
@@ -200,9 +181,7 @@ struct Cut {
 
 impl Cut {
     async fn begin(is_in_snapshot: bool) -> Self {
-        let mut cluster = Cluster::start(3).await;
-        let active = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(active, 3).await;
+        let (mut cluster, active) = Cluster::in_sync(3).await;
         let server = DataServer::register(&cluster, 3).await;
         let writer = files(&cluster, active);
         finished(&cluster, &server, &writer, "/d/f", 10).await;
@@ -236,7 +215,8 @@ impl Cut {
     async fn ends_as_wished(self, is_in_snapshot: bool) {
         let Self { cluster, next, old, order, .. } = self;
         let outcome = order.truncate_block.unwrap();
-        for member in (1..=3).filter(|member| *member == next || !cluster.is_gone(*member)) {
+        assert!(cluster.runs(next));
+        for member in cluster.running() {
             let client = files(&cluster, member);
             let now = located(&client, "/d/f").await;
             assert_eq!((now.file_length, now.under_construction), (50, false));
@@ -296,16 +276,13 @@ async fn told(cut: &Cut) {
     let outcome = cut.order.truncate_block.as_ref().unwrap();
     let block =
         p::BlockProto { block_id: outcome.block_id, gen_stamp: cut.order.new_gen_stamp, num_bytes: Some(50) };
-    let members: Vec<u32> = (1..=3).filter(|member| !cut.cluster.is_gone(*member)).collect();
-    cut.server.received(&cut.cluster, &members, block).await;
+    cut.server.received(&cut.cluster, &cut.cluster.running(), block).await;
 }
 
 /// Who holds a file holds it over a takeover, and who takes it from a writer that is gone goes on after one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_has_one_holder_over_a_takeover() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
     let writer = files(&cluster, active);
     let mut added = Vec::new();

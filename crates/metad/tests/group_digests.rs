@@ -1,38 +1,29 @@
 //! Members compare at each checkpoint what they have made of the log. One of them begins with another tree than the others: its
 //! configuration names another group of superusers, which is the group of the root.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, Plan, until};
 use env::Env;
 use group::{Agreement, Order, StateDigest};
 use journal::aside::{self, Aside};
 use metad::{Ended, MetaConfig};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EDITS_PER_IMAGE: u64 = 30;
 
 /// Images are made often, and the root of these members has another group.
-fn with_another_root(cluster: &mut Cluster, wrong: &'static [u32]) {
-    cluster.adjust = Box::new(move |member, mut config: MetaConfig| {
+fn with_another_root(wrong: &'static [u32]) -> impl Fn(u32, &mut MetaConfig) + Send + Sync {
+    move |member, config| {
         if wrong.contains(&member) {
             config.limits.access.supergroup = "others".into();
         }
-        MetaConfig { edits_per_image: EDITS_PER_IMAGE, ..config }
-    });
+        config.edits_per_image = EDITS_PER_IMAGE;
+    }
 }
 
 async fn begin(count: u32, wrong: &'static [u32]) -> Cluster {
-    let mut cluster = Cluster::start(count).await;
-    with_another_root(&mut cluster, wrong);
-    for member in 1..=count {
-        cluster.stop(member).await;
-    }
-    cluster.restart_together(&(1..=count).collect::<Vec<_>>()).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, count as usize).await;
-    cluster
+    Plan::group(count).adjusted(with_another_root(wrong)).in_sync().await.0
 }
 
 /// Enough edits for an image.
@@ -43,21 +34,12 @@ async fn write(cluster: &Cluster, name: &str) {
     }
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "not within half a minute: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 async fn ended(cluster: &Cluster, member: u32) -> Ended {
     tokio::time::timeout(Duration::from_secs(30), cluster.server(member).ended()).await.expect("it ends")
 }
 
 fn put_aside(cluster: &Cluster, member: u32) -> Vec<Aside> {
-    let store = metad::format::Layout::of(&cluster.name_directory(member)).store;
-    aside::list(&*Env::production().disk, &store).unwrap()
+    aside::list(&*Env::production().disk, &cluster.store(member)).unwrap()
 }
 
 fn images(cluster: &Cluster, member: u32) -> usize {
@@ -78,22 +60,21 @@ async fn the_one_that_differs_from_two_stops_and_is_renewed_by_them() {
         let active = cluster.wait_for_active(&[]).await;
         if active != wanted {
             let order = Order::HandOver { to: Some(base::MemberId(wanted)) };
-            cluster.server(active).replica().order(order, Box::new(|answer| drop(answer.unwrap())));
-            until("the wanted one leads", || cluster.server(wanted).replica().is_serving()).await;
+            cluster.say(active, order).await.unwrap();
+            until("the wanted one leads", async || cluster.server(wanted).replica().is_serving()).await;
             cluster.wait_in_sync(wanted, 3).await;
         }
         write(&cluster, "before").await;
         let Ended::Restart(reason) = ended(&cluster, member).await else { panic!("it starts again") };
         assert!(reason.starts_with(StateDigest::DIFFERENCE), "{reason}");
         assert!(reason.contains(&format!("on member {member}, and ")), "{reason}");
-        for other in (1..=3).filter(|other| *other != member) {
+        for other in cluster.others(member) {
             assert!(cluster.server(other).replica().ended().borrow().is_none(), "member {other} goes on");
         }
         // Its memory was at fault, and is not any more.
-        with_another_root(&mut cluster, &[]);
+        cluster.adjust(with_another_root(&[]));
         assert_eq!(cluster.tend().await, [member]);
-        let active = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(active, 3).await;
+        let active = cluster.wait_until_in_sync().await;
         write(&cluster, "after").await;
         cluster.wait_until_equal().await;
         assert_eq!(cluster.names(active, "/before").await.len() as u64, EDITS_PER_IMAGE + 1);
@@ -103,7 +84,7 @@ async fn the_one_that_differs_from_two_stops_and_is_renewed_by_them() {
         assert_eq!(kept[0].reason.as_deref(), Some(reason.as_str()));
         assert!(kept[0].images >= 1 && kept[0].segments >= 1, "{kept:?}");
         for other in 1..=3 {
-            until("images are made and taken again", || images(&cluster, other) > 0).await;
+            until("images are made and taken again", async || images(&cluster, other) > 0).await;
             assert_eq!(trouble(&cluster, other), "");
         }
         cluster.end().await;
@@ -133,7 +114,7 @@ async fn of_two_nobody_stops_nor_makes_images_until_they_agree() {
     let mut cluster = begin(2, &[2]).await;
     write(&cluster, "a").await;
     for member in [1, 2] {
-        until("both say so", || trouble(&cluster, member).starts_with(StateDigest::DIFFERENCE)).await;
+        until("both say so", async || trouble(&cluster, member).starts_with(StateDigest::DIFFERENCE)).await;
         assert!(matches!(cluster.server(member).replica().agreement(), Agreement::Differs(_)));
     }
     // Changes go on, on both.
@@ -146,16 +127,16 @@ async fn of_two_nobody_stops_nor_makes_images_until_they_agree() {
         assert!(cluster.server(member).replica().ended().borrow().is_none());
     }
     // Started again, member 2 makes the same of its log as member 1.
-    with_another_root(&mut cluster, &[]);
+    cluster.adjust(with_another_root(&[]));
     cluster.kill(2).await;
     cluster.restart(2).await;
     for member in [1, 2] {
-        until("they agree", || trouble(&cluster, member).is_empty()).await;
+        until("they agree", async || trouble(&cluster, member).is_empty()).await;
     }
     write(&cluster, "c").await;
     cluster.wait_until_equal().await;
     for member in [1, 2] {
-        until("images are made again", || images(&cluster, member) > 0).await;
+        until("images are made again", async || images(&cluster, member) > 0).await;
         assert_eq!(put_aside(&cluster, member), []);
     }
     cluster.end().await;

@@ -1,24 +1,12 @@
 //! The disks of members that fail, one alone and all of them at once.
 
-#[allow(dead_code, reason = "other stories need more of it")]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, Process, free_address, until};
 use journal::{Accepted, FailedStore};
 use metad::{Ended, MetaConfig};
 use proto::clover::admin::{GetGroupRequestProto, GetGroupResponseProto, RoleProto};
 use std::time::Duration;
-
-fn store(cluster: &Cluster, member: u32) -> std::path::PathBuf {
-    cluster.name_directory(member).join("group-1")
-}
-
-/// What was put aside in the store of this member.
-fn aside(cluster: &Cluster, member: u32) -> Vec<String> {
-    let names = std::fs::read_dir(store(cluster, member)).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with("set-aside")).collect()
-}
 
 async fn wait_until_failed(cluster: &Cluster, member: u32) {
     let ended = tokio::time::timeout(Duration::from_secs(30), cluster.server(member).ended()).await;
@@ -28,9 +16,7 @@ async fn wait_until_failed(cluster: &Cluster, member: u32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn when_the_disks_of_all_members_fail_together_nobody_gives_up_what_it_has() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     for number in 0..20 {
         cluster.mkdirs(first, &format!("/kept/{number}")).await;
     }
@@ -41,9 +27,7 @@ async fn when_the_disks_of_all_members_fail_together_nobody_gives_up_what_it_has
     for member in 1..=3 {
         wait_until_failed(&cluster, member).await;
     }
-    for member in 1..=3 {
-        cluster.kill(member).await;
-    }
+    cluster.kill_all().await;
     (1..=3).for_each(|member| cluster.disk_of(member).set_failing(false));
 
     // The machines start their servers again, as they do by themselves.
@@ -51,7 +35,7 @@ async fn when_the_disks_of_all_members_fail_together_nobody_gives_up_what_it_has
         for member in 1..=3 {
             let refused = cluster.try_restart(member).await.expect_err("a person has to look at this first");
             assert!(refused.to_string().contains("clover meta accept-disk"), "{refused}");
-            assert_eq!(aside(&cluster, member), [""; 0], "member {member}");
+            assert_eq!(cluster.set_aside(member), [""; 0], "member {member}");
         }
     }
 
@@ -60,45 +44,37 @@ async fn when_the_disks_of_all_members_fail_together_nobody_gives_up_what_it_has
     let ends: Vec<_> = (1..=3).map(|member| (end(&cluster, member), member == first, member)).collect();
     let (_, _, longest) = *ends.iter().max().unwrap();
     // Its process is up meanwhile, and says so.
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = free_address();
     let config = MetaConfig { rpc_address: address, ..cluster.config(longest) };
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let (started, mut is_started) = tokio::sync::mpsc::unbounded_channel();
-    let env = cluster.env_of(longest);
-    let process = tokio::spawn(async move {
-        let stopped = async { drop(stopped.await) };
-        metad::run(env, config, stopped, |_| started.send(()).unwrap()).await
-    });
+    let process = Process::begin(cluster.env_of(longest), config);
     let said = wait_for_word(&address.to_string()).await;
     let own = said.members.iter().find(|member| member.member == longest).unwrap();
     assert!(own.disk_failed() && own.role() == RoleProto::Stopped, "{own:?}");
     assert_eq!(own.end.map(|end| end.sn), Some(end(&cluster, longest).sn.0));
     assert!(own.reason().contains("the array is gone") && said.silent.len() == 2, "{said:?}");
-    assert!(is_started.try_recv().is_err());
+    assert_eq!(process.starts(), 0);
 
-    let accepted = journal::accept_fault(&cluster.env_of(longest), &store(&cluster, longest)).unwrap();
-    is_started.recv().await.expect("it goes on by itself");
-    stop.send(()).unwrap();
-    process.await.unwrap().unwrap();
+    let accepted = journal::accept_fault(&cluster.env_of(longest), &cluster.store(longest)).unwrap();
+    // It goes on by itself.
+    process.wait_for_start(1).await;
+    process.stop().await;
     assert!(
         matches!(&accepted, Accepted::TakenBack(taken) if taken.end.id.sn >= taken.durable),
         "{accepted:?}"
     );
     cluster.restart(longest).await;
     // Alone it answers nothing, and the others can tell all the same that it leads.
-    while !matches!(cluster.server(longest).replica().standing().role, group::Role::Starting { .. }) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    for member in (1..=3).filter(|member| *member != longest) {
+    let role = || cluster.replica(longest).standing().role;
+    until("it waits for another", async || matches!(role(), group::Role::Starting { .. })).await;
+    for member in cluster.others(longest) {
         cluster.restart(member).await;
     }
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let active = cluster.wait_until_in_sync().await;
     let mut names = cluster.names(active, "/kept").await;
     names.sort_by_key(|name| name.parse::<u32>().unwrap());
     assert_eq!(names, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
     for member in 1..=3 {
-        assert_eq!(aside(&cluster, member), [""; 0], "nobody had to be renewed");
+        assert_eq!(cluster.set_aside(member), [""; 0], "nobody had to be renewed");
     }
     cluster.mkdirs(active, "/after").await;
     cluster.wait_until_equal().await;
@@ -120,15 +96,13 @@ async fn wait_for_word(address: &str) -> GetGroupResponseProto {
 
 /// Where the log of a member whose disk has failed ends on the medium.
 fn end(cluster: &Cluster, member: u32) -> base::TxId {
-    let failed = FailedStore::open(&cluster.env_of(member), &store(cluster, member)).unwrap();
+    let failed = FailedStore::open(&cluster.env_of(member), &cluster.store(member)).unwrap();
     failed.expect("its disk has failed").end().unwrap().id
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_member_whose_disk_has_failed_goes_on_with_what_it_has_under_another_that_serves() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/kept").await;
     cluster.wait_until_equal().await;
     let failing = cluster.disk_of(first);
@@ -144,9 +118,8 @@ async fn one_member_whose_disk_has_failed_goes_on_with_what_it_has_under_another
     cluster.restart(first).await;
     cluster.wait_in_sync(second, 3).await;
     cluster.wait_until_equal().await;
-    assert_eq!(aside(&cluster, first), [""; 0], "it was not renewed: it had nearly everything");
-    let suspect =
-        journal::survey::survey(&*cluster.env_of(first).disk, &store(&cluster, first)).unwrap().state;
+    assert_eq!(cluster.set_aside(first), [""; 0], "it was not renewed: it had nearly everything");
+    let suspect = journal::survey::survey(&*cluster.env_of(first).disk, &cluster.store(first)).unwrap().state;
     assert_eq!(suspect.generation, 0);
     assert!(!suspect.is_suspect, "an active has vouched for its log meanwhile");
     cluster.end().await;
@@ -154,7 +127,7 @@ async fn one_member_whose_disk_has_failed_goes_on_with_what_it_has_under_another
 
 /// The sealed or open segments of a member's log.
 fn segments(cluster: &Cluster, member: u32) -> Vec<std::path::PathBuf> {
-    let log = std::fs::read_dir(store(cluster, member).join("log")).unwrap();
+    let log = std::fs::read_dir(cluster.store(member).join("log")).unwrap();
     log.map(|entry| entry.unwrap().path()).filter(|path| path.to_str().unwrap().contains("-0000")).collect()
 }
 
@@ -171,27 +144,21 @@ fn write_version(cluster: &Cluster, member: u32, version: u32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_program_that_does_not_know_the_format_starts_nowhere_and_gives_nothing_up() {
-    let mut cluster = Cluster::start(3).await;
-    let first = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(first, 3).await;
+    let (mut cluster, first) = Cluster::in_sync(3).await;
     cluster.mkdirs(first, "/kept").await;
     cluster.wait_until_equal().await;
-    for member in 1..=3 {
-        cluster.kill(member).await;
-    }
+    cluster.kill_all().await;
     (1..=3).for_each(|member| write_version(&cluster, member, 2));
     for _ in 0..2 {
         for member in 1..=3 {
             let refused = cluster.try_restart(member).await.expect_err("the format is unknown");
             let text = error_chain(&refused);
             assert!(text.contains("has version 2, and 1 is known") && text.contains("/log/"), "{text}");
-            assert_eq!(aside(&cluster, member), [""; 0], "member {member}");
+            assert_eq!(cluster.set_aside(member), [""; 0], "member {member}");
         }
     }
     (1..=3).for_each(|member| write_version(&cluster, member, 1));
-    for member in 1..=3 {
-        cluster.restart(member).await;
-    }
+    cluster.restart_all().await;
     let active = cluster.wait_for_active(&[]).await;
     assert_eq!(cluster.names(active, "/").await, ["kept"]);
     cluster.end().await;

@@ -1,15 +1,13 @@
 //! Snapshots over a takeover: what was acknowledged of them has happened, exactly once.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
-#[allow(dead_code, reason = "each story uses its own part of it")]
-mod group_files;
-#[allow(dead_code, reason = "each story uses its own part of it")]
-mod spoken;
 
 use base::ClientId;
-use cluster::Cluster;
-use group_files::{client_at, files, numbered, refused, repeated};
+use cluster::{
+    Cluster,
+    files::{client_at, files, numbered, repeated},
+    refused,
+};
 use prost::{Message, Name};
 use proto::{exception, hdfs as p};
 use rpc::{CallError, CallIdentity};
@@ -50,9 +48,7 @@ async fn snapshots(cluster: &Cluster, member: u32, root: &str) -> BTreeSet<Strin
 /// The answers are lost with the active; the calls are repeated at the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_repeated_call_about_a_snapshot_is_answered_as_the_first_one_was() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     cluster.mkdirs(active, "/d/below").await;
     let client = files(&cluster, active);
     let allow = p::AllowSnapshotRequestProto { snapshot_root: "/d".into() };
@@ -164,9 +160,7 @@ impl Worker {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn snapshots_made_while_actives_die_are_there_exactly_once() {
-    let mut cluster = Cluster::start(3).await;
-    let mut active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, mut active) = Cluster::in_sync(3).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let mut workers = Vec::new();
     for number in 1..=2u8 {

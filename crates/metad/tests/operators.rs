@@ -1,52 +1,22 @@
 //! What operators and the clients of a standby see of a group of three.
 
-// Its stories are told elsewhere as well.
-#[allow(dead_code)]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, SUPERUSER, until};
 use proto::{
     clover::admin as p,
     common as ha,
     exception::{ACCESS_CONTROL, RETRIABLE, SERVICE_FAILED},
-    hdfs, protocol,
+    protocol,
 };
-use rpc::{CallError, Client, ClientOptions};
-
-const SUPERUSER: &str = "alice";
-
-fn ask(cluster: &Cluster, member: u32, protocol: &str, user: &str) -> Client {
-    Client::connect(cluster.server(member).rpc_address(), protocol, user, ClientOptions::default())
-}
-
-/// Gives an order as `clover admin group` does, with what the cluster's file says is its secret.
-async fn order<Q, A>(cluster: &Cluster, member: u32, order: &str, request: &Q) -> Result<A, CallError>
-where
-    Q: prost::Message,
-    A: prost::Message + Default + prost::Name,
-{
-    cluster.give_order(cluster.server(member).rpc_address().to_string(), member, order, request).await
-}
+use rpc::{CallError, Client};
 
 async fn mkdir(client: &Client, path: &str) -> Result<bool, CallError> {
-    let request = hdfs::MkdirsRequestProto {
-        src: path.into(),
-        masked: hdfs::FsPermissionProto { perm: 0o755 },
-        create_parent: true,
-        unmasked: None,
-    };
-    client.call::<_, hdfs::MkdirsResponseProto>("mkdirs", &request).await.map(|answer| answer.result)
+    cluster::try_mkdirs(client, path).await
 }
 
 async fn exists(client: &Client, path: &str) -> bool {
-    let request = hdfs::GetFileInfoRequestProto { src: path.into() };
-    let found: hdfs::GetFileInfoResponseProto = client.call("getFileInfo", &request).await.unwrap();
-    found.fs.is_some()
-}
-
-async fn group(cluster: &Cluster, member: u32) -> p::GetGroupResponseProto {
-    let client = ask(cluster, member, protocol::ADMIN, "anybody");
-    client.call("getGroup", &p::GetGroupRequestProto::default()).await.unwrap()
+    cluster::exists(client, path).await.unwrap()
 }
 
 fn role(group: &p::GetGroupResponseProto, member: u32) -> p::RoleProto {
@@ -55,10 +25,8 @@ fn role(group: &p::GetGroupResponseProto, member: u32) -> p::RoleProto {
 
 /// The active, and another.
 async fn start() -> (Cluster, u32, u32) {
-    let cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
-    let standby = if active == 1 { 2 } else { 1 };
+    let (cluster, active) = Cluster::in_sync(3).await;
+    let standby = cluster.others(active)[0];
     (cluster, active, standby)
 }
 
@@ -66,7 +34,7 @@ async fn start() -> (Cluster, u32, u32) {
 async fn every_member_shows_the_same_group() {
     let (cluster, active, standby) = start().await;
     for asked in [active, standby] {
-        let group = group(&cluster, asked).await;
+        let group = cluster.group(asked).await;
         assert_eq!(group.answered_by, active, "{group:#?}");
         assert_eq!(group.active_unreachable, None);
         assert_eq!(group.is_writable, Some(true));
@@ -85,20 +53,20 @@ async fn every_member_shows_the_same_group() {
 async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
     let (mut cluster, first, _) = start().await;
     let _: p::HandOverResponseProto =
-        order(&cluster, first, "handOver", &p::HandOverRequestProto::default()).await.unwrap();
+        cluster.order(first, "handOver", &p::HandOverRequestProto::default()).await.unwrap();
     let second = cluster.wait_for_active(&[first]).await;
     let third = (1..=3).find(|member| ![first, second].contains(member)).unwrap();
     let by = |group: &p::GetGroupResponseProto| -> Vec<Option<u32>> {
         group.takeovers.iter().map(|takeover| takeover.member).collect()
     };
     for asked in 1..=3 {
-        let shown = group(&cluster, asked).await;
+        let shown = cluster.group(asked).await;
         assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![]), "{shown:#?}");
     }
     // Those that follow have heard of both from whoever led.
     wait_until_all_know(&cluster, 2).await;
     cluster.stop(first).await;
-    let shown = group(&cluster, third).await;
+    let shown = cluster.group(third).await;
     assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![first]), "{shown:#?}");
 
     // And after a restart of all, one of them with a damaged record.
@@ -113,7 +81,7 @@ async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
     let next = cluster.wait_for_active(&[]).await;
     wait_until_all_know(&cluster, 3).await;
     for asked in [second, third] {
-        let shown = group(&cluster, asked).await;
+        let shown = cluster.group(asked).await;
         assert_eq!(shown.takeovers[..2], before, "with all their stages and times");
         assert_eq!(shown.takeovers.last().unwrap().member, Some(next));
     }
@@ -121,18 +89,14 @@ async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
 
 /// Each member of those that run has heard of so many takeovers, those of others too.
 async fn wait_until_all_know(cluster: &Cluster, count: usize) {
-    let began = std::time::Instant::now();
-    for member in (1..=3).filter(|member| cluster.runs(*member)) {
-        let client = ask(cluster, member, protocol::ADMIN, "anybody");
+    for member in cluster.running() {
+        let client = cluster.client_as(member, protocol::ADMIN, "anybody");
         let only_it = p::GetGroupRequestProto { is_local: Some(true) };
-        loop {
+        until("the member knows of them", async || {
             let told: p::GetGroupResponseProto = client.call("getGroup", &only_it).await.unwrap();
-            if told.takeovers.len() >= count {
-                break;
-            }
-            assert!(began.elapsed().as_secs() < 20, "member {member} knows of {:?}", told.takeovers);
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+            told.takeovers.len() >= count
+        })
+        .await;
     }
 }
 
@@ -142,14 +106,14 @@ async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_swit
     let client = cluster.client(standby);
     mkdir(&client, "/a").await.unwrap();
     assert!(exists(&client, "/a").await);
-    let refused = ask(&cluster, standby, protocol::CLIENT_NAMENODE, "bob");
+    let refused = cluster.client_as(standby, protocol::CLIENT_NAMENODE, "bob");
     let error = mkdir(&refused, "/not-bobs").await.unwrap_err();
     assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
     assert!(error.to_string().contains("user=bob"), "{error}");
 
     // The active ends without a word; a call sent meanwhile waits and is answered.
     let answer: p::FailActiveResponseProto =
-        order(&cluster, standby, "failActive", &p::FailActiveRequestProto::default()).await.unwrap();
+        cluster.order(standby, "failActive", &p::FailActiveRequestProto::default()).await.unwrap();
     assert_eq!(answer.failed, Some(active));
     let ended = cluster.server(active).ended().await;
     assert!(matches!(ended, metad::Ended::Restart(_)), "{ended:?}");
@@ -167,7 +131,7 @@ async fn clients_of_a_standby_write_and_read_as_if_it_led_and_go_on_after_a_swit
     for number in 0..20 {
         assert!(exists(&cluster.client(next), &format!("/b{number}")).await);
     }
-    let shown = group(&cluster, standby).await;
+    let shown = cluster.group(standby).await;
     assert_eq!(shown.takeovers.last().unwrap().member, Some(next), "{shown:#?}");
     assert_ne!(role(&shown, active), p::RoleProto::Active);
 }
@@ -177,7 +141,7 @@ async fn an_active_without_the_others_reads_by_the_coordinators_word_and_takes_n
     let (mut cluster, active, _) = start().await;
     let client = cluster.client(active);
     mkdir(&client, "/before").await.unwrap();
-    for member in (1..=3).filter(|member| *member != active) {
+    for member in cluster.others(active) {
         cluster.stop(member).await;
     }
     // The last to leave is an exile: it could be elected, and grants no lease.
@@ -187,7 +151,7 @@ async fn an_active_without_the_others_reads_by_the_coordinators_word_and_takes_n
     let refused = mkdir(&client, "/after").await.unwrap_err();
     assert_eq!(refused.class(), Some(RETRIABLE), "{refused}");
     assert!(refused.to_string().contains("1 of the 2 copies"), "{refused}");
-    let shown = group(&cluster, active).await;
+    let shown = cluster.group(active).await;
     assert_eq!(shown.is_writable, Some(false));
     assert_eq!(shown.answered_by, active);
 }
@@ -196,7 +160,7 @@ async fn an_active_without_the_others_reads_by_the_coordinators_word_and_takes_n
 async fn haadmin_sees_states_and_moves_the_active() {
     let (cluster, active, standby) = start().await;
     let status = async |member: u32| -> ha::GetServiceStatusResponseProto {
-        let client = ask(&cluster, member, protocol::HA_SERVICE, SUPERUSER);
+        let client = cluster.client_as(member, protocol::HA_SERVICE, SUPERUSER);
         client.call("getServiceStatus", &ha::GetServiceStatusRequestProto {}).await.unwrap()
     };
     assert_eq!(status(active).await.state(), ha::HaServiceStateProto::Active);
@@ -206,16 +170,16 @@ async fn haadmin_sees_states_and_moves_the_active() {
 
     // What `haadmin -failover` does: the one becomes standby, then the other active.
     let info = || ha::HaStateChangeRequestInfoProto { req_source: ha::HaRequestSource::RequestByUser as i32 };
-    let from = ask(&cluster, active, protocol::HA_SERVICE, SUPERUSER);
+    let from = cluster.client_as(active, protocol::HA_SERVICE, SUPERUSER);
     let request = ha::TransitionToStandbyRequestProto { req_info: info() };
     let _: ha::TransitionToStandbyResponseProto = from.call("transitionToStandby", &request).await.unwrap();
     assert_eq!(status(active).await.state(), ha::HaServiceStateProto::Standby);
-    let to = ask(&cluster, standby, protocol::HA_SERVICE, SUPERUSER);
+    let to = cluster.client_as(standby, protocol::HA_SERVICE, SUPERUSER);
     let request = ha::TransitionToActiveRequestProto { req_info: info() };
     let _: ha::TransitionToActiveResponseProto = to.call("transitionToActive", &request).await.unwrap();
     assert_eq!(status(standby).await.state(), ha::HaServiceStateProto::Active);
 
-    let stranger = ask(&cluster, standby, protocol::HA_SERVICE, "bob");
+    let stranger = cluster.client_as(standby, protocol::HA_SERVICE, "bob");
     let request = ha::TransitionToStandbyRequestProto { req_info: info() };
     let error = stranger
         .call::<_, ha::TransitionToStandbyResponseProto>("transitionToStandby", &request)
@@ -229,7 +193,7 @@ async fn an_unclean_election_tells_before_it_does_and_does_nothing_to_a_group_th
     let (cluster, active, standby) = start().await;
     let elect = |request: p::UncleanElectRequestProto| {
         let cluster = &cluster;
-        async move { order::<_, p::UncleanElectResponseProto>(cluster, standby, "uncleanElect", &request).await }
+        async move { cluster.order::<_, p::UncleanElectResponseProto>(standby, "uncleanElect", &request).await }
     };
     let told = elect(p::UncleanElectRequestProto::default()).await.unwrap();
     assert_eq!(told.is_done, Some(false));
@@ -239,11 +203,11 @@ async fn an_unclean_election_tells_before_it_does_and_does_nothing_to_a_group_th
     let error = elect(accepted(vec![])).await.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     assert!(error.to_string().contains("hold everything"), "{error}");
-    let all = (1..=3).filter(|member| *member != standby).collect();
+    let all = cluster.others(standby);
     let error = elect(accepted(all)).await.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     assert_eq!(cluster.wait_for_active(&[]).await, active);
-    assert_eq!(group(&cluster, active).await.unclean_elections, Some(1), "the order is noted all the same");
+    assert_eq!(cluster.group(active).await.unclean_elections, Some(1), "the order is noted all the same");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,7 +215,7 @@ async fn nobody_gives_an_order_by_a_name_alone() {
     let (cluster, active, standby) = start().await;
     for member in [active, standby] {
         // Anybody may call itself by the superuser's name.
-        let client = ask(&cluster, member, protocol::ADMIN, SUPERUSER);
+        let client = cluster.client_as(member, protocol::ADMIN, SUPERUSER);
         let fail = p::FailActiveRequestProto::default();
         let error = client.call::<_, p::FailActiveResponseProto>("failActive", &fail).await.unwrap_err();
         assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
@@ -275,7 +239,7 @@ async fn nobody_gives_an_order_by_a_name_alone() {
         assert_eq!(error.class(), Some(ACCESS_CONTROL), "{error}");
         assert!(error.to_string().contains("another secret"), "{error}");
     }
-    assert_eq!(group(&cluster, active).await.view.unwrap().members, [1, 2, 3]);
+    assert_eq!(cluster.group(active).await.view.unwrap().members, [1, 2, 3]);
     assert_eq!(cluster.wait_for_active(&[]).await, active);
 }
 
@@ -284,18 +248,17 @@ async fn members_are_removed_and_added_by_the_active_whoever_is_asked() {
     let (cluster, active, standby) = start().await;
     let third = (1..=3).find(|member| ![active, standby].contains(member)).unwrap();
     let request = p::RemoveMemberRequestProto { member: third, in_sync_min: None };
-    let _: p::RemoveMemberResponseProto = order(&cluster, standby, "removeMember", &request).await.unwrap();
-    let view = group(&cluster, active).await.view.unwrap();
+    let _: p::RemoveMemberResponseProto = cluster.order(standby, "removeMember", &request).await.unwrap();
+    let view = cluster.group(active).await.view.unwrap();
     assert!(!view.members.contains(&third), "{view:?}");
-    let again: p::RemoveMemberResponseProto =
-        order(&cluster, standby, "removeMember", &request).await.unwrap();
+    let again: p::RemoveMemberResponseProto = cluster.order(standby, "removeMember", &request).await.unwrap();
     assert!(again.message().contains("already"), "{}", again.message());
 
     let request = p::RemoveMemberRequestProto { member: active, in_sync_min: None };
-    let refused = order::<_, p::RemoveMemberResponseProto>(&cluster, standby, "removeMember", &request).await;
+    let refused = cluster.order::<_, p::RemoveMemberResponseProto>(standby, "removeMember", &request).await;
     let error = refused.unwrap_err();
     assert_eq!(error.class(), Some(SERVICE_FAILED), "{error}");
     let request = p::AddMemberRequestProto { member: third, in_sync_min: None };
-    let _: p::AddMemberResponseProto = order(&cluster, standby, "addMember", &request).await.unwrap();
-    assert_eq!(group(&cluster, active).await.view.unwrap().members, [1, 2, 3]);
+    let _: p::AddMemberResponseProto = cluster.order(standby, "addMember", &request).await.unwrap();
+    assert_eq!(cluster.group(active).await.view.unwrap().members, [1, 2, 3]);
 }

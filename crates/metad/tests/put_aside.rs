@@ -1,25 +1,15 @@
 //! What a member has put aside of its store: a second time without room waits for a person, and a person puts one back.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, Process, free_address, page, until};
 use env::Env;
 use journal::aside;
 use metad::MetaConfig;
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    path::PathBuf,
-    time::{Duration, Instant},
-};
-
-fn store(cluster: &Cluster, member: u32) -> PathBuf {
-    metad::format::Layout::of(&cluster.name_directory(member)).store
-}
+use std::time::Duration;
 
 fn kept(cluster: &Cluster, member: u32) -> Vec<u64> {
-    let all = aside::list(&*Env::production().disk, &store(cluster, member)).unwrap();
+    let all = aside::list(&*Env::production().disk, &cluster.store(member)).unwrap();
     all.into_iter().map(|one| one.generation).collect()
 }
 
@@ -32,21 +22,8 @@ async fn write(cluster: &Cluster, name: &str) {
 
 /// A member that does not lead, and its whole group is in sync.
 async fn standby(cluster: &Cluster) -> u32 {
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
-    (1..=3).find(|member| *member != active).unwrap()
-}
-
-fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut connection = TcpStream::connect(address)?;
-    write!(connection, "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer)?;
-    Ok(answer)
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let active = cluster.wait_until_in_sync().await;
+    cluster.others(active)[0]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -55,51 +32,39 @@ async fn a_second_time_without_room_waits_for_a_person_and_says_so() {
     write(&cluster, "a").await;
     let member = standby(&cluster).await;
     cluster.kill(member).await;
-    journal::distrust(&cluster.env_of(member), &store(&cluster, member), "the first time").unwrap();
+    journal::distrust(&cluster.env_of(member), &cluster.store(member), "the first time").unwrap();
     cluster.restart(member).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let active = cluster.wait_until_in_sync().await;
     cluster.wait_until_equal().await;
 
     cluster.kill(member).await;
-    journal::distrust(&cluster.env_of(member), &store(&cluster, member), "the second time").unwrap();
+    journal::distrust(&cluster.env_of(member), &cluster.store(member), "the second time").unwrap();
     cluster.disk_of(member).set_full(true);
     let pages = free_address();
     let config =
         MetaConfig { http_address: Some(pages), rpc_address: free_address(), ..cluster.config(member) };
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let (started, mut is_started) = tokio::sync::mpsc::unbounded_channel();
-    let env = cluster.env_of(member);
-    let process = tokio::spawn(async move {
-        let stopped = async { drop(stopped.await) };
-        metad::run(env, config, stopped, |_| started.send(()).unwrap()).await
-    });
-    let began = Instant::now();
-    let said = loop {
-        assert!(began.elapsed() < Duration::from_secs(20), "it says nothing");
-        match page(pages, "/health") {
-            Ok(said) if said.contains("waiting") => break said,
-            _ => tokio::time::sleep(Duration::from_millis(20)).await,
-        }
-    };
+    let process = Process::begin(cluster.env_of(member), config);
+    let mut said = String::new();
+    until("it says that it waits", async || {
+        said = page(pages, "/health").await.unwrap_or_default();
+        said.contains("waiting")
+    })
+    .await;
     for part in ["clover meta aside list", "make room", "0 are free", "1 earlier ones are kept"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(is_started.try_recv().is_err() && !process.is_finished(), "it waits");
+    assert!(process.starts() == 0 && !process.is_finished(), "it waits");
     assert_eq!(kept(&cluster, member).len(), 1);
     // The group goes on without it.
     write(&cluster, "b").await;
 
     cluster.disk_of(member).set_full(false);
-    tokio::time::timeout(Duration::from_secs(20), is_started.recv())
-        .await
-        .unwrap()
-        .expect("it goes on by itself");
+    // It goes on by itself.
+    process.wait_for_start(1).await;
     cluster.wait_in_sync(active, 3).await;
     assert_eq!(kept(&cluster, member).len(), 2, "both are kept");
-    stop.send(()).unwrap();
-    process.await.unwrap().unwrap();
+    process.stop().await;
     cluster.end().await;
 }
 
@@ -110,12 +75,11 @@ async fn a_store_that_was_put_back_is_brought_up_to_date_by_the_active() {
     let member = standby(&cluster).await;
     cluster.wait_until_equal().await;
     cluster.kill(member).await;
-    let (env, store) = (cluster.env_of(member), store(&cluster, member));
+    let (env, store) = (cluster.env_of(member), cluster.store(member));
     let number = journal::distrust(&env, &store, "in haste").unwrap();
     cluster.restart(member).await;
     write(&cluster, "b").await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let active = cluster.wait_until_in_sync().await;
     cluster.wait_until_equal().await;
     cluster.kill(member).await;
     write(&cluster, "c").await;

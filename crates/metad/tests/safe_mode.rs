@@ -1,22 +1,20 @@
 //! What safe mode refuses, and in which words: a table taken from HDFS 3.5.0, call by call, for a superuser and for
 //! somebody else. And where the blocks of a file are while nobody has said so yet.
 
-// Their stories are told elsewhere as well.
-#[allow(dead_code)]
 mod cluster;
-#[allow(dead_code)]
-mod group_files;
-mod spoken;
 
-use cluster::Cluster;
-use group_files::{DataServer, HOLDER, files, finished, numbered, refused, replica};
+use cluster::{
+    Cluster,
+    files::{self, DataServer, HOLDER, finished, numbered, replica},
+    refused, set_safe_mode,
+};
 use prost::Message;
 use proto::{
     common as c,
     exception::{self, ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_ACTION},
     hdfs as p, protocol,
 };
-use rpc::{CallError, Client, ClientOptions};
+use rpc::{CallError, Client};
 
 const TIP: &str = "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off. NamenodeHostName:localhost";
 const F: &str = "/d/f";
@@ -70,7 +68,7 @@ fn block() -> p::ExtendedBlockProto {
 }
 
 fn create(path: &str) -> p::CreateRequestProto {
-    group_files::create_request(path, "me")
+    files::create_request(path, "me")
 }
 
 fn names() -> Vec<Row> {
@@ -134,7 +132,7 @@ fn writing() -> Vec<Row> {
     let negative = Told::Other(ILLEGAL_ARGUMENT, "Cannot truncate to a negative file size: -1.".into());
     vec![
         row("append", append, "Cannot append to file/d/f"),
-        row("addBlock", group_files::add_block_request(F, "me"), "Cannot add block to /d/f"),
+        row("addBlock", files::add_block_request(F, "me"), "Cannot add block to /d/f"),
         row("abandonBlock", abandon, "Cannot abandon block BP-1:blk_1073741825_1001 for file/d/f"),
         row(
             "getAdditionalDatanode",
@@ -342,15 +340,9 @@ fn words(told: &Told) -> (String, String) {
     }
 }
 
-async fn set_safe_mode(client: &Client, action: p::SafeModeActionProto) {
-    let request = p::SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
-    let _: p::SetSafeModeResponseProto = client.call("setSafeMode", &request).await.unwrap();
-}
-
 async fn check_table(cluster: &Cluster, active: u32) {
-    let alice = files(cluster, active);
-    let address = cluster.server(active).rpc_address();
-    let bob = Client::connect(address, protocol::CLIENT_NAMENODE, "bob", ClientOptions::default());
+    let alice = files::files(cluster, active);
+    let bob = cluster.client_as(active, protocol::CLIENT_NAMENODE, "bob");
     set_safe_mode(&alice, p::SafeModeActionProto::SafemodeEnter).await;
     let tables = [names(), writing(), attributes(), snapshots(), secrets(), service()];
     for row in tables.into_iter().flatten() {
@@ -358,18 +350,13 @@ async fn check_table(cluster: &Cluster, active: u32) {
         assert_eq!(told(&bob, &row).await, words(&row.other), "{} by another", row.method);
     }
     set_safe_mode(&alice, p::SafeModeActionProto::SafemodeLeave).await;
-    let mkdirs =
-        p::MkdirsRequestProto { src: "/d".into(), masked: permission(), create_parent: true, unmasked: None };
-    let made: p::MkdirsResponseProto = alice.call("mkdirs", &mkdirs).await.unwrap();
-    assert!(made.result, "and nothing is left of it");
+    assert!(cluster::try_mkdirs(&alice, "/d").await.unwrap(), "and nothing is left of it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn safe_mode_by_an_operator_refuses_in_hdfs_s_words_alone_and_in_a_group() {
     for members in [1, 2] {
-        let cluster = Cluster::start(members).await;
-        let active = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(active, members as usize).await;
+        let (cluster, active) = Cluster::in_sync(members).await;
         check_table(&cluster, active).await;
         cluster.end().await;
     }
@@ -392,31 +379,25 @@ async fn listed(client: &Client) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
-    finished(&cluster, &server, &files(&cluster, active), "/whole", 5).await;
+    finished(&cluster, &server, &files::files(&cluster, active), "/whole", 5).await;
     // Of one block alone safe mode wants none: it rounds down.
-    finished(&cluster, &server, &files(&cluster, active), "/another", 20).await;
+    finished(&cluster, &server, &files::files(&cluster, active), "/another", 20).await;
     let block = {
-        let found = locate(&files(&cluster, active), "/whole").await.unwrap();
+        let found = locate(&files::files(&cluster, active), "/whole").await.unwrap();
         found.locations.unwrap().blocks[0].b.clone()
     };
-    let empty = group_files::create_request("/empty", HOLDER);
+    let empty = files::create_request("/empty", HOLDER);
     let _: p::CreateResponseProto =
-        files(&cluster, active).call_as(numbered(40), "create", &empty).await.unwrap();
+        files::files(&cluster, active).call_as(numbered(40), "create", &empty).await.unwrap();
     cluster.wait_until_equal().await;
 
     // All begin anew: whoever leads knows of the block, and of no replica.
-    for member in 1..=3 {
-        cluster.stop(member).await;
-    }
-    for member in 1..=3 {
-        cluster.restart(member).await;
-    }
+    cluster.stop_all().await;
+    cluster.restart_all().await;
     let active = cluster.wait_for_active(&[]).await;
-    let reader = files(&cluster, active);
+    let reader = files::files(&cluster, active);
     let text = refused(locate(&reader, "/whole").await, exception::RETRIABLE);
     let begin = format!(
         "{SAFE_MODE}: Zero blocklocations for /whole. Name node is in safe mode.\nThe reported blocks 0 "
@@ -445,17 +426,14 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_active_hands_over_to_a_member_that_knows_the_places_of_blocks() {
-    let mut cluster = Cluster::start(3).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
-    finished(&cluster, &server, &files(&cluster, active), "/one", 5).await;
-    finished(&cluster, &server, &files(&cluster, active), "/two", 20).await;
+    finished(&cluster, &server, &files::files(&cluster, active), "/one", 5).await;
+    finished(&cluster, &server, &files::files(&cluster, active), "/two", 20).await;
     cluster.wait_until_equal().await;
 
     // Of two alike the higher number would go on. It has begun anew, and no data server has found it yet.
-    let unready = (1..=3).rev().find(|member| *member != active).unwrap();
-    let other = 6 - active - unready;
+    let [other, unready] = cluster.others(active)[..] else { panic!("they are three") };
     cluster.stop(unready).await;
     cluster.restart(unready).await;
     cluster.wait_in_sync(active, 3).await;
@@ -465,7 +443,7 @@ async fn the_active_hands_over_to_a_member_that_knows_the_places_of_blocks() {
     cluster.stop(active).await;
     let next = cluster.wait_for_active(&[active]).await;
     assert_eq!(next, other);
-    let reader = files(&cluster, next);
+    let reader = files::files(&cluster, next);
     assert_eq!(locate(&reader, "/one").await.unwrap().locations.unwrap().blocks[0].locs.len(), 1);
     cluster.end().await;
 }

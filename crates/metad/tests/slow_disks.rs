@@ -1,17 +1,16 @@
 //! Disks that take seconds for everything: a member waits for its disk, and does not take it for a thread that hangs.
 
-#[allow(dead_code, reason = "other stories need more of it")]
 mod cluster;
 
 use base::{Entry, EntryKind, Epoch, GroupId, MemberId};
-use cluster::{Cluster, failing_disk::FailingDisk};
+use cluster::{Cluster, Plan, failing_disk::FailingDisk};
 use env::{
     Env,
     pulse::{Pulse, Pulses},
 };
 use group::{Sign, Watch};
 use journal::Journal;
-use metad::{Ended, LastResort, MetaConfig};
+use metad::{Ended, LastResort};
 use std::{
     sync::{Arc, Mutex, mpsc},
     thread,
@@ -28,24 +27,16 @@ type Resorts = Arc<Mutex<Vec<String>>>;
 async fn begin() -> (Cluster, Resorts) {
     let resorts = Resorts::default();
     let told = resorts.clone();
-    let cluster = Cluster::start_in(3, move |member| {
+    let plan = Plan::group(3).in_worlds(move |member| {
         let told = told.clone();
         let end = move |reason: &str| told.lock().unwrap().push(format!("member {member}: {reason}"));
         (Env::production(), LastResort::new(end))
     });
-    let mut cluster = cluster.await;
-    cluster.adjust = Box::new(|_, mut config: MetaConfig| {
+    let plan = plan.adjusted(|_, config| {
         config.group.journal.segment_bytes = 64 << 10;
         config.edits_per_image = 100;
-        config
     });
-    for member in 1..=3 {
-        cluster.stop(member).await;
-    }
-    cluster.restart_together(&[1, 2, 3]).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
-    (cluster, resorts)
+    (plan.in_sync().await.0, resorts)
 }
 
 /// These members' disks are slow for a while, under load, and then as fast as before.
@@ -97,14 +88,8 @@ async fn members_whose_disks_all_take_seconds_end_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn readers_do_not_wait_while_a_slow_disk_begins_a_file() {
-    let mut cluster = Cluster::start(1).await;
-    cluster.adjust = Box::new(|_, mut config: MetaConfig| {
-        config.group.journal.segment_bytes = 64 << 10;
-        config
-    });
-    cluster.stop(1).await;
-    cluster.restart(1).await;
-    cluster.wait_for_active(&[]).await;
+    let plan = Plan::group(1).adjusted(|_, config| config.group.journal.segment_bytes = 64 << 10);
+    let (cluster, _) = plan.in_sync().await;
     cluster.mkdirs(1, "/kept").await;
     cluster.wait_until_equal().await;
     // Nearly enough to fill a file, one batch after the other.

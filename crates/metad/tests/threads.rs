@@ -1,10 +1,9 @@
 //! Threads of a member that end, or stand still, while its process lives.
 
-#[allow(dead_code, reason = "not every story needs all of it")]
 mod cluster;
 
 use base::{Moment, Timestamp};
-use cluster::Cluster;
+use cluster::{Cluster, Plan};
 use env::{Clock, Env, SystemClock};
 use metad::{Ended, LastResort};
 use proto::hdfs as p;
@@ -64,7 +63,7 @@ impl Clock for Clocks {
 async fn start(thread: &'static str) -> (Cluster, Vec<Arc<Fate>>) {
     let fates: Vec<Arc<Fate>> = (0..3).map(|_| Arc::default()).collect();
     let known = fates.clone();
-    let cluster = Cluster::start_in(3, move |member| {
+    let plan = Plan::group(3).in_worlds(move |member| {
         let fate = known[member as usize - 1].clone();
         let struck = fate.clone();
         let last_resort = LastResort::new(move |reason| {
@@ -73,7 +72,7 @@ async fn start(thread: &'static str) -> (Cluster, Vec<Arc<Fate>>) {
         });
         (Env { clock: Arc::new(Clocks { thread, fate }), ..Env::production() }, last_resort)
     });
-    (cluster.await, fates)
+    (plan.start().await, fates)
 }
 
 /// Somebody looks at quotas without end: such a look walks the tree, as some edits do, and is no sign of the writer's life.

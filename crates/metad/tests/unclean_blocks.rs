@@ -1,23 +1,20 @@
 //! An unclean election gives up what only the others knew. What is on the data servers stays until somebody has looked.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
-#[allow(dead_code, reason = "each story uses its own part of it")]
-mod group_files;
-mod spoken;
 
-use cluster::Cluster;
-use group_files::{
-    DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, located, numbered,
-    replica,
+use cluster::{
+    Cluster,
+    files::{
+        DataServer, HOLDER, add_block_request, complete_request, create_request, data, files, located,
+        numbered, replica,
+    },
+    spoken::{self, STORAGE},
 };
 use proto::{
     clover::admin as a,
     hdfs::{self as p, datanode as d},
     protocol,
 };
-use rpc::{CallError, Client, ClientOptions};
-use spoken::STORAGE;
 use std::time::Duration;
 
 /// A file with one block of 77 bytes, of which these members hear. Answers the replica.
@@ -104,11 +101,9 @@ impl Loss {
 
     /// Two members of three write on without the third, and are lost with their disks. The third goes on by order.
     async fn happens() -> Self {
-        let mut cluster = Cluster::start(3).await;
-        let first = cluster.wait_for_active(&[]).await;
-        cluster.wait_in_sync(first, 3).await;
+        let (mut cluster, first) = Cluster::in_sync(3).await;
         let server = DataServer::register(&cluster, 3).await;
-        let others: Vec<u32> = (1..=3).filter(|member| *member != first).collect();
+        let others = cluster.others(first);
         let (second, elected) = (others[0], others[1]);
         let known = write(&cluster, &server, &[first, second, elected], "/known", 10).await;
         let gone = write(&cluster, &server, &[first, second, elected], "/gone", 20).await;
@@ -125,26 +120,12 @@ impl Loss {
         }
         for member in [first, second] {
             cluster.kill(member).await;
-            std::fs::remove_dir_all(cluster.name_directory(member)).unwrap();
+            cluster.lose(member);
         }
         cluster.restart(elected).await;
-        let order = a::UncleanElectRequestProto { i_accept_loss: Some(true), off: vec![first, second] };
-        let mut began = tokio::time::interval(Duration::from_millis(100));
-        for left in (0..100).rev() {
-            began.tick().await;
-            // It may have to read the view first.
-            let address = cluster.server(elected).rpc_address().to_string();
-            match cluster
-                .give_order::<_, a::UncleanElectResponseProto>(address, elected, "uncleanElect", &order)
-                .await
-            {
-                Ok(_) => break,
-                Err(error) => assert!(left > 0, "{error}"),
-            }
-        }
+        cluster.elect_without(elected, &[first, second]).await;
         cluster.wait_for_reading(elected).await;
-        let config = cluster.config(second);
-        metad::join(&env::Env::production(), &config.name_directory, &config.group).unwrap();
+        cluster.join(second);
         cluster.restart(second).await;
         assert_eq!(cluster.wait_for_active(&[]).await, elected);
         Self { cluster, server, elected, known, gone, lost }
@@ -165,20 +146,12 @@ async fn after_an_unclean_election_a_full_report_deletes_nothing() {
     loss.cluster.end().await;
 }
 
-async fn order<Q, A>(cluster: &Cluster, member: u32, order: &str, request: &Q) -> Result<A, CallError>
-where
-    Q: prost::Message,
-    A: prost::Message + Default + prost::Name,
-{
-    cluster.give_order(cluster.server(member).rpc_address().to_string(), member, order, request).await
-}
-
 async fn allow(
     cluster: &Cluster,
     member: u32,
     request: a::AllowDeletionsRequestProto,
 ) -> a::AllowDeletionsResponseProto {
-    order(cluster, member, "allowDeletions", &request).await.unwrap()
+    cluster.order(member, "allowDeletions", &request).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -192,7 +165,7 @@ async fn what_is_held_back_goes_when_an_operator_has_seen_it_and_what_is_lost_st
         deleted(cluster, server, elected).await;
     }
     // Asked at the other member, it is the active that answers.
-    let other = (1..=3).find(|member| *member != elected && cluster.runs(*member)).unwrap();
+    let other = cluster.running().into_iter().find(|member| *member != elected).unwrap();
     let held = allow(cluster, other, a::AllowDeletionsRequestProto::default()).await;
     assert_eq!((held.replicas(), held.bytes(), held.is_done()), (1, 77, false), "{held:?}");
     assert_eq!((held.skipped_replicas(), held.skipped_bytes()), (20, 20 * 77), "{held:?}");
@@ -202,15 +175,10 @@ async fn what_is_held_back_goes_when_an_operator_has_seen_it_and_what_is_lost_st
     for wrong in [None, Some(since + 1)] {
         let request = a::AllowDeletionsRequestProto { is_confirmed: Some(true), held_since: wrong };
         let refused: Result<a::AllowDeletionsResponseProto, _> =
-            order(cluster, elected, "allowDeletions", &request).await;
+            cluster.order(elected, "allowDeletions", &request).await;
         assert!(refused.unwrap_err().to_string().contains("look"));
     }
-    let stranger = Client::connect(
-        cluster.server(elected).rpc_address(),
-        protocol::ADMIN,
-        "bob",
-        ClientOptions::default(),
-    );
+    let stranger = cluster.client_as(elected, protocol::ADMIN, "bob");
     let refused: Result<a::AllowDeletionsResponseProto, _> =
         stranger.call("allowDeletions", &a::AllowDeletionsRequestProto::default()).await;
     assert!(refused.unwrap_err().to_string().contains("proof of the cluster's secret"));
@@ -225,7 +193,7 @@ async fn what_is_held_back_goes_when_an_operator_has_seen_it_and_what_is_lost_st
     // The order is in the log: the other member knows of it when it leads.
     cluster.wait_until_equal().await;
     let to_other = a::HandOverRequestProto { to: Some(other) };
-    let _: a::HandOverResponseProto = order(cluster, elected, "handOver", &to_other).await.unwrap();
+    let _: a::HandOverResponseProto = cluster.order(elected, "handOver", &to_other).await.unwrap();
     assert_eq!(cluster.wait_for_active(&[elected]).await, other);
     let held = allow(cluster, other, a::AllowDeletionsRequestProto::default()).await;
     assert_eq!(held.held_since, None, "{held:?}");

@@ -1,20 +1,17 @@
 //! What an active has applied may never commit. Until it has, no data server is told to delete what it would remove.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
-#[allow(dead_code, reason = "each story uses its own part of it")]
-mod group_files;
-mod spoken;
 
-use cluster::Cluster;
-use group_files::{DataServer, HOLDER, create_request, files, finished, located, numbered};
+use cluster::{
+    Cluster, PATIENCE, Plan,
+    files::{DataServer, HOLDER, create_request, files, finished, located, numbered},
+};
 use proto::hdfs::{self as p, datanode as d};
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// An active that is cut off may answer for so long.
 const LEASE_MS: u64 = 5_000;
 /// Hadoop's number for a file that takes the place of another.
@@ -51,9 +48,7 @@ async fn deleted(cluster: &Cluster, server: &DataServer, member: u32) -> Vec<u64
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_removal_that_never_commits_deletes_nothing() {
     let timing = group::Settings { lease_ms: LEASE_MS, ..group::Settings::default() };
-    let mut cluster = Cluster::start_with(3, timing).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
+    let (mut cluster, active) = Plan::group(3).timed(timing).in_sync().await;
     let server = DataServer::register(&cluster, 3).await;
     let mut blocks = BTreeSet::new();
     for (path, call) in PATHS.into_iter().zip([10, 20, 30]) {

@@ -1,22 +1,17 @@
 //! A group goes to the next level by an operator's order, once all members know it, and not before.
 
-#[allow(dead_code, reason = "each story uses its own part of it")]
 mod cluster;
 
 use base::{EntryKind, Level, MemberId};
-use cluster::Cluster;
+use cluster::{Cluster, Plan, until};
 use env::Env;
 use metad::EpochStart;
-use proto::{clover::admin as a, hdfs as p, protocol};
-use rpc::{CallError, Client, ClientOptions};
-use std::time::{Duration, Instant};
-
-const SOON: Duration = Duration::from_secs(20);
+use proto::{clover::admin as a, hdfs as p};
+use rpc::CallError;
 
 async fn raise(cluster: &Cluster, member: u32, is_confirmed: bool) -> a::RaiseLevelResponseProto {
     let request = a::RaiseLevelRequestProto { is_confirmed: Some(is_confirmed), level: None };
-    let address = cluster.server(member).rpc_address().to_string();
-    cluster.give_order(address, member, "raiseLevel", &request).await.unwrap()
+    cluster.order(member, "raiseLevel", &request).await.unwrap()
 }
 
 async fn ask<Q: prost::Message, A: prost::Message + Default + prost::Name>(
@@ -25,18 +20,7 @@ async fn ask<Q: prost::Message, A: prost::Message + Default + prost::Name>(
     method: &'static str,
     request: &Q,
 ) -> Result<A, CallError> {
-    let address = cluster.server(member).rpc_address().to_string();
-    Client::connect(address, protocol::CLIENT_NAMENODE, "alice", ClientOptions::default())
-        .call(method, request)
-        .await
-}
-
-async fn group(cluster: &Cluster, member: u32) -> a::GetGroupResponseProto {
-    let address = cluster.server(member).rpc_address().to_string();
-    Client::connect(address, protocol::ADMIN, "bob", ClientOptions::default())
-        .call("getGroup", &a::GetGroupRequestProto::default())
-        .await
-        .unwrap()
+    cluster.client(member).call(method, request).await
 }
 
 /// What each member's own state, and the view that it knows, say of the level.
@@ -49,28 +33,14 @@ fn levels(cluster: &Cluster, members: &[u32]) -> Vec<(Level, Option<Level>)> {
 }
 
 async fn wait_for_level(cluster: &Cluster, members: &[u32], level: Level) {
-    let (began, wanted) = (Instant::now(), vec![(level, Some(level)); members.len()]);
-    while levels(cluster, members) != wanted {
-        assert!(began.elapsed() < SOON, "{:?}", levels(cluster, members));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn mkdirs(cluster: &Cluster, member: u32, path: &str) {
-    let request = p::MkdirsRequestProto {
-        src: path.into(),
-        masked: p::FsPermissionProto { perm: 0o755 },
-        create_parent: true,
-        ..Default::default()
-    };
-    let made: p::MkdirsResponseProto = ask(cluster, member, "mkdirs", &request).await.unwrap();
-    assert!(made.result);
+    let wanted = vec![(level, Some(level)); members.len()];
+    until("all are at this level", async || levels(cluster, members) == wanted).await;
 }
 
 /// The first entries of all epochs in a store that nobody has open: who leads them, as they say.
 fn leaders(cluster: &Cluster, member: u32) -> Vec<Option<MemberId>> {
-    let store = cluster.name_directory(member).join("group-1");
-    let recovery = journal::open(&Env::production(), &store, journal::Settings::default()).unwrap();
+    let recovery =
+        journal::open(&Env::production(), &cluster.store(member), journal::Settings::default()).unwrap();
     let mut leaders = Vec::new();
     let mut note = |entry: &base::Entry| {
         if entry.kind == EntryKind::EpochStart {
@@ -90,10 +60,8 @@ fn leaders(cluster: &Cluster, member: u32) -> Vec<Option<MemberId>> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
-    let mut cluster = Cluster::start_at(3, Level::FIRST).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
-    mkdirs(&cluster, active, "/before").await;
+    let (mut cluster, active) = Plan::group(3).at_level(Level::FIRST).in_sync().await;
+    cluster.mkdirs(active, "/before").await;
     assert_eq!(levels(&cluster, &[1, 2, 3]), vec![(Level::FIRST, Some(Level::FIRST)); 3]);
 
     // Hadoop's tools hear that it goes on, and are told what makes it final.
@@ -113,12 +81,12 @@ async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
     assert!(found.obstacles.is_empty() && !found.switches_on.is_empty(), "{found:?}");
 
     // A member that is away may come back with an older release.
-    let away = (1..=3).find(|member| *member != active).unwrap();
+    let away = cluster.others(active)[0];
     cluster.stop(away).await;
     cluster.wait_in_sync(active, 2).await;
     let refused = raise(&cluster, active, true).await;
     assert!(!refused.is_done() && refused.obstacles[0].contains(&format!("member {away} ")), "{refused:?}");
-    let others: Vec<u32> = (1..=3).filter(|member| *member != away).collect();
+    let others = cluster.others(away);
     assert_eq!(levels(&cluster, &others), vec![(Level::FIRST, Some(Level::FIRST)); 2], "nothing was done");
 
     cluster.restart(away).await;
@@ -128,7 +96,7 @@ async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
     assert!(done.is_done() && done.level() == u32::from(Level::NEWEST.0), "{done:?}");
     wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
     cluster.wait_until_equal().await;
-    let seen = group(&cluster, active).await;
+    let seen = cluster.group(active).await;
     assert_eq!(seen.level, Some(Level::NEWEST.0.into()));
     assert!(seen.level_at_ms.is_some() && seen.members.iter().all(|one| one.release.is_some()), "{seen:?}");
     let again = raise(&cluster, active, true).await;
@@ -140,8 +108,8 @@ async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
     // What the level has switched on: the first entry of an epoch says who leads it.
     cluster.kill(active).await;
     let next = cluster.wait_for_active(&[active]).await;
-    mkdirs(&cluster, next, "/after").await;
-    for member in (1..=3).filter(|member| *member != active) {
+    cluster.mkdirs(next, "/after").await;
+    for member in cluster.others(active) {
         cluster.stop(member).await;
     }
     let leaders = leaders(&cluster, next);
@@ -151,69 +119,49 @@ async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
     // The level is read back from the log, as everything is.
     cluster.restart_together(&[1, 2, 3]).await;
     let active = cluster.tend_until_active().await;
-    assert_eq!(group(&cluster, active).await.level, Some(Level::NEWEST.0.into()));
+    assert_eq!(cluster.group(active).await.level, Some(Level::NEWEST.0.into()));
     wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_new_group_begins_at_the_newest_level_and_a_level_that_nobody_knows_is_refused() {
-    let cluster = Cluster::start(2).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 2).await;
+    let (cluster, active) = Cluster::in_sync(2).await;
     wait_for_level(&cluster, &[1, 2], Level::NEWEST).await;
-    let seen = group(&cluster, active).await;
+    let seen = cluster.group(active).await;
     assert_eq!((seen.level, seen.level_at_ms), (Some(Level::NEWEST.0.into()), None), "nobody has raised it");
     let text = std::fs::read_to_string(cluster.name_directory(1).join("CLUSTER")).unwrap();
     assert!(text.starts_with("layout=2\n"), "an older release refuses it: {text}");
     let request = a::RaiseLevelRequestProto { is_confirmed: Some(true), level: Some(999) };
-    let address = cluster.server(active).rpc_address().to_string();
-    let refused: Result<a::RaiseLevelResponseProto, _> =
-        cluster.give_order(address, active, "raiseLevel", &request).await;
+    let refused: Result<a::RaiseLevelResponseProto, _> = cluster.order(active, "raiseLevel", &request).await;
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("level 999") && text.contains("knows levels up to"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_level_that_an_unclean_election_gave_up_stays_in_the_view_until_it_is_raised_again() {
-    let mut cluster = Cluster::start_at(3, Level::FIRST).await;
-    let active = cluster.wait_for_active(&[]).await;
-    cluster.wait_in_sync(active, 3).await;
-    let others: Vec<u32> = (1..=3).filter(|member| *member != active).collect();
+    let (mut cluster, active) = Plan::group(3).at_level(Level::FIRST).in_sync().await;
+    let others = cluster.others(active);
     let (second, elected) = (others[0], others[1]);
     // The disk of one member will be as it is now: before the level was raised.
-    mkdirs(&cluster, active, "/known").await;
+    cluster.mkdirs(active, "/known").await;
     cluster.wait_until_equal().await;
     cluster.stop(elected).await;
-    let copy = cluster.name_directory(elected).with_extension("copy");
-    cluster::copy(&cluster.name_directory(elected), &copy);
+    cluster.keep(elected);
     cluster.restart(elected).await;
     cluster.wait_in_sync(active, 3).await;
     assert!(raise(&cluster, active, true).await.is_done());
     wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
     for member in 1..=3 {
         cluster.kill(member).await;
-        std::fs::remove_dir_all(cluster.name_directory(member)).unwrap();
+        cluster.lose(member);
     }
-    std::fs::rename(&copy, cluster.name_directory(elected)).unwrap();
+    cluster.put_back(elected);
 
     cluster.restart(elected).await;
-    let order = a::UncleanElectRequestProto { i_accept_loss: Some(true), off: vec![active, second] };
-    let began = Instant::now();
-    loop {
-        // It may have to read the view first.
-        let address = cluster.server(elected).rpc_address().to_string();
-        let given =
-            cluster.give_order::<_, a::UncleanElectResponseProto>(address, elected, "uncleanElect", &order);
-        match given.await {
-            Ok(_) => break,
-            Err(error) => assert!(began.elapsed() < SOON, "{error}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    cluster.elect_without(elected, &[active, second]).await;
     cluster.wait_for_reading(elected).await;
     for member in [active, second] {
-        let config = cluster.config(member);
-        metad::join(&Env::production(), &config.name_directory, &config.group).unwrap();
+        cluster.join(member);
         cluster.restart(member).await;
     }
     let leads = cluster.wait_for_active(&[]).await;
@@ -221,10 +169,10 @@ async fn a_level_that_an_unclean_election_gave_up_stays_in_the_view_until_it_is_
 
     // The journal knows nothing of the level, and members write by the journal. The view keeps it, so that releases which do not know it
     // cannot come back.
-    let seen = group(&cluster, leads).await;
+    let seen = cluster.group(leads).await;
     assert_eq!(seen.level, Some(Level::FIRST.0.into()), "{seen:?}");
     assert_eq!(seen.view.unwrap().level, Some(Level::NEWEST.0.into()));
-    mkdirs(&cluster, leads, "/after").await;
+    cluster.mkdirs(leads, "/after").await;
 
     // The same order again.
     let found = raise(&cluster, leads, false).await;
@@ -232,5 +180,5 @@ async fn a_level_that_an_unclean_election_gave_up_stays_in_the_view_until_it_is_
     assert_eq!(found.obstacles, [""; 0]);
     assert!(raise(&cluster, leads, true).await.is_done());
     wait_for_level(&cluster, &[1, 2, 3], Level::NEWEST).await;
-    assert_eq!(group(&cluster, leads).await.level, Some(Level::NEWEST.0.into()));
+    assert_eq!(cluster.group(leads).await.level, Some(Level::NEWEST.0.into()));
 }

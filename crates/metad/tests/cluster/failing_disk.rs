@@ -46,25 +46,21 @@ impl Slowness {
 
 impl FailingDisk {
     /// How long each write, sync, open, rename and removal takes at least.
-    #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_slow(&self, ms: u64) {
         self.slowness.ms.store(ms, Ordering::SeqCst);
     }
 
     /// Whether the disk says that nothing is free on it.
-    #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::SeqCst);
     }
 
     /// How many bytes can still be written; what does not fit is an error.
-    #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_room(&self, bytes: Option<u64>) {
         *self.room.lock().unwrap() = bytes;
     }
 
     /// Whether the sync of each batch of the journal is an error.
-    #[allow(dead_code, reason = "not every story needs it")]
     pub fn set_failing(&self, fails: bool) {
         self.syncs_fail.store(fails, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
 //! What clients and a data server say to the members of a group, by hand: the same client at every member, and a data
 //! server that tells all of them everything.
 
-use crate::{
-    cluster::Cluster,
+use super::{
+    Cluster, SUPERUSER,
     spoken::{self, STORAGE},
 };
 use base::{CallId, ClientId};
@@ -10,23 +10,22 @@ use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
 use std::net::SocketAddr;
 
-pub const USER: &str = "alice";
 pub const HOLDER: &str = "DFSClient_group_1";
 
 /// A client of this name, wherever it calls.
 pub fn client_at(address: SocketAddr, client_id: ClientId) -> Client {
     let options = ClientOptions { client_id: Some(client_id), ..ClientOptions::default() };
-    Client::connect(address, proto::protocol::CLIENT_NAMENODE, USER, options)
+    Client::connect(address, proto::protocol::CLIENT_NAMENODE, SUPERUSER, options)
 }
 
 /// The same client at every member.
 pub fn files(cluster: &Cluster, member: u32) -> Client {
-    client_at(cluster.server(member).rpc_address(), ClientId(*b"one and the same"))
+    client_at(cluster.address(member), ClientId(*b"one and the same"))
 }
 
 pub fn data(cluster: &Cluster, member: u32) -> Client {
-    let address = cluster.server(member).rpc_address();
-    Client::connect(address, proto::protocol::DATANODE, USER, ClientOptions::default())
+    let address = cluster.address(member);
+    Client::connect(address, proto::protocol::DATANODE, SUPERUSER, ClientOptions::default())
 }
 
 /// A client numbers its calls over all members.
@@ -37,17 +36,6 @@ pub fn numbered(call: i32) -> CallIdentity {
 /// The same call once more.
 pub fn repeated(call: i32) -> CallIdentity {
     CallIdentity { retry_count: 1, ..numbered(call) }
-}
-
-pub fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
-    match answer {
-        Err(CallError::Remote { class: found, message, .. }) => {
-            assert_eq!(found, class, "{message}");
-            message
-        }
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("not refused"),
-    }
 }
 
 /// A data server that every member knows.
@@ -65,7 +53,8 @@ impl DataServer {
             let info = spoken::version(&data).await;
             let registration = spoken::registration(&info, "uuid-1");
             let registration = spoken::register(&data, registration).await.unwrap();
-            spoken::heartbeat(&data, &registration, STORAGE).await.unwrap();
+            let told = spoken::heartbeat(&data, &registration, STORAGE).await.unwrap();
+            assert!(told.cmds.is_empty(), "nothing is known of it");
             server.pool = info.block_pool_id;
             server.registrations.push(registration);
         }
@@ -173,7 +162,7 @@ pub async fn finished(cluster: &Cluster, server: &DataServer, writer: &Client, p
     let _: p::CreateResponseProto = writer.call_as(numbered(call), "create", &create).await.unwrap();
     let add = add_block_request(path, HOLDER);
     let added: p::AddBlockResponseProto = writer.call_as(numbered(call + 1), "addBlock", &add).await.unwrap();
-    server.received(cluster, &[1, 2, 3], replica(&added.block.b)).await;
+    server.received(cluster, &cluster.running(), replica(&added.block.b)).await;
     let complete = complete_request(path, HOLDER, &added.block.b);
     let closed: p::CompleteResponseProto =
         writer.call_as(numbered(call + 2), "complete", &complete).await.unwrap();

@@ -1,0 +1,120 @@
+//! What clients ask members.
+
+use super::{Cluster, PATIENCE, SUPERUSER};
+use proto::{hdfs as p, protocol};
+use rpc::{CallError, Client, ClientOptions};
+use std::{
+    io,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+impl Cluster {
+    /// The superuser, as a client of files.
+    pub fn client(&self, member: u32) -> Client {
+        self.client_as(member, protocol::CLIENT_NAMENODE, SUPERUSER)
+    }
+
+    pub fn client_as(&self, member: u32, protocol: &str, user: &str) -> Client {
+        Client::connect(self.address(member), protocol, user, ClientOptions::default())
+    }
+
+    /// Makes a directory, and waits while too few members are in sync for that.
+    pub async fn mkdirs(&self, member: u32, path: &str) {
+        let (client, began) = (self.client(member), Instant::now());
+        loop {
+            match try_mkdirs(&client, path).await {
+                Ok(made) => return assert!(made),
+                Err(error) => be_patient(error, began).await,
+            }
+        }
+    }
+
+    /// The names in a directory, or of the snapshots in `PATH/.snapshot`.
+    pub async fn names(&self, member: u32, path: &str) -> Vec<String> {
+        let (client, began) = (self.client(member), Instant::now());
+        let mut names: Vec<String> = Vec::new();
+        loop {
+            let start_after = names.last().cloned().unwrap_or_default().into();
+            let request = p::GetListingRequestProto { src: path.into(), start_after, need_location: false };
+            let response: Result<p::GetListingResponseProto, _> = client.call("getListing", &request).await;
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => {
+                    be_patient(error, began).await;
+                    continue;
+                }
+            };
+            let listing = response.dir_list.expect("the directory is there");
+            let name = |status: p::HdfsFileStatusProto| String::from_utf8(status.path.to_vec()).unwrap();
+            names.extend(listing.partial_listing.into_iter().map(name));
+            if listing.remaining_entries == 0 {
+                return names;
+            }
+        }
+    }
+}
+
+/// Too few members are in sync at the moment, on a busy machine. Any other error is one.
+async fn be_patient(error: CallError, began: Instant) {
+    let is_passing = error.to_string().contains("RetriableException") && began.elapsed() < PATIENCE;
+    assert!(is_passing, "{error}");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+/// Makes a directory and those above it.
+pub async fn try_mkdirs(client: &Client, path: &str) -> Result<bool, CallError> {
+    let response: p::MkdirsResponseProto = client.call("mkdirs", &mkdirs_request(path)).await?;
+    Ok(response.result)
+}
+
+pub fn mkdirs_request(path: &str) -> p::MkdirsRequestProto {
+    p::MkdirsRequestProto {
+        src: path.into(),
+        masked: p::FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: None,
+    }
+}
+
+pub async fn exists(client: &Client, path: &str) -> Result<bool, CallError> {
+    let request = p::GetFileInfoRequestProto { src: path.into() };
+    let found: p::GetFileInfoResponseProto = client.call("getFileInfo", &request).await?;
+    Ok(found.fs.is_some())
+}
+
+pub async fn set_safe_mode(client: &Client, action: p::SafeModeActionProto) {
+    let request = p::SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+    let _: p::SetSafeModeResponseProto = client.call("setSafeMode", &request).await.unwrap();
+}
+
+/// The class and the text of a refusal.
+pub fn refusal(answer: Result<impl Sized, CallError>) -> (String, String) {
+    match answer {
+        Err(CallError::Remote { class, message, .. }) => (class, message),
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+/// The text of a refusal of this class, whose package may be left out.
+pub fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
+    let (found, message) = refusal(answer);
+    let is_it = found == class || found.ends_with(&format!(".{class}"));
+    assert!(is_it, "{found}: {message}");
+    message
+}
+
+/// What a server's pages say, head and all.
+pub async fn page(address: SocketAddr, path: &str) -> io::Result<String> {
+    let mut connection = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

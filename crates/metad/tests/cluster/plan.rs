@@ -1,0 +1,147 @@
+//! How a cluster is made.
+
+use super::{Adjust, Cluster, WorldOf, disks};
+use base::Level;
+use env::Env;
+use metad::{LastResort, MetaConfig};
+use std::path::Path;
+
+/// How the directory of the first member comes to be.
+type Make = Box<dyn FnOnce(&MetaConfig) + Send>;
+
+/// What a story wants otherwise than usual. It ends with [`Plan::start`], [`Plan::in_sync`] or [`Plan::made`].
+pub struct Plan {
+    count: u32,
+    is_alone: bool,
+    timing: group::Settings,
+    first_level: Level,
+    world_of: WorldOf,
+    adjust: Adjust,
+    make: Make,
+    are_processes: bool,
+}
+
+impl Plan {
+    /// Of so many members, with one coordinator.
+    pub fn group(count: u32) -> Self {
+        Self {
+            count,
+            is_alone: false,
+            timing: group::Settings::default(),
+            first_level: Level::NEWEST,
+            world_of: Box::new(|_| (Env::production(), LastResort::default())),
+            adjust: Box::new(|_, _| ()),
+            make: Box::new(|config| make(config, None)),
+            are_processes: false,
+        }
+    }
+
+    /// One server, which keeps its view in a file of its own.
+    pub fn alone() -> Self {
+        Self { is_alone: true, ..Self::group(1) }
+    }
+
+    /// With other times than the usual ones.
+    pub fn timed(self, timing: group::Settings) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// A group that began at this level, as an older release made it.
+    pub fn at_level(self, first_level: Level) -> Self {
+        Self { first_level, ..self }
+    }
+
+    /// Each member in a world of its own. Its disk is the cluster's: see [`Cluster::disk_of`].
+    pub fn in_worlds(self, world_of: impl Fn(u32) -> (Env, LastResort) + Send + Sync + 'static) -> Self {
+        Self { world_of: Box::new(world_of), ..self }
+    }
+
+    /// The members' configurations are changed so, each time that they begin.
+    pub fn adjusted(self, adjust: impl Fn(u32, &mut MetaConfig) + Send + Sync + 'static) -> Self {
+        Self { adjust: Box::new(adjust), ..self }
+    }
+
+    /// The cluster has this id.
+    pub fn named(self, cluster_id: &'static str) -> Self {
+        self.made_by(move |config| make(config, Some(cluster_id.to_owned())))
+    }
+
+    /// The first member's directory is a copy of this one.
+    pub fn found_at(self, name_directory: &Path) -> Self {
+        let found = name_directory.to_owned();
+        self.made_by(move |config| disks::copy(&found, &config.name_directory))
+    }
+
+    /// The first member's directory, and what the coordinator knows, are made so.
+    pub fn made_by(self, make: impl FnOnce(&MetaConfig) + Send + 'static) -> Self {
+        Self { make: Box::new(make), ..self }
+    }
+
+    /// Members are run as their processes run them: whoever asks for it is started again at once.
+    pub fn as_processes(self) -> Self {
+        Self { are_processes: true, ..self }
+    }
+
+    /// The directories are there, and nobody runs.
+    pub fn made(self) -> Cluster {
+        // RUST_LOG=metad=debug shows what the members say of themselves.
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).try_init();
+        let (directory, env) = (tempfile::tempdir().unwrap(), Env::production());
+        let coordinator = (!self.is_alone)
+            .then(|| coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap());
+        let cluster = Cluster {
+            directory,
+            coordinator,
+            servers: Default::default(),
+            processes: Default::default(),
+            count: self.count,
+            cables: Default::default(),
+            disks: (1..=self.count).map(|member| (member, Default::default())).collect(),
+            addresses: Default::default(),
+            is_over: Default::default(),
+            world_of: self.world_of,
+            timing: self.timing,
+            first_level: self.first_level,
+            adjust: self.adjust,
+        };
+        (self.make)(&cluster.config(1));
+        for member in 2..=self.count {
+            cluster.join(member);
+        }
+        cluster
+    }
+
+    /// All members have been started, one after the other.
+    pub async fn start(self) -> Cluster {
+        let are_processes = self.are_processes;
+        let mut cluster = self.made();
+        for member in cluster.members() {
+            match are_processes {
+                true => cluster.run(member).await,
+                false => cluster.restart(member).await,
+            }
+        }
+        cluster
+    }
+
+    /// All members are in sync; and the active.
+    pub async fn in_sync(self) -> (Cluster, u32) {
+        let cluster = self.start().await;
+        let active = cluster.wait_until_in_sync().await;
+        (cluster, active)
+    }
+}
+
+fn make(config: &MetaConfig, cluster_id: Option<String>) {
+    let (env, address) = (Env::production(), config.rpc_address.ip());
+    metad::format(&env, &config.name_directory, cluster_id, address, &config.group).unwrap();
+}
+
+impl Cluster {
+    /// Makes an empty directory for a member.
+    pub fn join(&self, member: u32) {
+        let config = self.config(member);
+        metad::join(&Env::production(), &config.name_directory, &config.group).unwrap();
+    }
+}
