@@ -1,52 +1,39 @@
 //! A data server, spoken by hand: what it is told, what it is refused, and what its lies lead to.
 
-mod lone;
-mod spoken;
+mod cluster;
 
 use bytes::Bytes;
-use env::Env;
-use metad::{MetaConfig, MetaServer};
-use proto::hdfs::{self as p, datanode as d};
-use rpc::{CallError, Client, ClientOptions};
-use spoken::STORAGE;
-use std::path::Path;
+use cluster::{
+    Cluster, Plan,
+    files::{self, HOLDER, add_block_request, complete_request, create_request},
+    refused,
+    spoken::{self, STORAGE},
+};
+use proto::{
+    hdfs::{self as p, datanode as d},
+    protocol,
+};
+use rpc::{CallError, Client};
 
-const USER: &str = "alice";
-const HOLDER: &str = "DFSClient_test_1";
-
-struct Cluster {
-    directory: tempfile::TempDir,
-    server: MetaServer,
+/// A server alone, a client of files, and what a data server has heard of the server.
+struct Story {
+    cluster: Cluster,
     files: Client,
     data: Client,
     info: p::NamespaceInfoProto,
 }
 
-impl Cluster {
+impl Story {
     async fn start() -> Self {
-        Self::start_with(|_, _| {}).await
+        // Writers wait for reports that are on their way.
+        let plan = Plan::alone().adjusted(|_, config| config.complete_wait_ms = 10_000);
+        Self::of(plan.start().await).await
     }
 
-    /// `change` gets the server's configuration and its directory.
-    async fn start_with(change: impl FnOnce(&mut MetaConfig, &Path)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        metad::format(
-            &Env::production(),
-            directory.path(),
-            None,
-            "127.0.0.1".parse().unwrap(),
-            &Default::default(),
-        )
-        .unwrap();
-        let mut config = config(directory.path());
-        change(&mut config, directory.path());
-        let server = MetaServer::start(Env::production(), config).await.unwrap();
-        let connect =
-            |protocol| Client::connect(server.rpc_address(), protocol, USER, ClientOptions::default());
-        let files = connect(proto::protocol::CLIENT_NAMENODE);
-        let data = connect(proto::protocol::DATANODE);
+    async fn of(cluster: Cluster) -> Self {
+        let (files, data) = (cluster.client(1), files::data(&cluster, 1));
         let info = spoken::version(&data).await;
-        Self { directory, server, files, data, info }
+        Self { cluster, files, data, info }
     }
 
     fn registration(&self, uuid: &str) -> d::DatanodeRegistrationProto {
@@ -101,35 +88,15 @@ impl Cluster {
 
     /// A closed file of one block, whose only replica is reported.
     async fn write(&self, registration: &d::DatanodeRegistrationProto, path: &str) -> p::BlockProto {
-        let create = p::CreateRequestProto {
-            src: path.into(),
-            masked: p::FsPermissionProto { perm: 0o644 },
-            client_name: HOLDER.into(),
-            create_flag: 1,
-            create_parent: true,
-            replication: 1,
-            block_size: 128 << 20,
-            ..p::CreateRequestProto::default()
-        };
+        let create = create_request(path, HOLDER);
         let _: p::CreateResponseProto = self.files.call("create", &create).await.unwrap();
-        let add = p::AddBlockRequestProto {
-            src: path.into(),
-            client_name: HOLDER.into(),
-            ..p::AddBlockRequestProto::default()
-        };
+        let add = add_block_request(path, HOLDER);
         let added: p::AddBlockResponseProto = self.files.call("addBlock", &add).await.unwrap();
         assert_eq!(added.block.locs.len(), 1);
         assert_eq!(added.block.locs[0].id.ip_addr, "127.0.0.1");
         assert_eq!(added.block.storage_i_ds, [STORAGE]);
-        let last = p::ExtendedBlockProto { num_bytes: Some(77), ..added.block.b };
-        let block =
-            p::BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: Some(77) };
-        let complete = p::CompleteRequestProto {
-            src: path.into(),
-            client_name: HOLDER.into(),
-            last: Some(last),
-            ..p::CompleteRequestProto::default()
-        };
+        let block = files::replica(&added.block.b);
+        let complete = complete_request(path, HOLDER, &added.block.b);
         // The report arrives while the call waits for it.
         let report = async {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -142,20 +109,13 @@ impl Cluster {
     }
 
     async fn locations(&self, path: &str) -> Vec<p::LocatedBlockProto> {
-        let request = p::GetBlockLocationsRequestProto { src: path.into(), offset: 0, length: 1 << 30 };
-        let response: p::GetBlockLocationsResponseProto =
-            self.files.call("getBlockLocations", &request).await.unwrap();
-        response.locations.unwrap().blocks
+        files::located(&self.files, path).await.blocks
     }
 
-    async fn stop(self) {
+    async fn stop(mut self) {
         drop((self.files, self.data));
-        self.server.shutdown().await;
+        self.cluster.stop(1).await;
     }
-}
-
-fn config(directory: &Path) -> MetaConfig {
-    MetaConfig { complete_wait_ms: 10_000, ..lone::config(directory) }
 }
 
 fn put_varint(mut number: u64, out: &mut Vec<u8>) {
@@ -187,79 +147,68 @@ fn row(block: p::BlockProto) -> [i64; 4] {
     [block.block_id as i64, block.num_bytes.unwrap() as i64, block.gen_stamp as i64, 0]
 }
 
-fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
-    match answer {
-        Err(CallError::Remote { class: found, message, .. }) => {
-            assert!(found.ends_with(class), "{found}: {message}");
-            message
-        }
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("not refused"),
-    }
-}
-
 fn is_register(command: &d::DatanodeCommandProto) -> bool {
     command.cmd_type == d::datanode_command_proto::Type::RegisterCommand as i32
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_is_written_closed_read_and_deleted_through_a_data_server() {
-    let cluster = Cluster::start().await;
-    let server = cluster.registered().await;
+    let story = Story::start().await;
+    let server = story.registered().await;
     assert_eq!(server.datanode_id.ip_addr, "127.0.0.1", "it is known by the address it speaks from");
-    let response = cluster.heartbeat(&server).await.unwrap();
+    let response = story.heartbeat(&server).await.unwrap();
     assert_eq!(response.ha_status.state, p::nnha_status_heartbeat_proto::State::Active as i32);
     assert_ne!(response.full_block_report_lease_id, Some(0));
 
-    let block = cluster.write(&server, "/file").await;
-    let located = cluster.locations("/file").await;
+    let block = story.write(&server, "/file").await;
+    let located = story.locations("/file").await;
     assert_eq!((located[0].b.block_id, located[0].locs.len()), (block.block_id, 1));
 
     let delete = p::DeleteRequestProto { src: "/file".into(), recursive: false };
-    let _: p::DeleteResponseProto = cluster.files.call("delete", &delete).await.unwrap();
-    let commands = cluster.heartbeat(&server).await.unwrap().cmds;
+    let _: p::DeleteResponseProto = story.files.call("delete", &delete).await.unwrap();
+    let commands = story.heartbeat(&server).await.unwrap().cmds;
     let orders = commands[0].blk_cmd.as_ref().unwrap();
     assert_eq!(orders.action, d::block_command_proto::Action::Invalidate as i32);
-    assert_eq!(orders.block_pool_id, cluster.pool());
+    assert_eq!(orders.block_pool_id, story.pool());
     assert_eq!((orders.blocks[0].block_id, orders.blocks[0].gen_stamp), (block.block_id, block.gen_stamp));
-    cluster.stop().await;
+    story.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_refused_with_hadoops_errors() {
-    let cluster = Cluster::start().await;
+    let story = Story::start().await;
     let refuse = async |change: fn(&mut d::DatanodeRegistrationProto), class| {
-        let mut registration = cluster.registration("uuid-1");
+        let mut registration = story.registration("uuid-1");
         change(&mut registration);
-        refused(cluster.register(registration.clone()).await, class)
+        refused(story.register(registration.clone()).await, class)
     };
     let another_cluster = |it: &mut d::DatanodeRegistrationProto| it.storage_info.cluster_id = "CID-x".into();
-    let message = refuse(another_cluster, ".UnregisteredNodeException").await;
+    let message = refuse(another_cluster, "UnregisteredNodeException").await;
     assert!(message.starts_with("Unregistered server: DatanodeRegistration("), "{message}");
-    refuse(|it| it.storage_info.namespce_id ^= 1, ".UnregisteredNodeException").await;
-    refuse(|it| it.storage_info.layout_version = -58i32 as u32, ".IncorrectVersionException").await;
-    refuse(|it| it.software_version = "2.7.0".into(), ".IncorrectVersionException").await;
-    refuse(|it| it.datanode_id.xfer_port = 1 << 20, ".HadoopIllegalArgumentException").await;
+    refuse(|it| it.storage_info.namespce_id ^= 1, "UnregisteredNodeException").await;
+    refuse(|it| it.storage_info.layout_version = -58i32 as u32, "IncorrectVersionException").await;
+    refuse(|it| it.software_version = "2.7.0".into(), "IncorrectVersionException").await;
+    refuse(|it| it.datanode_id.xfer_port = 1 << 20, "HadoopIllegalArgumentException").await;
     refuse(|it| it.datanode_id.datanode_uuid.clear(), "IOException").await;
 
     // Who is not registered is told to register, and one with another's uuid is sent away.
-    let stranger = cluster.registration("uuid-1");
-    assert!(is_register(&cluster.heartbeat(&stranger).await.unwrap().cmds[0]));
-    let answer = cluster.full_report(&stranger, &cluster.pool(), report(&[])).await.unwrap();
+    let stranger = story.registration("uuid-1");
+    assert!(is_register(&story.heartbeat(&stranger).await.unwrap().cmds[0]));
+    let answer = story.full_report(&stranger, &story.pool(), report(&[])).await.unwrap();
     assert!(is_register(&answer.unwrap()));
-    cluster.registered().await;
-    let mut impostor = cluster.registration("uuid-1");
+    story.registered().await;
+    let mut impostor = story.registration("uuid-1");
     impostor.datanode_id.ip_addr = "10.9.9.9".into();
-    let message = refused(cluster.heartbeat(&impostor).await, ".UnregisteredNodeException");
+    let message = refused(story.heartbeat(&impostor).await, "UnregisteredNodeException");
     assert!(message.contains("Node 127.0.0.1:9866 is expected to serve this storage."), "{message}");
-    cluster.stop().await;
+    story.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lying_reports_are_dropped_and_cost_the_namespace_nothing() {
-    let cluster = Cluster::start().await;
-    let server = cluster.registered().await;
-    let block = cluster.write(&server, "/file").await;
+    let story = Story::start().await;
+    let server = story.registered().await;
+    let block = story.write(&server, "/file").await;
     let [id, length, stamp, state] = row(block);
     let nonsense = [
         report(&[
@@ -272,118 +221,118 @@ async fn lying_reports_are_dropped_and_cost_the_namespace_nothing() {
         report(&[[id, length, stamp, 0], [id + 1_000, 5, stamp + 1_000, 0], [i64::MAX, 5, i64::MAX, 0]]),
     ];
     for report in nonsense {
-        assert!(cluster.full_report(&server, &cluster.pool(), report).await.unwrap().is_none());
+        assert!(story.full_report(&server, &story.pool(), report).await.unwrap().is_none());
     }
     let foreign = report(&[[id, length + 1, stamp, 0]]);
-    assert!(cluster.full_report(&server, "BP-foreign", foreign).await.unwrap().is_none());
+    assert!(story.full_report(&server, "BP-foreign", foreign).await.unwrap().is_none());
     let absurd =
         d::StorageBlockReportProto { number_of_blocks: Some(1_000_000_000), ..report(&[row(block)]) };
-    let message = refused(cluster.full_report(&server, &cluster.pool(), absurd).await, "IOException");
+    let message = refused(story.full_report(&server, &story.pool(), absurd).await, "IOException");
     assert!(message.contains("ends after 1 of 1000000000 replicas"), "{message}");
 
-    assert!(cluster.heartbeat(&server).await.unwrap().cmds.is_empty(), "nothing is to be deleted");
-    assert!(cluster.full_report(&server, &cluster.pool(), report(&[row(block)])).await.unwrap().is_none());
-    let located = cluster.locations("/file").await;
+    assert!(story.heartbeat(&server).await.unwrap().cmds.is_empty(), "nothing is to be deleted");
+    assert!(story.full_report(&server, &story.pool(), report(&[row(block)])).await.unwrap().is_none());
+    let located = story.locations("/file").await;
     assert_eq!((located[0].locs.len(), located[0].corrupt, located[0].b.num_bytes), (1, false, Some(77)));
-    cluster.stop().await;
+    story.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_gives_up_is_no_longer_offered() {
-    let cluster = Cluster::start().await;
-    let server = cluster.registered().await;
-    cluster.write(&server, "/file").await;
+    let story = Story::start().await;
+    let server = story.registered().await;
+    story.write(&server, "/file").await;
     let request = d::ErrorReportRequestProto {
         registartion: server.clone(),
         error_code: d::error_report_request_proto::ErrorCode::FatalDiskError as u32,
         msg: "all volumes are gone".into(),
     };
-    let _: d::ErrorReportResponseProto = cluster.data.call("errorReport", &request).await.unwrap();
-    assert!(cluster.locations("/file").await[0].locs.is_empty());
-    assert!(is_register(&cluster.heartbeat(&server).await.unwrap().cmds[0]));
-    cluster.stop().await;
+    let _: d::ErrorReportResponseProto = story.data.call("errorReport", &request).await.unwrap();
+    assert!(story.locations("/file").await[0].locs.is_empty());
+    assert!(is_register(&story.heartbeat(&server).await.unwrap().cmds[0]));
+    story.stop().await;
 }
 
 /// `dfs.hosts` of HDFS: who is not named is refused, and who is named no longer is lost with its next heartbeat.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_data_servers_that_the_list_names_take_part() {
-    let mut list = std::path::PathBuf::new();
-    let cluster = Cluster::start_with(|config, directory| {
-        list = directory.with_extension("hosts");
-        std::fs::write(&list, "localhost:9866 # by its name, which is resolved\n").unwrap();
-        config.data_servers_file = Some(list.clone());
-    })
-    .await;
-    let server = cluster.registered().await;
-    let mut stranger = cluster.registration("uuid-2");
+    let mut cluster = Plan::alone().made();
+    let list = cluster.beside("hosts");
+    std::fs::write(
+        &list,
+        "localhost:9866 # by its name, which is resolved
+",
+    )
+    .unwrap();
+    let known = list.clone();
+    cluster.adjust(move |_, config| config.data_servers_file = Some(known.clone()));
+    cluster.restart(1).await;
+    let story = Story::of(cluster).await;
+    let server = story.registered().await;
+    let mut stranger = story.registration("uuid-2");
     // What it calls itself is its own word.
     stranger.datanode_id.host_name = "localhost:9866".into();
     stranger.datanode_id.xfer_port = 9867;
-    let message = refused(cluster.register(stranger.clone()).await, ".DisallowedDatanodeException");
+    let message = refused(story.register(stranger.clone()).await, "DisallowedDatanodeException");
     let words =
         "Datanode denied communication with namenode because the host is not in the include-list: Datanode";
     assert!(message.starts_with(words), "{message}");
 
     // Nothing happens before the list is read again, which is for the superuser to order.
     std::fs::write(&list, "localhost:9867\n").unwrap();
-    cluster.heartbeat(&server).await.unwrap();
+    story.heartbeat(&server).await.unwrap();
     let refresh = p::RefreshNodesRequestProto {};
-    let bob = Client::connect(
-        cluster.server.rpc_address(),
-        proto::protocol::CLIENT_NAMENODE,
-        "bob",
-        ClientOptions::default(),
-    );
+    let bob = story.cluster.client_as(1, protocol::CLIENT_NAMENODE, "bob");
     refused(
         bob.call::<_, p::RefreshNodesResponseProto>("refreshNodes", &refresh).await,
-        ".AccessControlException",
+        "AccessControlException",
     );
-    cluster.heartbeat(&server).await.unwrap();
-    let _: p::RefreshNodesResponseProto = cluster.files.call("refreshNodes", &refresh).await.unwrap();
-    refused(cluster.heartbeat(&server).await, ".DisallowedDatanodeException");
-    assert_eq!(cluster.server.live_data_servers(), 0);
-    cluster.register(stranger).await.unwrap();
-    assert_eq!(cluster.server.live_data_servers(), 1);
+    story.heartbeat(&server).await.unwrap();
+    let _: p::RefreshNodesResponseProto = story.files.call("refreshNodes", &refresh).await.unwrap();
+    refused(story.heartbeat(&server).await, "DisallowedDatanodeException");
+    assert_eq!(story.cluster.server(1).live_data_servers(), 0);
+    story.register(stranger).await.unwrap();
+    assert_eq!(story.cluster.server(1).live_data_servers(), 1);
 
     // A list that cannot be read changes nothing.
     std::fs::remove_file(&list).unwrap();
-    let answer = cluster.files.call::<_, p::RefreshNodesResponseProto>("refreshNodes", &refresh).await;
+    let answer = story.files.call::<_, p::RefreshNodesResponseProto>("refreshNodes", &refresh).await;
     let message = refused(answer, "IOException");
     assert!(message.contains(&list.display().to_string()), "{message}");
-    refused(cluster.heartbeat(&server).await, ".DisallowedDatanodeException");
-    cluster.stop().await;
+    refused(story.heartbeat(&server).await, "DisallowedDatanodeException");
+    story.stop().await;
 }
 
 /// The lines of `dfsadmin -metasave`, with the address of the one data server and its times taken out.
-async fn meta_saved(cluster: &Cluster, name: &str) -> Vec<String> {
+async fn meta_saved(story: &Story, name: &str) -> Vec<String> {
     let request = p::MetaSaveRequestProto { filename: name.into() };
-    let _: p::MetaSaveResponseProto = cluster.files.call("metaSave", &request).await.unwrap();
-    let path = cluster.directory.path().join("metasave").join(name);
+    let _: p::MetaSaveResponseProto = story.files.call("metaSave", &request).await.unwrap();
+    let path = story.cluster.name_directory(1).join("metasave").join(name);
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_copying_or_deletion_is_written_down_as_hdfs_does() {
-    let cluster = Cluster::start().await;
-    let registration = cluster.registered().await;
+    let story = Story::start().await;
+    let registration = story.registered().await;
     let address = format!("{}:{}", registration.datanode_id.ip_addr, registration.datanode_id.xfer_port);
-    let few = cluster.write(&registration, "/few").await;
-    let bad = cluster.write(&registration, "/bad").await;
-    let gone = cluster.write(&registration, "/gone").await;
+    let few = story.write(&registration, "/few").await;
+    let bad = story.write(&registration, "/bad").await;
+    let gone = story.write(&registration, "/gone").await;
     let raise = p::SetReplicationRequestProto { src: "/few".into(), replication: 3 };
-    let _: p::SetReplicationResponseProto = cluster.files.call("setReplication", &raise).await.unwrap();
-    let mut located = cluster.locations("/bad").await;
-    let _: p::ReportBadBlocksResponseProto = cluster
+    let _: p::SetReplicationResponseProto = story.files.call("setReplication", &raise).await.unwrap();
+    let mut located = story.locations("/bad").await;
+    let _: p::ReportBadBlocksResponseProto = story
         .files
         .call("reportBadBlocks", &p::ReportBadBlocksRequestProto { blocks: vec![located.remove(0)] })
         .await
         .unwrap();
     let delete = p::DeleteRequestProto { src: "/gone".into(), recursive: false };
-    let _: p::DeleteResponseProto = cluster.files.call("delete", &delete).await.unwrap();
+    let _: p::DeleteResponseProto = story.files.call("delete", &delete).await.unwrap();
 
     let name = |block: &p::BlockProto| format!("blk_{}_{}", block.block_id, block.gen_stamp);
-    let mut lines = meta_saved(&cluster, "out.txt").await;
+    let mut lines = meta_saved(&story, "out.txt").await;
     let server = lines.pop().unwrap();
     let counts = |live: u8, corrupt: u8| {
         format!(
@@ -417,19 +366,18 @@ async fn what_waits_for_copying_or_deletion_is_written_down_as_hdfs_does() {
     assert!(server.starts_with(&format!("{address} IN ")) && !server.contains("NaN"), "{server}");
 
     // The next one takes its place. Nothing is written elsewhere, and not for everybody.
-    let again = meta_saved(&cluster, "out.txt").await;
+    let again = meta_saved(&story, "out.txt").await;
     assert_eq!(again.len(), expected.len() + 1);
     for name in ["", "..", "../out", "a/b", "/etc/out"] {
         let request = p::MetaSaveRequestProto { filename: name.into() };
-        let refused: Result<p::MetaSaveResponseProto, _> = cluster.files.call("metaSave", &request).await;
+        let refused: Result<p::MetaSaveResponseProto, _> = story.files.call("metaSave", &request).await;
         let class = refused.unwrap_err().class().unwrap().to_owned();
         assert_eq!(class, proto::exception::ILLEGAL_ARGUMENT, "{name}");
     }
-    let options = ClientOptions::default();
-    let bob = Client::connect(cluster.server.rpc_address(), proto::protocol::CLIENT_NAMENODE, "bob", options);
+    let bob = story.cluster.client_as(1, protocol::CLIENT_NAMENODE, "bob");
     let request = p::MetaSaveRequestProto { filename: "bob".into() };
     let refused: Result<p::MetaSaveResponseProto, _> = bob.call("metaSave", &request).await;
     assert_eq!(refused.unwrap_err().class().unwrap(), proto::exception::ACCESS_CONTROL);
-    assert!(!cluster.directory.path().join("metasave/bob").exists());
-    cluster.stop().await;
+    assert!(!story.cluster.name_directory(1).join("metasave/bob").exists());
+    story.stop().await;
 }

@@ -1,22 +1,22 @@
 //! Made-up data servers: what they claim costs the real ones nothing.
 
-mod lone;
-mod spoken;
+mod cluster;
 
-use env::Env;
-use metad::MetaServer;
-use proto::hdfs::{self as p, datanode as d};
+use cluster::{
+    Cluster, SUPERUSER,
+    files::{HOLDER, add_block_request, complete_request, create_request, located, replica},
+    spoken::{self, STORAGE},
+};
+use proto::{
+    hdfs::{self as p, datanode as d},
+    protocol,
+};
 use rpc::{CallError, Client, ClientOptions};
-use spoken::STORAGE;
-use std::net::{Ipv4Addr, SocketAddr};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use std::net::Ipv4Addr;
 
-const HOLDER: &str = "DFSClient_test_1";
-const LENGTH: u64 = 77;
-
-struct Cluster {
-    _directory: tempfile::TempDir,
-    server: MetaServer,
+/// A server alone, and a client of files.
+struct Story {
+    cluster: Cluster,
     files: Client,
 }
 
@@ -28,21 +28,17 @@ struct Spoken {
     registration: d::DatanodeRegistrationProto,
 }
 
-impl Cluster {
+impl Story {
     async fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let env = Env::production();
-        let address = Ipv4Addr::LOCALHOST.into();
-        metad::format(&env, directory.path(), None, address, &Default::default()).unwrap();
-        let server = MetaServer::start(env, lone::config(directory.path())).await.unwrap();
-        let files = connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE);
-        Self { _directory: directory, server, files }
+        let cluster = Cluster::alone().await;
+        let files = cluster.client(1);
+        Self { cluster, files }
     }
 
     /// Not registered yet.
     async fn stranger(&self, host: u8, uuid: &str) -> Spoken {
-        let way = way_from(Ipv4Addr::new(127, 0, 0, host), self.server.rpc_address()).await;
-        let data = connect(way, proto::protocol::DATANODE);
+        let way = self.cluster.address_from(Ipv4Addr::new(127, 0, 0, host), 1).await;
+        let data = Client::connect(way, protocol::DATANODE, SUPERUSER, ClientOptions::default());
         let info = spoken::version(&data).await;
         let mut registration = spoken::registration(&info, uuid);
         registration.datanode_id.host_name = format!("host-{host}");
@@ -58,36 +54,17 @@ impl Cluster {
 
     /// A closed file whose one block these servers have.
     async fn write(&self, path: &str, servers: &[&Spoken]) -> p::BlockProto {
-        let create = p::CreateRequestProto {
-            src: path.into(),
-            masked: p::FsPermissionProto { perm: 0o644 },
-            client_name: HOLDER.into(),
-            create_flag: 1,
-            create_parent: true,
-            replication: servers.len() as u32,
-            block_size: 128 << 20,
-            ..p::CreateRequestProto::default()
-        };
+        let create =
+            p::CreateRequestProto { replication: servers.len() as u32, ..create_request(path, HOLDER) };
         let _: p::CreateResponseProto = self.files.call("create", &create).await.unwrap();
-        let add = p::AddBlockRequestProto {
-            src: path.into(),
-            client_name: HOLDER.into(),
-            ..p::AddBlockRequestProto::default()
-        };
+        let add = add_block_request(path, HOLDER);
         let added: p::AddBlockResponseProto = self.files.call("addBlock", &add).await.unwrap();
-        let last = p::ExtendedBlockProto { num_bytes: Some(LENGTH), ..added.block.b };
-        let (block_id, gen_stamp) = (last.block_id, last.generation_stamp);
-        let block = p::BlockProto { block_id, gen_stamp, num_bytes: Some(LENGTH) };
+        let block = replica(&added.block.b);
         for server in servers {
             let pool = (&*server.info.block_pool_id, STORAGE);
             spoken::tell(&server.data, &server.registration, pool, block, Status::Received as i32).await;
         }
-        let complete = p::CompleteRequestProto {
-            src: path.into(),
-            client_name: HOLDER.into(),
-            last: Some(last),
-            ..p::CompleteRequestProto::default()
-        };
+        let complete = complete_request(path, HOLDER, &added.block.b);
         let closed: p::CompleteResponseProto = self.files.call("complete", &complete).await.unwrap();
         assert!(closed.result);
         block
@@ -95,19 +72,16 @@ impl Cluster {
 
     /// Who is said to have the one block of a file.
     async fn holders(&self, path: &str) -> Vec<String> {
-        let request = p::GetBlockLocationsRequestProto { src: path.into(), offset: 0, length: 1 << 30 };
-        let response: p::GetBlockLocationsResponseProto =
-            self.files.call("getBlockLocations", &request).await.unwrap();
-        let blocks = response.locations.unwrap().blocks;
+        let blocks = located(&self.files, path).await.blocks;
         let mut holders: Vec<String> =
             blocks[0].locs.iter().map(|place| place.id.datanode_uuid.clone()).collect();
         holders.sort();
         holders
     }
 
-    async fn stop(self) {
+    async fn stop(mut self) {
         drop(self.files);
-        self.server.shutdown().await;
+        self.cluster.stop(1).await;
     }
 }
 
@@ -142,8 +116,8 @@ impl Spoken {
     }
 
     /// The same words from elsewhere, by somebody who knows all that a reader of files is told.
-    async fn forged(&self, cluster: &Cluster, host: u8) -> Spoken {
-        let mut forger = cluster.stranger(host, &self.uuid).await;
+    async fn forged(&self, story: &Story, host: u8) -> Spoken {
+        let mut forger = story.stranger(host, &self.uuid).await;
         forger.registration.datanode_id = self.registration.datanode_id.clone();
         forger
     }
@@ -159,29 +133,6 @@ fn full_report(blocks: &[p::BlockProto]) -> d::StorageBlockReportProto {
     d::StorageBlockReportProto { storage: spoken::storage(STORAGE), blocks: numbers, ..Default::default() }
 }
 
-fn connect(address: SocketAddr, protocol: &str) -> Client {
-    Client::connect(address, protocol, "alice", ClientOptions::default())
-}
-
-/// An address from which each connection goes on to `to` as if it came from `ip`.
-async fn way_from(ip: Ipv4Addr, to: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((near, _)) = listener.accept().await {
-            tokio::spawn(pass_on(near, ip, to));
-        }
-    });
-    address
-}
-
-async fn pass_on(mut near: TcpStream, ip: Ipv4Addr, to: SocketAddr) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind((ip, 0).into()).unwrap();
-    let mut far = socket.connect(to).await.unwrap();
-    let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
-}
-
 fn is_register(command: &d::DatanodeCommandProto) -> bool {
     command.cmd_type == d::datanode_command_proto::Type::RegisterCommand as i32
 }
@@ -194,11 +145,11 @@ fn deletion_count(commands: &[d::DatanodeCommandProto]) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_takes_the_replicas_of_a_live_server_off_the_map() {
-    let cluster = Cluster::start().await;
-    let real = cluster.data_server(2).await;
-    let block = cluster.write("/file", &[&real]).await;
+    let story = Story::start().await;
+    let real = story.data_server(2).await;
+    let block = story.write("/file", &[&real]).await;
     for host in [3, 2] {
-        let forger = real.forged(&cluster, host).await;
+        let forger = real.forged(&story, host).await;
         assert!(forger.tell(block, Status::Deleted).await.is_err(), "a replica is gone, says host {host}");
         let answer = forger.report(&[]).await;
         assert!(answer.map_or(true, |command| command.is_some_and(|it| is_register(&it))), "nothing is left");
@@ -210,25 +161,25 @@ async fn nobody_takes_the_replicas_of_a_live_server_off_the_map() {
             msg: "all volumes are gone".into(),
         };
         let _ = forger.data.call::<_, d::ErrorReportResponseProto>("errorReport", &failed).await;
-        assert_eq!(cluster.holders("/file").await, ["uuid-2"]);
+        assert_eq!(story.holders("/file").await, ["uuid-2"]);
     }
     assert!(real.heartbeat().await.unwrap().is_empty(), "it is not even asked to register again");
-    cluster.stop().await;
+    story.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_live_server_is_not_taken_for_one_that_has_moved() {
-    let cluster = Cluster::start().await;
-    let mut real = cluster.data_server(2).await;
-    let block = cluster.write("/file", &[&real]).await;
-    let mut clone = cluster.stranger(3, "uuid-2").await;
+    let story = Story::start().await;
+    let mut real = story.data_server(2).await;
+    let block = story.write("/file", &[&real]).await;
+    let mut clone = story.stranger(3, "uuid-2").await;
     let Err(CallError::Remote { class, message, .. }) = clone.register().await else {
         panic!("it is registered in two places");
     };
     // Hadoop's data servers try again after this class, and end at most others.
     assert_eq!(class, "java.io.IOException");
     assert!(message.contains("127.0.0.2:9866") && message.contains("127.0.0.3:9866"), "{message}");
-    assert_eq!(cluster.holders("/file").await, ["uuid-2"]);
+    assert_eq!(story.holders("/file").await, ["uuid-2"]);
     assert!(real.heartbeat().await.unwrap().is_empty());
 
     // A process that starts again on its host is believed, and the words of the one before it are void.
@@ -237,26 +188,26 @@ async fn a_live_server_is_not_taken_for_one_that_has_moved() {
     let new = std::mem::replace(&mut real.registration, old);
     assert!(real.tell(block, Status::Deleted).await.is_err());
     real.registration = new;
-    assert_eq!(cluster.holders("/file").await, ["uuid-2"]);
-    cluster.stop().await;
+    assert_eq!(story.holders("/file").await, ["uuid-2"]);
+    story.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn made_up_servers_that_claim_every_block_delete_none() {
     const FILES: usize = 40;
-    let cluster = Cluster::start().await;
+    let story = Story::start().await;
     let mut real = Vec::new();
     for host in 2..=4 {
-        real.push(cluster.data_server(host).await);
+        real.push(story.data_server(host).await);
     }
     let servers: Vec<&Spoken> = real.iter().collect();
     let mut blocks = Vec::new();
     for file in 0..FILES {
-        blocks.push(cluster.write(&format!("/file-{file}"), &servers).await);
+        blocks.push(story.write(&format!("/file-{file}"), &servers).await);
     }
     let mut made_up = Vec::new();
     for host in 5..=7 {
-        let server = cluster.data_server(host).await;
+        let server = story.data_server(host).await;
         server.report(&blocks).await.unwrap();
         made_up.push(server);
     }
@@ -271,8 +222,8 @@ async fn made_up_servers_that_claim_every_block_delete_none() {
     }
     assert_eq!(deletions, [0, 3 * FILES], "replicas to delete, real and made up");
     for file in 0..FILES {
-        let holders = cluster.holders(&format!("/file-{file}")).await;
+        let holders = story.holders(&format!("/file-{file}")).await;
         assert!(["uuid-2", "uuid-3", "uuid-4"].iter().all(|real| holders.iter().any(|it| it == real)));
     }
-    cluster.stop().await;
+    story.stop().await;
 }

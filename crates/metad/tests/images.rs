@@ -18,7 +18,7 @@ async fn start(scrub_period_ms: Option<u64>) -> (Cluster, u32) {
         config.group.journal.segment_bytes = 16 << 10;
         config.group.scrub_period_ms = scrub_period_ms.unwrap_or(config.group.scrub_period_ms);
     });
-    plan.as_processes().in_sync().await
+    plan.run_as_processes().in_sync().await
 }
 
 /// Directories with long names, so that segments fill.

@@ -1,34 +1,12 @@
 //! Quotas and storage policies as clients meet them on the wire, before and after a restart.
 
-mod lone;
+mod cluster;
 
-use env::Env;
-use metad::{MetaConfig, MetaServer};
-use proto::hdfs as p;
+use cluster::{Cluster, Plan, refusal, try_mkdirs};
+use proto::{hdfs as p, protocol};
 use rpc::CallError;
-use std::path::Path;
 
-const SUPERUSER: &str = "alice";
 const KEEP: i64 = i64::MAX;
-
-fn config(directory: &Path) -> MetaConfig {
-    lone::config(directory)
-}
-
-fn connect(server: &MetaServer, user: &str) -> rpc::Client {
-    let options = rpc::ClientOptions::default();
-    rpc::Client::connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE, user, options)
-}
-
-async fn mkdirs(client: &rpc::Client, path: &str) -> Result<bool, CallError> {
-    let request = p::MkdirsRequestProto {
-        src: path.into(),
-        masked: p::FsPermissionProto { perm: 0o755 },
-        create_parent: true,
-        unmasked: None,
-    };
-    client.call("mkdirs", &request).await.map(|response: p::MkdirsResponseProto| response.result)
-}
 
 async fn set_quota(
     client: &rpc::Client,
@@ -58,29 +36,19 @@ async fn summary(client: &rpc::Client, path: &str) -> p::ContentSummaryProto {
     response.summary
 }
 
-fn refusal<T: std::fmt::Debug>(result: Result<T, CallError>) -> (String, String) {
-    match result {
-        Err(CallError::Remote { class, message }) => (class, message),
-        other => panic!("{other:?}"),
-    }
-}
-
 fn in_hdfs(class: &str) -> String {
     format!("org.apache.hadoop.hdfs.protocol.{class}")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quotas_are_set_refused_and_remembered() {
-    let directory = tempfile::tempdir().unwrap();
-    let group = &Default::default();
-    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
-    let client = connect(&server, SUPERUSER);
-    mkdirs(&client, "/q").await.unwrap();
+    let mut cluster = Cluster::alone().await;
+    let client = cluster.client(1);
+    try_mkdirs(&client, "/q").await.unwrap();
     set_quota(&client, "/q", (2, 1 << 30), None).await.unwrap();
     set_quota(&client, "/q", (KEEP, 1 << 20), Some(p::StorageTypeProto::Ssd)).await.unwrap();
-    mkdirs(&client, "/q/a").await.unwrap();
-    let (class, message) = refusal(mkdirs(&client, "/q/b").await);
+    try_mkdirs(&client, "/q/a").await.unwrap();
+    let (class, message) = refusal(try_mkdirs(&client, "/q/b").await);
     assert_eq!(class, in_hdfs("NSQuotaExceededException"));
     assert_eq!(
         message,
@@ -94,17 +62,16 @@ async fn quotas_are_set_refused_and_remembered() {
     let types = Some(p::StorageTypeProto::Disk);
     let (class, _) = refusal(set_quota(&client, "/q", (5, 5), types).await);
     assert_eq!(class, "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException");
-    let bob = connect(&server, "bob");
+    let bob = cluster.client_as(1, protocol::CLIENT_NAMENODE, "bob");
     let (class, message) = refusal(set_quota(&bob, "/q", (-1, KEEP), None).await);
     assert_eq!(class, "org.apache.hadoop.security.AccessControlException");
     assert_eq!(
         message,
         "Access denied for user bob. Superuser privilege is required for operation clearQuota"
     );
-    server.shutdown().await;
-
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
-    let client = connect(&server, SUPERUSER);
+    cluster.stop(1).await;
+    cluster.restart(1).await;
+    let client = cluster.client(1);
     let used = usage(&client, "/q").await;
     assert_eq!((used.file_and_directory_count, used.quota, used.space_quota), (2, 2, 1 << 30));
     let infos = used.type_quota_infos.expect("SSD has a quota").type_quota_info;
@@ -123,16 +90,13 @@ async fn quotas_are_set_refused_and_remembered() {
         (usage(&client, "/").await.quota, summary(&client, "/").await.quota),
         (KEEP as u64, KEEP as u64)
     );
-    server.shutdown().await;
+    cluster.stop(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storage_policies_are_listed_set_and_shown() {
-    let directory = tempfile::tempdir().unwrap();
-    let group = &Default::default();
-    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
-    let client = connect(&server, SUPERUSER);
+    let mut cluster = Cluster::alone().await;
+    let client = cluster.client(1);
     let request = p::GetStoragePoliciesRequestProto {};
     let known: p::GetStoragePoliciesResponseProto =
         client.call("getStoragePolicies", &request).await.unwrap();
@@ -150,7 +114,7 @@ async fn storage_policies_are_listed_set_and_shown() {
             (15, "LAZY_PERSIST")
         ]
     );
-    mkdirs(&client, "/d/below").await.unwrap();
+    try_mkdirs(&client, "/d/below").await.unwrap();
     let set = |policy: &str| p::SetStoragePolicyRequestProto { src: "/d".into(), policy_name: policy.into() };
     let _: p::SetStoragePolicyResponseProto = client.call("setStoragePolicy", &set("cold")).await.unwrap();
     let shown = async |client: &rpc::Client| {
@@ -171,30 +135,25 @@ async fn storage_policies_are_listed_set_and_shown() {
     let (class, message) = refusal(answer);
     assert_eq!(class, "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException");
     assert!(message.contains("has been disabled by admin"), "{message}");
-    server.shutdown().await;
-
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
-    let client = connect(&server, SUPERUSER);
+    cluster.stop(1).await;
+    cluster.restart(1).await;
+    let client = cluster.client(1);
     assert_eq!(shown(&client).await, 2);
     let unset = p::UnsetStoragePolicyRequestProto { src: "/d".into() };
     let _: p::UnsetStoragePolicyResponseProto = client.call("unsetStoragePolicy", &unset).await.unwrap();
     assert_eq!(shown(&client).await, 0);
-    server.shutdown().await;
+    cluster.stop(1).await;
 }
 
 /// The same connection, so that what comes first is answered first unless it lets others in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_summary_of_a_large_tree_lets_others_in_between() {
-    let directory = tempfile::tempdir().unwrap();
-    let group = &Default::default();
-    metad::format(&Env::production(), directory.path(), None, "127.0.0.1".parse().unwrap(), group).unwrap();
-    let mut config = config(directory.path());
-    config.limits.content_summary_step = 1;
-    let server = MetaServer::start(Env::production(), config).await.unwrap();
-    let client = connect(&server, SUPERUSER);
+    let plan = Plan::alone().adjusted(|_, config| config.limits.content_summary_step = 1);
+    let mut cluster = plan.start().await;
+    let client = cluster.client(1);
     let (branches, depth) = (50, 400);
     for branch in 0..branches {
-        mkdirs(&client, &format!("/d/{branch}{}", "/a".repeat(depth))).await.unwrap();
+        try_mkdirs(&client, &format!("/d/{branch}{}", "/a".repeat(depth))).await.unwrap();
     }
     let (sender, mut answered) = tokio::sync::mpsc::unbounded_channel();
     let tell = |what: &'static str| {
@@ -213,11 +172,11 @@ async fn a_summary_of_a_large_tree_lets_others_in_between() {
         counted();
     };
     let change = async {
-        mkdirs(&client, "/other").await.unwrap();
+        try_mkdirs(&client, "/other").await.unwrap();
         changed();
     };
     // In this order they are sent.
     tokio::join!(biased; summary, usage, change);
     assert_eq!(answered.recv().await, Some("change"), "it had to wait for all of the tree to be counted");
-    server.shutdown().await;
+    cluster.stop(1).await;
 }

@@ -1,13 +1,11 @@
 //! What release 0.1.0 has written is read by this one: the bytes were recorded from it by `tests/upgrade/record`.
 
-#[allow(dead_code, reason = "the story uses a part of it")]
-mod lone;
+mod cluster;
 
 use base::{GroupId, Level, MemberId, MemberStore};
 use bytes::Bytes;
-use env::Env;
+use cluster::Plan;
 use metad::{
-    MetaConfig, MetaServer,
     foreign::{FatalRequests, decode_takeovers},
     peers::{
         Identity, Secret, frame,
@@ -15,9 +13,8 @@ use metad::{
         version::Versions,
     },
 };
-use namespace::{AccessPolicy, Limits};
 use proto::{hdfs as p, protocol};
-use rpc::{Client, ClientOptions};
+use rpc::Client;
 use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -31,32 +28,8 @@ fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(recorded(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
-        }
-    }
-}
-
 /// As the superuser that the older program had.
 const SUPERUSER: &str = "root";
-
-fn config(directory: &Path) -> MetaConfig {
-    let access = AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() };
-    MetaConfig { limits: Limits { access, ..Limits::default() }, ..lone::config(directory) }
-}
-
-async fn start(directory: &Path) -> (MetaServer, Client) {
-    let server = MetaServer::start(Env::production(), config(directory)).await.unwrap();
-    let client =
-        Client::connect(server.rpc_address(), protocol::CLIENT_NAMENODE, SUPERUSER, ClientOptions::default());
-    (server, client)
-}
 
 /// `drwxr-x---`, as a shell shows it; a `+` behind it where there is more.
 fn rights(status: &p::HdfsFileStatusProto) -> String {
@@ -105,9 +78,10 @@ fn expected() -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_of_the_older_release_is_taken_over_with_all_that_it_holds() {
-    let directory = tempfile::tempdir().unwrap();
-    copy(&recorded("meta"), directory.path());
-    let (server, client) = start(directory.path()).await;
+    let plan = Plan::alone().found_at(&recorded("meta"));
+    let mut cluster =
+        plan.adjusted(|_, config| config.limits.access.superuser = SUPERUSER.into()).start().await;
+    let client = cluster.client_as(1, protocol::CLIENT_NAMENODE, SUPERUSER);
     assert_eq!(tree(&client).await, expected());
     // The image has some of it, the log behind it the rest.
     let snapshot = p::GetListingRequestProto {
@@ -127,20 +101,22 @@ async fn a_directory_of_the_older_release_is_taken_over_with_all_that_it_holds()
     assert_eq!(quota.summary.quota, 1_000);
 
     // Nothing newer is written there: the older release could go on.
-    assert_eq!(server.replica().journal().state().level, Level::FIRST);
+    assert_eq!(cluster.replica(1).journal().state().level, Level::FIRST);
     let status: p::UpgradeStatusResponseProto =
         client.call("upgradeStatus", &p::UpgradeStatusRequestProto {}).await.unwrap();
     assert!(!status.upgrade_finalized);
-    server.shutdown().await;
+    cluster.stop(1).await;
     for name in ["member.0", "member.1"] {
-        let state = std::fs::read(directory.path().join("group-1").join(name)).unwrap();
+        let state = std::fs::read(cluster.store(1).join(name)).unwrap();
         assert_eq!(state[12], 3, "{name} has the version of the older release");
     }
-    let coordinator = std::fs::read_to_string(directory.path().join("coordinator/coordinator.json")).unwrap();
+    let coordinator =
+        std::fs::read_to_string(cluster.name_directory(1).join("coordinator/coordinator.json")).unwrap();
     assert!(coordinator.starts_with("{\"format\":2,"), "{coordinator}");
-    let (server, client) = start(directory.path()).await;
+    cluster.restart(1).await;
+    let client = cluster.client_as(1, protocol::CLIENT_NAMENODE, SUPERUSER);
     assert_eq!(tree(&client).await, expected());
-    server.shutdown().await;
+    cluster.stop(1).await;
 }
 
 /// One end of a connection of which only these words are left.

@@ -1,46 +1,27 @@
 //! Rights over real sockets: what is refused, in which class and words, and what the audit log tells of it.
 
-mod lone;
+mod cluster;
 
 use base::FsError;
-use env::Env;
-use metad::{GroupsConfig, MetaConfig, MetaServer};
-use proto::hdfs::{self as p, acl_entry_proto as acl, x_attr_proto::XAttrNamespaceProto as Space};
-use std::path::Path;
-
-fn config(directory: &Path) -> MetaConfig {
-    MetaConfig {
-        groups: GroupsConfig {
-            overrides: vec![("bob".into(), vec!["staff".into()]), ("carl".into(), vec!["supergroup".into()])],
-            ..GroupsConfig::default()
-        },
-        audit_log: Some(directory.join("logs/audit.log")),
-        ..lone::config(&directory.join("meta"))
-    }
-}
-
-fn connect(server: &MetaServer, user: &str) -> rpc::Client {
-    let options = rpc::ClientOptions::default();
-    rpc::Client::connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE, user, options)
-}
+use cluster::{Plan, SUPERUSER, refusal};
+use proto::{
+    hdfs::{self as p, acl_entry_proto as acl, x_attr_proto::XAttrNamespaceProto as Space},
+    protocol,
+};
 
 async fn refused<Q, A>(client: &rpc::Client, method: &'static str, request: &Q) -> FsError
 where
     Q: prost::Message + prost::Name,
     A: prost::Message + prost::Name + Default,
 {
-    match client.call::<Q, A>(method, request).await {
-        Err(rpc::CallError::Remote { class, message }) => proto::exception::from_remote(&class, &message),
-        other => panic!("{method}: {:?}", other.map(|_| "it was done")),
-    }
+    let (class, message) = refusal(client.call::<Q, A>(method, request).await);
+    proto::exception::from_remote(&class, &message)
 }
 
 fn mkdirs(path: &str) -> p::MkdirsRequestProto {
     p::MkdirsRequestProto {
-        src: path.into(),
-        masked: p::FsPermissionProto { perm: 0o755 },
-        create_parent: true,
         unmasked: Some(p::FsPermissionProto { perm: 0o777 }),
+        ..cluster::mkdirs_request(path)
     }
 }
 
@@ -68,13 +49,14 @@ fn xattr(space: Space, name: &str, length: usize) -> p::SetXAttrRequestProto {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
-    let directory = tempfile::tempdir().unwrap();
-    let env = Env::production();
-    let name = directory.path().join("meta");
-    metad::format(&env, &name, None, "127.0.0.1".parse().unwrap(), &Default::default()).unwrap();
-    let server = MetaServer::start(env, config(directory.path())).await.unwrap();
-    let (alice, bob) = (connect(&server, "alice"), connect(&server, "bob"));
-    let carl = connect(&server, "carl");
+    let plan = Plan::alone().adjusted(|_, config| {
+        config.groups.overrides =
+            vec![("bob".into(), vec!["staff".into()]), ("carl".into(), vec!["supergroup".into()])];
+        config.audit_log = Some(config.name_directory.with_file_name("logs").join("audit.log"));
+    });
+    let mut cluster = plan.start().await;
+    let [alice, bob, carl] =
+        [SUPERUSER, "bob", "carl"].map(|user| cluster.client_as(1, protocol::CLIENT_NAMENODE, user));
 
     let _: p::MkdirsResponseProto = alice.call("mkdirs", &mkdirs("/d")).await.unwrap();
     let _: p::ModifyAclEntriesResponseProto =
@@ -123,8 +105,8 @@ async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
     let _: p::GetFileInfoResponseProto = bob.call("getFileInfo", &status).await.unwrap();
 
     drop((alice, bob, carl));
-    server.shutdown().await;
-    let log = std::fs::read_to_string(directory.path().join("logs/audit.log")).unwrap();
+    cluster.stop(1).await;
+    let log = std::fs::read_to_string(cluster.beside("logs/audit.log")).unwrap();
     let lines: Vec<&str> = log.lines().map(|line| line.split_once("audit: ").unwrap().1).collect();
     let line = |allowed: bool, user: &str, command: &str, permission: &str| {
         format!(

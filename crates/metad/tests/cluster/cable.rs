@@ -1,9 +1,10 @@
-//! The cables between members, which a test can pull out and put back.
+//! The cables between members, which a test can pull out and put back, and those of strangers from elsewhere.
 
+use super::Cluster;
 use std::{
     collections::BTreeSet,
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -74,4 +75,25 @@ impl Cables {
             }
         }
     }
+}
+
+impl Cluster {
+    /// An address from which each connection goes on to the member as if it came from `ip`.
+    pub async fn address_from(&self, ip: Ipv4Addr, member: u32) -> SocketAddr {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (address, member) = (listener.local_addr().unwrap(), self.address(member));
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(pass_on(near, ip, member));
+            }
+        });
+        address
+    }
+}
+
+async fn pass_on(mut near: tokio::net::TcpStream, ip: Ipv4Addr, to: SocketAddr) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((ip, 0).into()).unwrap();
+    let mut far = socket.connect(to).await.unwrap();
+    let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
 }

@@ -1,11 +1,13 @@
-//! What clients ask members.
+//! What clients ask members, once or without end.
 
 use super::{Cluster, PATIENCE, SUPERUSER};
 use proto::{hdfs as p, protocol};
 use rpc::{CallError, Client, ClientOptions};
 use std::{
+    collections::BTreeMap,
     io,
     net::SocketAddr,
+    sync::{Arc, Mutex, atomic::Ordering},
     time::{Duration, Instant},
 };
 use tokio::{
@@ -56,6 +58,46 @@ impl Cluster {
                 return names;
             }
         }
+    }
+
+    /// Where the members take calls, also after they were started again.
+    pub fn addresses(&self) -> Arc<Mutex<BTreeMap<u32, SocketAddr>>> {
+        self.addresses.clone()
+    }
+
+    /// Tells all writers to stop.
+    pub fn say_stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// A client that makes directories one after the other, at whichever member takes them, until it is told
+    /// to stop. Those that were acknowledged.
+    pub fn write_until_told(&self, writer: u32) -> tokio::task::JoinHandle<Vec<String>> {
+        let (addresses, is_over) = (self.addresses.clone(), self.is_over.clone());
+        tokio::spawn(async move {
+            let mut acknowledged = Vec::new();
+            let (mut at, mut number) = (writer, 0);
+            while !is_over.load(Ordering::Acquire) {
+                let all: Vec<_> = addresses.lock().unwrap().values().copied().collect();
+                let address = all[at as usize % all.len()];
+                let options = ClientOptions::default();
+                let client = Client::connect(address, protocol::CLIENT_NAMENODE, SUPERUSER, options);
+                while !is_over.load(Ordering::Acquire) {
+                    let path = format!("/{writer}/{number:06}");
+                    let call = tokio::time::timeout(Duration::from_millis(1_500), try_mkdirs(&client, &path));
+                    match call.await {
+                        Ok(Ok(true)) => acknowledged.push(path),
+                        _ => break,
+                    }
+                    number += 1;
+                }
+                // It may have happened or not; the next one has a name of its own.
+                number += 1;
+                at += 1;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            acknowledged
+        })
     }
 }
 

@@ -4,9 +4,9 @@
 //! otherwise. From there on a story speaks of members by their numbers, from 1 on: it stops, kills and restarts them,
 //! pulls their cables, spoils their disks, waits for what they come to, and asks them as a client or an operator does.
 //!
-//! - `plan`: how a cluster is made; `config`: the configuration that its members have.
+//! - `plan`: how a cluster is made, and how its members are configured.
 //! - `life`: members begin and end; `process`: one that is run as its process runs it.
-//! - `waits`: what members come to; `calls` and `orders`: what clients and operators ask; `load`: writers that go on.
+//! - `waits`: what members come to; `calls` and `orders`: what clients and operators ask.
 //! - `cable`, `disks`, `failing_disk`, `way`: what lies between the members, below them, and between them and the coordinator.
 //! - `files` and `spoken`: files, and data servers that a story speaks for.
 
@@ -14,12 +14,10 @@
 
 pub mod cable;
 mod calls;
-mod config;
 mod disks;
 pub mod failing_disk;
 pub mod files;
 mod life;
-mod load;
 mod orders;
 mod plan;
 mod process;

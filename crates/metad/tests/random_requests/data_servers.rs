@@ -1,6 +1,6 @@
 //! Data servers that say that they live, and that they have replicas which they may not have.
 
-use super::{generator::Dice, spoken};
+use super::{cluster::spoken, generator::Dice};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::Client;
 

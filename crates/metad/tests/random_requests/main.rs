@@ -9,16 +9,12 @@
 mod data_servers;
 mod generator;
 
-#[path = "../lone/mod.rs"]
-mod lone;
-#[allow(dead_code, reason = "each data server has a storage of its own")]
-#[path = "../spoken/mod.rs"]
-mod spoken;
+#[path = "../cluster/mod.rs"]
+mod cluster;
 
+use cluster::{Plan, SUPERUSER};
 use data_servers::DataServers;
-use env::Env;
 use generator::{Dice, Generator};
-use metad::{MetaConfig, MetaServer};
 use proto::{
     exception::{NO_SUCH_METHOD, NO_SUCH_PROTOCOL},
     hdfs as p, protocol,
@@ -26,7 +22,6 @@ use proto::{
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -34,7 +29,6 @@ use std::{
     time::Duration,
 };
 
-const SUPERUSER: &str = "alice";
 const BUILDERS: &[&str] = &[
     "mkdirs",
     "mkdirs",
@@ -52,11 +46,6 @@ const BUILDERS: &[&str] = &[
 ];
 /// Longer than anything here waits; a call without an answer is a call that was lost.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn config(directory: &Path) -> MetaConfig {
-    // Reports come at once or never.
-    MetaConfig { complete_wait_ms: 2, ..lone::config(directory) }
-}
 
 /// Panics of any thread, counted and printed.
 fn count_panics() -> Arc<AtomicUsize> {
@@ -143,18 +132,18 @@ impl Run {
 
 async fn run(seed: u64, steps: u64) {
     let panics = count_panics();
-    let directory = tempfile::tempdir().unwrap();
-    let host = "127.0.0.1".parse().unwrap();
-    metad::format(&Env::production(), directory.path(), None, host, &Default::default()).unwrap();
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    // Reports come at once or never.
+    let plan = Plan::alone().adjusted(|_, config| config.complete_wait_ms = 2);
+    let mut cluster = plan.start().await;
+    let address = cluster.address(1);
     let connect = |user, protocol| {
         let options = ClientOptions { call_timeout: PATIENCE, ..ClientOptions::default() };
-        Client::connect(server.rpc_address(), protocol, user, options)
+        Client::connect(address, protocol, user, options)
     };
     let mut data_servers = DataServers::register(connect(SUPERUSER, protocol::DATANODE), 3).await;
     let mut run = Run {
         dice: Dice::new(seed),
-        generator: Generator::new("ClientNamenodeProtocol", &server.cluster().block_pool),
+        generator: Generator::new("ClientNamenodeProtocol", &cluster.server(1).cluster().block_pool),
         users: vec![connect(SUPERUSER, protocol::CLIENT_NAMENODE), connect("bob", protocol::CLIENT_NAMENODE)],
         answers: BTreeMap::new(),
         reasons: BTreeMap::new(),
@@ -189,15 +178,15 @@ async fn run(seed: u64, steps: u64) {
     }
 
     drop((run, data_servers));
-    let before = server.content_digest();
-    server.shutdown().await;
-    let server = MetaServer::start(Env::production(), config(directory.path())).await.unwrap();
+    let before = cluster.server(1).content_digest();
+    cluster.stop(1).await;
+    cluster.restart(1).await;
     assert_eq!(
-        server.content_digest(),
+        cluster.server(1).content_digest(),
         before,
         "seed {seed}: the journal gives another namespace than the calls did"
     );
-    server.shutdown().await;
+    cluster.stop(1).await;
     assert_eq!(panics.load(Ordering::SeqCst), 0, "seed {seed}: the server panicked");
 }
 
