@@ -9,6 +9,7 @@ use cluster::{
     files::{self, DataServer, create_request},
     refused,
     spoken::STORAGE,
+    until,
 };
 use env::{Clock, Env, SystemClock};
 use metad::LastResort;
@@ -334,20 +335,17 @@ async fn a_server_that_starts_anew_gives_every_writer_its_time_again() {
     refused(story.create("/soft", OTHER).await, "FileAlreadyExistsException");
     assert!(!story.located("/soft").await.under_construction, "it was taken and closed");
 
-    // The hard limit counts from there as well.
+    // The hard limit counts from there as well: `namespace` tells how long.
     story.pass(15 * MINUTE_MS);
     let story = story.restart().await;
     story.pass(15 * MINUTE_MS);
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert!(story.located("/hard").await.under_construction);
     story.pass(5 * MINUTE_MS + 1);
-    for _ in 0..100 {
-        if !story.located("/hard").await.under_construction {
-            return story.stop().await;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the file of a writer that was silent for longer than the hard limit stays open");
+    until("the file of a writer that was silent for longer than the hard limit is closed", async || {
+        !story.located("/hard").await.under_construction
+    })
+    .await;
+    story.stop().await;
 }
 
 impl Story {

@@ -305,6 +305,26 @@ fn a_silent_writer_loses_its_files() -> FsResult<()> {
     Ok(())
 }
 
+/// Who holds which file is journaled; when holders were last heard of is not, so each has all of its time again.
+#[test]
+fn a_start_gives_every_writer_its_time_again() -> FsResult<()> {
+    let minutes = |count: u64| Moment::from_ms(count * 60_000);
+    let mut world = World::new(0);
+    world.create("/f", false)?;
+    // Both limits are nearly over when the server ends, and when the next one does; the last one goes on.
+    for (start, end) in [(0, 19), (20, 39), (40, 60)] {
+        world.restart_from_image();
+        let mut renewals = Renewals::new(minutes(start));
+        assert!(!renewals.is_soft_expired(HOLDER, minutes(start + 1)));
+        assert!(renewals.is_soft_expired(HOLDER, minutes(start + 1).plus_ms(1)));
+        assert!(renewals.take_hard_expired(&world.ns, minutes(end)).is_empty());
+    }
+    let mut renewals = Renewals::new(minutes(40));
+    let expired = renewals.take_hard_expired(&world.ns, minutes(60).plus_ms(1));
+    assert_eq!(expired.iter().map(|holder| &**holder).collect::<Vec<_>>(), [HOLDER]);
+    Ok(())
+}
+
 #[test]
 fn open_files_are_listed_a_page_at_a_time_below_a_path() -> FsResult<()> {
     let mut world = World::new(0);
