@@ -6,6 +6,7 @@ use cluster::{
     Cluster, SUPERUSER,
     files::{HOLDER, add_block_request, complete_request, create_request, located, replica},
     spoken::{self, STORAGE},
+    until,
 };
 use proto::{
     hdfs::{self as p, datanode as d},
@@ -212,14 +213,15 @@ async fn made_up_servers_that_claim_every_block_delete_none() {
         made_up.push(server);
     }
     let mut deletions = [0; 2];
-    for _ in 0..8 {
+    until("what nobody could prove is to go", async || {
         for (count, servers) in deletions.iter_mut().zip([&real, &made_up]) {
             for server in servers {
                 *count += deletion_count(&server.heartbeat().await.unwrap());
             }
         }
-        tokio::time::sleep(std::time::Duration::from_millis(250)).await;
-    }
+        deletions[1] >= 3 * FILES
+    })
+    .await;
     assert_eq!(deletions, [0, 3 * FILES], "replicas to delete, real and made up");
     for file in 0..FILES {
         let holders = story.holders(&format!("/file-{file}")).await;

@@ -2,8 +2,7 @@
 
 mod cluster;
 
-use cluster::Cluster;
-use std::time::Duration;
+use cluster::{Cluster, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn three_restored_directories_are_kept_and_one_of_them_leads_by_order() {
@@ -25,7 +24,9 @@ async fn three_restored_directories_are_kept_and_one_of_them_leads_by_order() {
     for _ in 0..2 {
         ends.clear();
         cluster.restart_all().await;
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        // That nobody leads later either is told in simulated time, by `group`.
+        let has_heard_all = |member| cluster.replica(member).status().known.len() >= 2;
+        until("all have heard the others", async || cluster.members().all(has_heard_all)).await;
         for member in 1..=3 {
             let status = cluster.server(member).replica().status();
             assert!(

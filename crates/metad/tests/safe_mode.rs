@@ -6,7 +6,7 @@ mod cluster;
 use cluster::{
     Cluster,
     files::{self, DataServer, HOLDER, finished, numbered, replica},
-    refused, set_safe_mode,
+    refused, set_safe_mode, until,
 };
 use prost::Message;
 use proto::{
@@ -15,6 +15,7 @@ use proto::{
     hdfs as p, protocol,
 };
 use rpc::{CallError, Client};
+use std::collections::BTreeMap;
 
 const TIP: &str = "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off. NamenodeHostName:localhost";
 const F: &str = "/d/f";
@@ -438,8 +439,12 @@ async fn the_active_hands_over_to_a_member_that_knows_the_places_of_blocks() {
     cluster.restart(unready).await;
     cluster.wait_in_sync(active, 3).await;
     assert!(cluster.server(unready).in_safe_mode());
-    // Long enough for some beacons.
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let said = || {
+        let peers = cluster.replica(active).status().peers;
+        peers.into_iter().map(|peer| (peer.member.0, peer.is_ready)).collect::<BTreeMap<_, _>>()
+    };
+    let expected = BTreeMap::from([(other, true), (unready, false)]);
+    until("the active has heard who is ready", async || said() == expected).await;
     cluster.stop(active).await;
     let next = cluster.wait_for_active(&[active]).await;
     assert_eq!(next, other);

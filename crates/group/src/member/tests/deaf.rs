@@ -76,6 +76,9 @@ fn data_servers_that_all_end_or_all_begin_move_nobody() {
         reach(&mut cluster, counts);
         pass(&mut cluster, DEAF_MS / 2);
     }
+    // However long they are all gone.
+    pass(&mut cluster, LONG_MS);
+    assert_eq!((cluster.serving(), takeovers(&cluster)), (Some(1), 1));
     // Nor does it add up where the link comes and goes.
     for _ in 0..10 {
         reach(&mut cluster, [0, 3, 3]);

@@ -4,6 +4,7 @@ use super::{
     super::*,
     cluster::{Cluster, store},
     company::stories,
+    groups::serving,
 };
 
 /// The disk of this member is replaced.
@@ -145,5 +146,49 @@ fn a_store_that_was_put_back_does_not_obey_an_active_of_before_the_view() {
         }
         let has_committed = cluster.operations(1).len() > 1;
         assert!(!has_committed, "acknowledged by two actives: {}", stories(&cluster));
+    }
+}
+
+/// The disks of all members are replaced by copies of themselves, and the coordinator's is not.
+#[test]
+fn stores_that_were_all_restored_from_copies_are_kept_and_one_of_them_leads_by_order() {
+    let mut cluster = serving(3);
+    cluster.propose(1, "in the copies");
+    cluster.pass(500);
+    let copies = [1, 2, 3].map(|id| (id, cluster.members[&id].log.clone(), cluster.members[&id].promised));
+    cluster.kill(1);
+    cluster.pass(2_000);
+    cluster.restart(1);
+    cluster.pass(2_000);
+    let second = cluster.serving().expect("another leads");
+    cluster.propose(second, "later");
+    cluster.pass(1_500);
+    (1..=3).for_each(|id| cluster.kill(id));
+    for (id, log, promised) in copies {
+        (cluster.node(id).log, cluster.node(id).promised) = (log, promised);
+    }
+
+    // Started again and again, nobody leads, and nobody gives up the only copies that there are.
+    for _ in 0..2 {
+        (1..=3).for_each(|id| cluster.restart(id));
+        cluster.pass(60_000);
+        assert_eq!(cluster.serving(), None, "nobody has what the view knows to have committed");
+        for id in 1..=3 {
+            assert!(cluster.members[&id].distrust.is_none(), "{id}: {:?}", cluster.members[&id].distrust);
+        }
+        (1..=3).for_each(|id| cluster.kill(id));
+    }
+
+    cluster.restart(3);
+    cluster.pass(10_000);
+    cluster.step(3, Input::Operator { ticket: 9, order: Order::UncleanElect });
+    cluster.pass(1_000);
+    (1..=2).for_each(|id| cluster.restart(id));
+    cluster.pass(3_000);
+    assert_eq!(cluster.serving(), Some(3), "{:?}", cluster.members[&3].answers);
+    assert_eq!(cluster.view.in_sync.len(), 3);
+    for id in 1..=3 {
+        assert_eq!(cluster.operations(id), ["in the copies"]);
+        assert!(cluster.members[&id].distrust.is_none(), "nobody has to be renewed");
     }
 }
