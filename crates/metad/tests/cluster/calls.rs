@@ -1,4 +1,4 @@
-//! What clients ask members, once or without end.
+//! The calls of clients, one at a time or without end.
 
 use super::{Cluster, PATIENCE, SUPERUSER};
 use proto::{hdfs as p, protocol};
@@ -151,7 +151,7 @@ pub fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
     message
 }
 
-/// What a server's pages say, head and all.
+/// The text of one of a server's pages, head and all.
 pub async fn page(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! What members have on their disks.
+//! The disks of members, and the directories on them.
 
 use super::{Cluster, failing_disk::FailingDisk};
 use env::Env;
@@ -8,7 +8,7 @@ use std::{
 };
 
 impl Cluster {
-    /// What a member writes to, in all of its lives.
+    /// The disk of a member, in all of its lives.
     pub fn disk_of(&self, member: u32) -> FailingDisk {
         self.disks[&member].clone()
     }

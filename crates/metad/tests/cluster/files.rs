@@ -1,5 +1,5 @@
-//! What clients and a data server say to the members of a group, by hand: the same client at every member, and a data
-//! server that tells all of them everything.
+//! Files, by hand: a client that is the same at every member of a group, and a data server that tells all of them
+//! everything.
 
 use super::{
     Cluster, SUPERUSER,
@@ -18,7 +18,7 @@ pub fn client_at(address: SocketAddr, client_id: ClientId) -> Client {
     Client::connect(address, proto::protocol::CLIENT_NAMENODE, SUPERUSER, options)
 }
 
-/// The same client at every member.
+/// A client with one name at every member. It must number its calls: see [`numbered`].
 pub fn files(cluster: &Cluster, member: u32) -> Client {
     client_at(cluster.address(member), ClientId(*b"one and the same"))
 }
@@ -33,7 +33,7 @@ pub fn numbered(call: i32) -> CallIdentity {
     CallIdentity { call_id: CallId(call), retry_count: 0 }
 }
 
-/// The same call once more.
+/// A call once more.
 pub fn repeated(call: i32) -> CallIdentity {
     CallIdentity { retry_count: 1, ..numbered(call) }
 }
@@ -68,7 +68,7 @@ impl DataServer {
         self.registrations[member as usize - 1] = again;
     }
 
-    /// What a member knows it by.
+    /// By this a member knows it.
     pub fn with(&self, member: u32) -> &d::DatanodeRegistrationProto {
         &self.registrations[member as usize - 1]
     }

@@ -167,7 +167,7 @@ impl Cluster {
         &self.processes[&member]
     }
 
-    /// `None` while its process starts it again. Whoever keeps it keeps the member's store from being opened again.
+    /// `None` while its process starts it again. As long as it is kept, the member's store cannot be opened again.
     pub fn look_at(&self, member: u32) -> Option<Replica> {
         match self.processes.get(&member) {
             Some(process) => process.replica(),
@@ -175,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// What [`Cluster::look_at`] gives, of a member that is there.
+    /// As [`Cluster::look_at`], of a member that is there.
     pub fn replica(&self, member: u32) -> Replica {
         self.look_at(member).unwrap_or_else(|| panic!("member {member} runs"))
     }

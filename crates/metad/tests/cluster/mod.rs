@@ -1,6 +1,6 @@
 //! The metadata servers of a cluster in one process, for stories about them: over real sockets and real disks.
 //!
-//! [`Cluster::start`] makes a group, [`Cluster::alone`] a server that is in none, and [`Plan`] says what a story wants
+//! [`Cluster::start`] makes a group, [`Cluster::alone`] a group of one without a coordinator, and [`Plan`] says what a story wants
 //! otherwise. From there on a story speaks of members by their numbers, from 1 on: it stops, kills and restarts them,
 //! pulls their cables, spoils their disks, waits for what they come to, and asks them as a client or an operator does.
 //!
@@ -47,12 +47,12 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
-/// Who may do everything, and whom [`Cluster::client`] speaks for.
+/// May do everything. [`Cluster::client`] speaks for this user.
 pub const SUPERUSER: &str = "alice";
 
-/// What a member finds around it: its clocks, and what ends its process.
+/// The world around a member: its clocks, and the end of its process.
 type WorldOf = Box<dyn Fn(u32) -> (Env, LastResort) + Send + Sync>;
-/// What a member's configuration has otherwise than usual.
+/// Changes a member's configuration.
 type Adjust = Box<dyn Fn(u32, &mut MetaConfig) + Send + Sync>;
 
 /// Its directories go with it. Servers that still run then are dropped as they are: [`Cluster::end`] ends them.
@@ -86,7 +86,7 @@ impl Cluster {
         Plan::group(count).in_sync().await
     }
 
-    /// One server, member 1 of a group without others. It keeps its view in a file of its own.
+    /// A group of one, member 1. It keeps its view in a file of its own.
     pub async fn alone() -> Self {
         Plan::alone().start().await
     }
@@ -101,7 +101,7 @@ impl Cluster {
         self.members().filter(|other| *other != member).collect()
     }
 
-    /// What members that begin from here on have otherwise than usual, in the place of what was said before.
+    /// Changes the configurations of members that begin from here on, in the place of the changes before.
     pub fn adjust(&mut self, adjust: impl Fn(u32, &mut MetaConfig) + Send + Sync + 'static) {
         self.adjust = Box::new(adjust);
     }

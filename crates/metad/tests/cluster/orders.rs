@@ -1,4 +1,4 @@
-//! What operators ask and order.
+//! Questions and orders of operators.
 
 use super::{Cluster, PATIENCE};
 use env::Env;
@@ -40,13 +40,13 @@ impl Cluster {
         client.call("order", &order).await
     }
 
-    /// What a member says of its group.
+    /// A member's account of its group.
     pub async fn group(&self, member: u32) -> a::GetGroupResponseProto {
         let client = self.client_as(member, protocol::ADMIN, "anybody");
         client.call("getGroup", &a::GetGroupRequestProto::default()).await.unwrap()
     }
 
-    /// Gives an order to a member itself, past its ports. What it says to that.
+    /// Gives an order to a member itself, past its ports, and hears what became of it.
     pub async fn say(&self, member: u32, order: Order) -> Result<String, String> {
         let (sender, answer) = tokio::sync::oneshot::channel();
         self.replica(member).order(order, Box::new(move |answer| drop(sender.send(answer))));

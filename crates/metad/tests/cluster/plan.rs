@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc};
 /// How the directory of the first member comes to be.
 type Make = Box<dyn FnOnce(&MetaConfig) + Send>;
 
-/// What a story wants otherwise than usual. It ends with [`Plan::start`], [`Plan::in_sync`] or [`Plan::made`].
+/// The making of a cluster, with all that a story wants otherwise than usual. It ends with [`Plan::start`], [`Plan::in_sync`] or [`Plan::made`].
 pub struct Plan {
     count: u32,
     is_alone: bool,
@@ -38,7 +38,7 @@ impl Plan {
         }
     }
 
-    /// One server, which keeps its view in a file of its own.
+    /// A group of one, which keeps its view in a file of its own.
     pub fn alone() -> Self {
         Self { is_alone: true, ..Self::group(1) }
     }

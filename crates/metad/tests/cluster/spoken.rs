@@ -14,7 +14,7 @@ pub fn storage(name: &str) -> p::DatanodeStorageProto {
     }
 }
 
-/// What a metadata server says of itself.
+/// A metadata server's account of itself.
 pub async fn version(data: &Client) -> p::NamespaceInfoProto {
     let version: p::VersionResponseProto =
         data.call("versionRequest", &p::VersionRequestProto {}).await.unwrap();
@@ -82,7 +82,7 @@ pub async fn tell(
     try_to_tell(data, registration, (pool, storage_name), block, status).await.unwrap();
 }
 
-/// The same, where it may be refused.
+/// As [`tell`], where it may be refused.
 pub async fn try_to_tell(
     data: &Client,
     registration: &d::DatanodeRegistrationProto,

@@ -1,4 +1,4 @@
-//! What members come to, sooner or later.
+//! Waiting for members to come to something, sooner or later.
 
 use super::Cluster;
 use metad::{MetaServer, Replica};

@@ -10,7 +10,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// What happens on the way. Cheap to clone; all clones are the same way.
+/// The state of a way. Cheap to clone; all clones are one way.
 #[derive(Clone, Default)]
 pub struct Way(Arc<State>);
 
