@@ -326,7 +326,7 @@ fn a_recovery_does_not_delete_a_block_that_had_bytes() -> FsResult<()> {
     let (cut, cut_stamp, _) = world.ns.truncation_of(truncated).expect("it is being truncated");
     let appended = file(&mut world, "/appended", &[100]);
     world.append("/appended", false)?;
-    let plan = release_lease::plan(&world.ns, &world.context(None), appended, &AllFinished);
+    let plan = release_lease::plan(&world.ns, &world.context(None), appended, &ALL_FINISHED);
     let release_lease::Plan::Recover { edit, block: open, stamp: open_stamp, .. } = plan else {
         panic!("{plan:?}")
     };
