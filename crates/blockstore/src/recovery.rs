@@ -8,7 +8,7 @@ use crate::{
     map::{Record, Settled},
     meta_file,
     reader::read_header,
-    store::BlockStore,
+    store::{BlockStore, VolumeIndex},
     writer::ReplicaWriter,
 };
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp, ReplicaState};
@@ -329,29 +329,32 @@ impl BlockStore {
                 _ => return Err(StoreError::NotFound(found.id)),
             }
         }
-        let paths = self.paths(settled.volume);
-        let block_home = paths.block(Place::Finalized, found.id);
-        let block_away = paths.block(Place::BeingWritten, found.id);
-        let meta_home = paths.meta(Place::Finalized, found.id, found.generation_stamp);
-        let meta_away = paths.meta(Place::BeingWritten, found.id, stamp);
-        let moved = self.disk().rename(&block_home, &block_away).and_then(|()| {
-            let synced = [Place::BeingWritten, Place::Finalized]
-                .iter()
-                .try_for_each(|place| self.disk().sync_directory(&paths.directory(*place, found.id)));
-            synced.and_then(|()| self.disk().rename(&meta_home, &meta_away)).inspect_err(|_| {
-                // Back as it was; should that fail too, a restart puts it right.
-                let _ = self.disk().rename(&block_away, &block_home);
-            })
-        });
-        if let Err(error) = moved {
-            self.settle(&active, Record::Finalized(settled))?;
-            drop(files);
-            return Err(self.io_error(settled.volume, &format!("moving {found} back to rbw"), error));
+        if let Err(error) = self.move_to_rbw(settled.volume, found, stamp) {
+            // It may be gone with its volume, or be another's by now.
+            let _ = self.settle(&active, Record::Finalized(settled));
+            return Err(error);
         }
         files.place = Place::BeingWritten;
         active.set_stamp(&mut files, stamp);
         drop(files);
         Ok(ReplicaWriter::new(self.clone(), active, writer))
+    }
+
+    /// Moves the files of a finished replica to where replicas are written, under the new stamp. The names are durable before
+    /// anything is written on. After an error the files are where they were; should that fail too, a restart puts it right.
+    fn move_to_rbw(&self, volume: VolumeIndex, found: Block, stamp: GenerationStamp) -> StoreResult<()> {
+        let paths = self.paths(volume);
+        let block_home = paths.block(Place::Finalized, found.id);
+        let block_away = paths.block(Place::BeingWritten, found.id);
+        let meta_home = paths.meta(Place::Finalized, found.id, found.generation_stamp);
+        let meta_away = paths.meta(Place::BeingWritten, found.id, stamp);
+        let moving = |error| self.io_error(volume, &format!("moving {found} back to rbw"), error);
+        self.disk().rename(&block_home, &block_away).map_err(moving)?;
+        [Place::BeingWritten, Place::Finalized]
+            .iter()
+            .try_for_each(|place| self.sync_directory(volume, &paths.directory(*place, found.id)))
+            .and_then(|()| self.disk().rename(&meta_home, &meta_away).map_err(moving))
+            .inspect_err(|_| drop(self.disk().rename(&block_away, &block_home)))
     }
 
     fn read_tail(

@@ -286,6 +286,21 @@ fn a_failed_sync_ends_the_volume() {
     assert!(matches!(store.create_rbw(&new(2, 1001)), Err(StoreError::OutOfSpace(_))));
 }
 
+/// An append moves the files of a finished replica before it writes. Where their names could not be synced, nobody knows
+/// under which name they are found after a loss of power.
+#[test]
+fn a_failed_sync_of_names_before_an_append_ends_the_volume() {
+    let disk = SimDisk::new(Dice::new(1));
+    let store = start(&disk, &mut Dice::new(2), i64::MAX).unwrap();
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    write_on(&mut writer, &mut Dice::new(3)).unwrap();
+    let finished = writer.finalize(true).unwrap();
+    disk.fail_sync(0, Fault::Full);
+    let refused = store.append(&block(1, 1001), GenerationStamp(1002), finished.length).err().unwrap();
+    assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+    assert_eq!(store.failed_volumes(), ["/data"]);
+}
+
 #[test]
 fn a_full_disk_is_an_error_and_not_the_end_of_the_volume() {
     let disk = SimDisk::new(Dice::new(1));
