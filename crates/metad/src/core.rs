@@ -9,6 +9,7 @@ use crate::{
     audit::AuditLog,
     chronicle::Chronicle,
     client_protocol::Leading,
+    cluster::Cluster,
     commit::CommitWatch,
     config::MetaConfig,
     datanodes::Admission,
@@ -24,7 +25,7 @@ use crate::{
     watch::WRITER,
 };
 use ::blocks::BlockMap;
-use base::{CallOrigin, Caller, FsError, Level, Moment, Sn};
+use base::{CallOrigin, Caller, FsError, Moment, Sn};
 use bytes::Bytes;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::{Env, pulse};
@@ -96,19 +97,6 @@ pub struct Core {
     pub fetching: crate::pool::fetch::Progress,
 }
 
-/// The names of this cluster.
-#[derive(Clone, Debug)]
-pub struct Cluster {
-    pub cluster_id: String,
-    pub namespace_id: u32,
-    pub block_pool: Arc<str>,
-    pub created_ms: u64,
-    /// The level that its group began at.
-    pub first_level: Level,
-    /// The secret that its members prove to each other. A cluster made by an early version has none.
-    pub secret: Option<Secret>,
-}
-
 impl Core {
     #[expect(clippy::too_many_arguments)]
     pub fn new(
@@ -121,6 +109,7 @@ impl Core {
         unsettled: Arc<Unsettled>,
         replica: Replica,
         commit: Arc<CommitWatch>,
+        queue: Arc<Queue>,
     ) -> Self {
         let (now, began) = (env.clock.moment(), env.clock.timestamp());
         config.limits.created = base::Timestamp::from_ms(cluster.created_ms);
@@ -156,7 +145,7 @@ impl Core {
             started: now,
             parked: crate::client_protocol::Parked::default(),
             refusals: Mutex::default(),
-            queue: replica.queue().clone(),
+            queue,
             replica,
             walks: crate::client_protocol::Walks::default(),
             checkpoint: crate::checkpoint::Trigger::default(),

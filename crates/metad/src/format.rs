@@ -12,10 +12,10 @@ use std::{
 use thiserror::Error;
 
 use crate::{
+    cluster::Cluster,
     config::{CoordinatorConfig, GroupConfig},
-    core::Cluster,
+    coordinator::open_coordinator,
     peers::Secret,
-    recover,
 };
 
 /// The one group that there is so far.
@@ -130,7 +130,7 @@ pub fn format(
 ) -> Result<Cluster, FormatError> {
     check_format(env, name_directory, group)?;
     make(env, name_directory, |layout| {
-        let coordinator = recover::open_coordinator(env, &group.coordinator, layout)?;
+        let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
         let begun = begun(&*coordinator, cluster_id.as_deref())?;
         let cluster = begun.unwrap_or_else(|| draw_cluster(env, cluster_id, address, group));
         journal::format(env, &layout.store, &identity(&cluster, group.member))?;
@@ -334,7 +334,7 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
         return Err(FormatError::NeedsCoordinator { members: 2 });
     }
     make(env, name_directory, |layout| {
-        let coordinator = recover::open_coordinator(env, &group.coordinator, layout)?;
+        let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
         let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
         let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
         let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
@@ -397,7 +397,7 @@ pub fn secret(
 ) -> Result<Option<Secret>, (PathBuf, String)> {
     let Some(path) = file else { return Ok(cluster.secret.clone()) };
     let fail = |what: String| Err((path.to_owned(), what));
-    let bytes = match recover::read_small(env, path) {
+    let bytes = match read_small(env, path) {
         Ok(bytes) => bytes,
         Err(error) => return fail(format!("the members' secret cannot be read: {error}")),
     };
@@ -480,7 +480,7 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
         return Err(ClusterError::Missing(name_directory.to_owned()));
     }
     // No cluster file is larger; what is longer is cut and then refused.
-    let bytes = recover::read_small(env, &path).map_err(io)?;
+    let bytes = read_small(env, &path).map_err(io)?;
     let text = String::from_utf8_lossy(&bytes);
     let layout = text.lines().find_map(|line| line.strip_prefix("layout="));
     let is_known = |layout: &&str| layout.is_empty() || [LAYOUT, LAYOUT_WITHOUT_LEVEL].contains(layout);
@@ -521,6 +521,15 @@ pub(crate) fn parse_cluster(text: &str) -> Result<Cluster, String> {
             Some(text) => Some(Secret::new(text.as_bytes()).ok_or("memberSecret is too short")?),
         },
     })
+}
+
+/// Reads a file of which only a little is of interest.
+fn read_small(env: &Env, path: &Path) -> io::Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 4096;
+    let file = env.disk.open(path, env::OpenMode::Read)?;
+    let mut bytes = vec![0; file.length()?.min(BYTES_MAX) as usize];
+    env::disk::read_exact_at(&*file, &mut bytes, 0)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -603,7 +612,7 @@ mod tests {
             let made = format(&env, &path, None, address, &group).unwrap();
             let text = coord::wait(|done| kept.read_cluster(done)).unwrap().unwrap();
             let text = String::from_utf8(text).unwrap()
-                + &String::from_utf8(recover::read_small(&env, &path.join("CLUSTER")).unwrap()).unwrap();
+                + &String::from_utf8(read_small(&env, &path.join("CLUSTER")).unwrap()).unwrap();
             assert_eq!(text.contains("memberSecret"), secret.is_none(), "{text}");
             assert!(!text.contains("thirty-two"), "{text}");
             // A member that joins knows the secret by the file as well, or not at all.

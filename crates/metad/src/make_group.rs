@@ -5,10 +5,10 @@
 //! off in between, ZooKeeper holds an equal view, and the order is carried out again.
 
 use crate::{
+    cluster::Cluster,
     config::{CoordinatorConfig, GroupConfig},
-    core::Cluster,
+    coordinator::open_coordinator,
     format::{ClusterError, FormatError, GROUP, Layout, parse_cluster, read_cluster, text_of},
-    recover::open_coordinator,
 };
 use base::{GroupView, MemberId};
 use coord::Coordinator;
@@ -92,14 +92,14 @@ pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Resu
         journal::OpenError::InUse { .. } => MakeGroupError::Runs(error),
         _ => MakeGroupError::Store(error),
     })?;
-    let own = open_coordinator(env, &CoordinatorConfig::Embedded, &layout)?;
+    let own = open_coordinator(env, &CoordinatorConfig::Embedded, &layout.coordinator)?;
     let known = coord::wait(|done| own.read(GROUP, done))?;
     let view = known.ok_or_else(|| MakeGroupError::NotAlone(name_directory.to_owned()))?.view;
     if !view.members.contains(&group.member) {
         let found = view.members.first().copied().unwrap_or(MemberId(0));
         return Err(MakeGroupError::AnotherMember { found, expected: group.member });
     }
-    let next = open_coordinator(env, &group.coordinator, &layout)?;
+    let next = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
     give(&*next, &cluster, group, view)?;
     drop(own);
     let before = name_directory.join(BEFORE);

@@ -1,6 +1,6 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{admin_protocol, condition, core::Core, run::Ended};
+use crate::{admin_protocol, condition, core::Core, ended::Ended};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};

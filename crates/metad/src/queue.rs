@@ -1,7 +1,12 @@
 //! The work that waits for the writer, the one thread that changes the namespace.
 
-use crate::{fatal::InHand, replica::Followed, turn::Turn};
+use crate::{
+    fatal::InHand,
+    replica::{Followed, Writer},
+    turn::Turn,
+};
 use env::pulse;
+use group::Proposal;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
@@ -84,5 +89,25 @@ impl Queue {
         let mut state = self.state.lock();
         state.attempts = 0;
         batch.extend(state.waiting.drain(..));
+    }
+}
+
+impl Writer for Queue {
+    fn follow(&self, followed: Followed) {
+        // Once the queue is closed the server is stopping: no thread looks any more.
+        let _ = self.push(Work::Follow(followed));
+    }
+
+    fn append(&self, suggested: Proposal) {
+        let append = |turn: Option<&mut Turn<'_>>| {
+            if let Some(turn) = turn {
+                turn.append_suggested(suggested);
+            }
+        };
+        let _ = self.push(Work::Attempt(None, Box::new(append)));
+    }
+
+    fn between(&self, run: Box<dyn FnOnce() + Send>) -> bool {
+        self.push(Work::Between(run)).is_ok()
     }
 }

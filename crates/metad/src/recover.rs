@@ -6,9 +6,11 @@ mod waiting;
 pub use waiting::Waiting;
 
 use crate::{
+    cluster::Cluster,
     commit::CommitWatch,
-    config::{CoordinatorConfig, MetaConfig},
-    core::{Cluster, Core},
+    config::MetaConfig,
+    coordinator::open_coordinator,
+    core::Core,
     fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
@@ -94,19 +96,6 @@ pub struct Recovered {
     pub records: Vec<MemberRecord>,
 }
 
-/// Opens the coordinator that the configuration names.
-pub fn open_coordinator(
-    env: &Env,
-    config: &CoordinatorConfig,
-    layout: &Layout,
-) -> Result<Arc<dyn Coordinator>, coord::OpenError> {
-    Ok(match config {
-        CoordinatorConfig::Embedded => Arc::new(coord::Embedded::open(env, &layout.coordinator)?),
-        CoordinatorConfig::Shared(coordinator) => coordinator.clone(),
-        CoordinatorConfig::ZooKeeper(config) => coord::ZooKeeper::connect(config.clone())?,
-    })
-}
-
 /// Blocks while the image and the journal are read, and while a damaged store is repaired: that takes as long as others need to
 /// be there. `stop` ends it.
 pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recovered, RecoverError> {
@@ -118,7 +107,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         tracing::warn!("{exposure}");
     }
     let layout = Layout::of(&config.name_directory);
-    let coordinator = open_coordinator(&env, &config.group.coordinator, &layout)?;
+    let coordinator = open_coordinator(&env, &config.group.coordinator, &layout.coordinator)?;
     // Before anything is written there: a wrong path must not touch another cluster.
     let text = patiently("the cluster", || coord::wait(|done| coordinator.read_cluster(done)))?;
     check_cluster(text.as_deref(), &cluster, &config.name_directory)?;
@@ -167,6 +156,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
     let unsettled = Arc::new(Unsettled::new(blocks.clone()));
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
+    let queue = Arc::new(Queue::default());
     let replica = Replica::new(Parts {
         env: env.clone(),
         group: format::GROUP,
@@ -186,7 +176,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         coordinator,
         commit: commit.clone(),
         unsettled: unsettled.clone(),
-        queue: Arc::new(Queue::default()),
+        writer: queue.clone(),
         fatal: Fatal::open(&env, &config.name_directory, me.member),
         threads: Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone())),
     });
@@ -199,8 +189,9 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
         "namespace recovered"
     );
     let member_count = view.members.len();
-    let core =
-        Arc::new(Core::new(env, config, cluster, secret, namespace, blocks, unsettled, replica, commit));
+    let core = Arc::new(Core::new(
+        env, config, cluster, secret, namespace, blocks, unsettled, replica, commit, queue,
+    ));
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
 }
 
@@ -459,13 +450,4 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
     });
     blocks.activate(now);
     Arc::new(Mutex::new(blocks))
-}
-
-/// Reads a file of which only a little is of interest.
-pub fn read_small(env: &Env, path: &Path) -> io::Result<Vec<u8>> {
-    const BYTES_MAX: u64 = 4096;
-    let file = env.disk.open(path, env::OpenMode::Read)?;
-    let mut bytes = vec![0; file.length()?.min(BYTES_MAX) as usize];
-    env::disk::read_exact_at(&*file, &mut bytes, 0)?;
-    Ok(bytes)
 }

@@ -15,8 +15,8 @@
 mod desk;
 
 use crate::{
+    cluster::Cluster,
     config::MetaConfig,
-    core::Cluster,
     format::GROUP,
     peers::Secret,
     pool::{

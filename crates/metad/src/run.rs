@@ -1,18 +1,9 @@
 //! A metadata server from its first start to its end, restarts within the process included.
 
-use crate::{MetaConfig, MetaServer, StartError, waiting_room};
+use crate::{Ended, MetaConfig, MetaServer, StartError, waiting_room};
 use env::Env;
 use std::{future::Future, time::Duration};
 use thiserror::Error;
-
-/// Why a running server can go on no longer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The process had better end: the reason, and what to do.
-    Failed(String),
-    /// The state in memory differs from the one on the disk: the server is to be started again.
-    Restart(String),
-}
 
 #[derive(Debug, Error)]
 pub enum RunError {

@@ -1,6 +1,6 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{condition, core::Core, format::GROUP, peers::Release, run::Ended};
+use crate::{condition, core::Core, ended::Ended, format::GROUP, peers::Release};
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};

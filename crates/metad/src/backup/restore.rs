@@ -8,10 +8,10 @@
 
 use super::{Found, Rebuilt};
 use crate::{
+    cluster::Cluster,
     config::GroupConfig,
-    core::Cluster,
+    coordinator::open_coordinator,
     format::{self, FormatError},
-    recover,
 };
 use base::{Epoch, GroupView, LogPoint, MemberStore};
 use env::Env;
@@ -86,7 +86,7 @@ pub fn restore(
             ..GroupView::new(&[first], in_sync_min)
         };
         let coordinator =
-            recover::open_coordinator(env, &wish.group.coordinator, layout).map_err(FormatError::from)?;
+            open_coordinator(env, &wish.group.coordinator, &layout.coordinator).map_err(FormatError::from)?;
         format::publish(env, layout, &*coordinator, &cluster, view)?;
         Ok(Restored { cluster, at, found, epoch })
     })

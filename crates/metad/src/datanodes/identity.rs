@@ -1,6 +1,6 @@
 //! Whether a data server belongs to this cluster, and who it is.
 
-use crate::core::Cluster;
+use crate::Cluster;
 use base::{FsError, FsResult};
 use blocks::{Registration, ServerId, SessionKey};
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Blocks, places and data servers as Hadoop's messages spell them.
 
-use crate::core::Cluster;
+use crate::Cluster;
 use ::blocks::{DataServer, Located, Location, StorageState, StorageStats, StorageType};
 use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
 use proto::{

@@ -29,11 +29,7 @@ pub use envelope::Seal;
 pub use forwarder::{Fate, Forwarder, pass_on};
 
 use crate::{
-    client_protocol::Leading,
-    config::MetaConfig,
-    core::{Cluster, Core},
-    protocols,
-    replica::Replica,
+    client_protocol::Leading, cluster::Cluster, config::MetaConfig, core::Core, protocols, replica::Replica,
 };
 use forwarder::Parts;
 use hold::HoldLimits;

@@ -4,53 +4,14 @@
 //! that must not wait there is one of its own.
 
 use super::{
+    disk_queue::Task,
     inbox::{Event, Patience},
     shared::Shared,
 };
-use crate::run::Ended;
-use base::Level;
+use crate::ended::Ended;
 use env::pulse;
 use group::Effects;
-use parking_lot::{Condvar, Mutex};
-use std::{collections::VecDeque, sync::Arc};
-
-pub enum Task {
-    Write(Box<Effects>),
-    TailIsSound,
-    NoteLevel(Level),
-    Distrust(String),
-}
-
-#[derive(Default)]
-pub struct DiskQueue {
-    state: Mutex<State>,
-    wake: Condvar,
-    /// The lock that is held while tasks are carried out.
-    turn: Mutex<()>,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Task>,
-    is_stopped: bool,
-}
-
-impl DiskQueue {
-    pub fn push(&self, task: Task) {
-        self.state.lock().waiting.push_back(task);
-    }
-
-    pub fn wake(&self) {
-        // Under the lock, or the one that is about to sleep would miss it.
-        let _state = self.state.lock();
-        self.wake.notify_one();
-    }
-
-    pub fn stop(&self) {
-        self.state.lock().is_stopped = true;
-        self.wake.notify_all();
-    }
-}
+use std::sync::Arc;
 
 impl Shared {
     /// Carries out what waits, unless another thread is at it: that one looks again before it ends.

@@ -2,11 +2,11 @@
 
 use super::{
     Followed, OrderDone, Standing,
-    disk::Task,
+    disk_queue::Task,
     inbox::{Event, Patience},
     shared::Shared,
 };
-use crate::{queue::Work, run::Ended};
+use crate::ended::Ended;
 use base::{Epoch, LogPoint, Sn};
 use group::{Effects, Input, Member, Outgoing, Proposal, Role, ViewChange};
 use std::sync::{Arc, atomic::Ordering};
@@ -102,7 +102,7 @@ impl Shared {
                     role: outgoing.role,
                 };
                 // Once the queue is closed the server is stopping: no thread looks any more.
-                let _ = self.queue.push(Work::Follow(followed));
+                self.writer.follow(followed);
             }
         } else if let Some(sn) = outgoing.committed {
             after.committed = after.committed.max(Some(sn));
@@ -112,14 +112,7 @@ impl Shared {
             self.reader.push(asked);
         }
         for proposal in outgoing.suggested {
-            let _ = self.queue.push(Work::Attempt(
-                None,
-                Box::new(move |turn| {
-                    if let Some(turn) = turn {
-                        turn.append_suggested(proposal);
-                    }
-                }),
-            ));
+            self.writer.append(proposal);
         }
         if outgoing.tail_is_sound {
             self.disk.push(Task::TailIsSound);

@@ -1,35 +1,43 @@
 //! Drives this server's membership in its group: steps the machine, and carries out its effects.
 //!
-//! The member is stepped by whatever thread has an input for it, one at a time ([`inbox`]); [`driver`] carries out
-//! the effects of a step, and [`disk`] those that wait for the disk. [`timer`] is the thread that beacons come from;
-//! it waits for nothing else. [`world`] speaks with the coordinator, [`reader`] reads the log for others.
+//! The member is stepped by whatever thread has an input for it, one at a time ([`inbox`], [`pump`]); [`driver`] carries out
+//! the effects of a step, and [`disk`] those that wait for the disk. [`threads`] has the one that beacons come from, which
+//! waits for nothing but the [`timer`], and the one that reads the log for others. [`world`] speaks with the coordinator.
+//! [`shared`] is the state that all of them look at; it knows none of them.
 //!
-//! Entries that have committed elsewhere, and this member's new role, go to the namespace's writer as [`Followed`]: a
+//! Entries that have committed elsewhere, and this member's new role, go to the namespace's [`Writer`] as [`Followed`]: a
 //! role is published once everything before it has been applied.
 
 mod disk;
+mod disk_queue;
 mod driver;
 mod inbox;
+mod pump;
 mod reader;
 mod room;
 mod shared;
+mod standing;
+mod threads;
 mod timer;
 mod world;
+mod writer;
+
+pub use shared::Parts;
+pub use standing::{Followed, OrderDone, Standing};
+pub use writer::Writer;
 
 use crate::{
-    commit::CommitWatch,
+    ended::Ended,
     fatal::{self, Fatal},
     peers::{PeerCounters, PeerEvent, Peers, Release, letter::Letter},
-    queue::{Queue, Work},
-    run::Ended,
-    settle::Unsettled,
     watch::Threads,
 };
-use base::{Entry, EntryKind, Epoch, GroupId, Level, LogPoint, MemberId, MemberStore, Sn};
+use base::{EntryKind, Epoch, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
-use env::{Env, pulse};
-use group::{Agreement, Input, Member, Order, Proposal, Restored, Role, StateDigest, Status};
+use disk_queue::Task;
+use env::pulse;
+use group::{Agreement, Input, Member, Order, Proposal, Role, StateDigest, Status};
 use inbox::{Event, Patience};
 use journal::Journal;
 use parking_lot::Mutex;
@@ -40,55 +48,6 @@ use std::{
     thread::JoinHandle,
 };
 use tokio::sync::watch;
-
-/// This member's present role and epoch, for code that acts on a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The role as published: all entries that committed before it changed have been applied.
-    pub role: Role,
-    /// The highest epoch seen.
-    pub epoch: Epoch,
-    /// The member that leads, as far as is known here.
-    pub active: Option<MemberId>,
-}
-
-impl Standing {
-    pub fn is_serving(&self) -> bool {
-        matches!(self.role, Role::Serving { .. })
-    }
-}
-
-/// The group's decisions on their way to the namespace.
-#[derive(Debug, Default)]
-pub struct Followed {
-    /// Entries that have committed and are not applied yet.
-    pub apply: Vec<Entry>,
-    /// Entries to be applied behind them, although they may not have committed.
-    pub ahead: Vec<Entry>,
-    pub committed: Option<Sn>,
-    /// The new role of this member, if it has changed.
-    pub role: Option<Role>,
-}
-
-/// Called once with the answer to an order, on any thread.
-pub type OrderDone = Box<dyn FnOnce(Result<String, String>) + Send>;
-
-/// The parts of a replica.
-pub struct Parts {
-    pub env: Env,
-    pub group: GroupId,
-    pub me: MemberStore,
-    pub settings: group::Settings,
-    pub restored: Restored,
-    pub journal: Journal,
-    pub coordinator: Arc<dyn Coordinator>,
-    pub commit: Arc<CommitWatch>,
-    /// The changes that the block map is told at each commit, before the calls that wait for it are answered.
-    pub unsettled: Arc<Unsettled>,
-    pub queue: Arc<Queue>,
-    pub threads: Arc<Threads>,
-    pub fatal: Arc<Fatal>,
-}
 
 /// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
 /// ask.
@@ -148,7 +107,7 @@ impl Replica {
         self.threads.lock().extend([
             thread("group-disk", Box::new(move || disk.run_disk())),
             thread("group-reader", Box::new(move || reader.run_reader())),
-            thread("group-timer", Box::new(move || timer::run(&timer))),
+            thread("group-timer", Box::new(move || threads::run_timer(&timer))),
         ]);
         self.shared.watch_coordinator();
         self.shared.read_view();
@@ -272,7 +231,7 @@ impl Replica {
     /// coordinator, and members that do not know it are refused.
     pub fn say_level(&self, level: Level) {
         self.require_level(level);
-        self.shared.disk.push(disk::Task::NoteLevel(level));
+        self.shared.disk.push(Task::NoteLevel(level));
         self.shared.disk.wake();
         self.shared.push(Event::Input(Input::Level(level)), Patience::None);
     }
@@ -302,7 +261,7 @@ impl Replica {
 
     /// Puts the store aside, and ends this server to be started again without it. Blocks.
     pub fn give_up(&self, reason: String) {
-        self.shared.disk.push(disk::Task::Distrust(reason));
+        self.shared.disk.push(Task::Distrust(reason));
         self.shared.work_on_disk();
     }
 
@@ -433,11 +392,6 @@ impl Replica {
         }
         result
     }
-
-    /// The queue of the writer's work.
-    pub fn queue(&self) -> &Arc<Queue> {
-        &self.shared.queue
-    }
 }
 
 impl Shared {
@@ -449,9 +403,10 @@ impl Shared {
 
     fn between(self: &Arc<Self>, input: Input) {
         let shared = self.clone();
-        let work = Work::Between(Box::new(move || shared.push(Event::Input(input), Patience::None)));
+        let is_taken =
+            self.writer.between(Box::new(move || shared.push(Event::Input(input), Patience::None)));
         // The server is stopping: a call that waits for an answer is told by the loss of its ticket.
-        if self.queue.push(work).is_err() {
+        if !is_taken {
             for (_, done) in std::mem::take(&mut *self.tickets.lock()) {
                 done(Err("this server is stopping".into()));
             }

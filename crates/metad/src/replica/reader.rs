@@ -1,13 +1,9 @@
-//! Reads the log for members that are behind, on a thread of its own.
+//! The questions of members that are behind, for the thread that reads the log.
 
-use super::{
-    inbox::{Event, Patience},
-    shared::Shared,
-};
 use env::pulse;
-use group::{Input, LogReadFailed, ReadLog};
+use group::ReadLog;
 use parking_lot::{Condvar, Mutex};
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 #[derive(Default)]
 pub struct Reader {
@@ -40,7 +36,8 @@ impl Reader {
         self.wake.notify_all();
     }
 
-    fn next(&self) -> Option<ReadLog> {
+    /// Waits for the next question; `None` after [`Reader::stop`].
+    pub fn next(&self) -> Option<ReadLog> {
         let mut state = self.state.lock();
         loop {
             if state.is_stopped {
@@ -51,27 +48,6 @@ impl Reader {
             }
             self.wake.wait_for(&mut state, pulse::IDLE);
             pulse::step();
-        }
-    }
-}
-
-impl Shared {
-    /// Runs until [`Reader::stop`].
-    pub fn run_reader(self: &Arc<Self>) {
-        let _watched = self.watched.pulses.begin("group-reader");
-        while let Some(asked) = self.reader.next() {
-            let read = {
-                let _rest = pulse::rest();
-                self.journal.read(asked.after, asked.up_to, asked.bytes_max as usize)
-            };
-            let result = read.map_err(|error| match error {
-                journal::ReadLogError::Gone { .. } => LogReadFailed::Gone,
-                journal::ReadLogError::Failed { .. } => {
-                    tracing::warn!(%error, "the log could not be read for another member");
-                    LogReadFailed::Failed
-                }
-            });
-            self.push(Event::Input(Input::LogRead { asked, result }), Patience::None);
         }
     }
 }

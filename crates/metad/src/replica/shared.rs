@@ -1,21 +1,21 @@
 //! The state that the threads of a replica share.
 
 use super::{
-    OrderDone, Parts, Standing, disk::DiskQueue, inbox::Inbox, reader::Reader, room::Room, timer::Timer,
+    OrderDone, Standing, Writer, disk_queue::DiskQueue, inbox::Inbox, reader::Reader, room::Room,
+    timer::Timer,
 };
 use crate::{
     commit::CommitWatch,
+    ended::Ended,
     fatal::Fatal,
     peers::{Peers, letter::Letter},
-    queue::Queue,
-    run::Ended,
     settle::Unsettled,
     watch::Threads,
 };
 use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
-use group::{Member, Message, Role};
+use group::{Member, Message, Restored, Role};
 use journal::Journal;
 use parking_lot::Mutex;
 use std::{
@@ -26,6 +26,23 @@ use std::{
     },
 };
 use tokio::sync::watch;
+
+/// The parts of a replica.
+pub struct Parts {
+    pub env: Env,
+    pub group: GroupId,
+    pub me: MemberStore,
+    pub settings: group::Settings,
+    pub restored: Restored,
+    pub journal: Journal,
+    pub coordinator: Arc<dyn Coordinator>,
+    pub commit: Arc<CommitWatch>,
+    /// The changes that the block map is told at each commit, before the calls that wait for it are answered.
+    pub unsettled: Arc<Unsettled>,
+    pub writer: Arc<dyn Writer>,
+    pub threads: Arc<Threads>,
+    pub fatal: Arc<Fatal>,
+}
 
 pub struct Shared {
     pub env: Env,
@@ -42,7 +59,7 @@ pub struct Shared {
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
     pub unsettled: Arc<Unsettled>,
-    pub queue: Arc<Queue>,
+    pub writer: Arc<dyn Writer>,
     pub watched: Arc<Threads>,
     pub fatal: Arc<Fatal>,
     /// The connections to the other members; not set in a group of one.
@@ -97,7 +114,7 @@ impl Shared {
             coordinator,
             commit,
             unsettled,
-            queue,
+            writer,
             threads,
             fatal,
         } = parts;
@@ -118,7 +135,7 @@ impl Shared {
             coordinator,
             commit,
             unsettled,
-            queue,
+            writer,
             watched: threads,
             fatal,
             peers: OnceLock::new(),

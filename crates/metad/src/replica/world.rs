@@ -92,7 +92,7 @@ impl Shared {
                 "another server has become member {} with a newer generation of its store ({})",
                 self.me.member, mine.life.store.generation
             );
-            self.end(crate::run::Ended::Failed(reason));
+            self.end(crate::ended::Ended::Failed(reason));
         }
         self.tell_again(records.get(&self.me.member));
         *self.records.lock() = records;
