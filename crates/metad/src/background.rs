@@ -1,6 +1,6 @@
 //! The server's own work, done now and then: overdue answers, expired leases.
 
-use crate::{core::Core, datanodes::release};
+use crate::{admin_protocol::takeovers, client_protocol::completes, core::Core, datanodes::release};
 use ::blocks::SafeModeStage;
 use base::InodeId;
 use env::pulse;
@@ -21,8 +21,6 @@ const LEASE_PERIOD_TICKS: u64 = 100;
 const CHRONICLE_PERIOD_TICKS: u64 = 50;
 /// How often the group is told how many data servers reach this member: within a tenth of a second.
 const DATA_SERVERS_PERIOD_TICKS: u64 = 5;
-/// A data server that has missed so many heartbeats does not reach this member.
-const HEARTBEATS_MISSED: u64 = 3;
 /// How often the notes of requests that have ended a server are looked at.
 const FATAL_PERIOD_TICKS: u64 = 25;
 /// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
@@ -41,19 +39,19 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
             say_data_servers(core, &mut said_data_servers);
-            core.condition.look_at_view(core);
-            core.upgrade.look(core);
+            core.condition.look_at_view(&core.replica);
+            look_at_level(core);
         }
-        core.chronicle.look(core);
+        core.chronicle.look(&core.replica, core.env.clock.timestamp());
         core.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
             core.replica.fatal().look();
         }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
-            core.chronicle.ask_around(core);
+            takeovers::ask_around(core);
         }
         if !core.replica.is_serving() {
-            core.parked.hand_over(core);
+            completes::hand_over(core);
             continue;
         }
         core.parked.expire(core.moment());
@@ -62,7 +60,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             resume_recoveries(core, &mut resumed);
         }
     }
-    core.chronicle.look(core);
+    core.chronicle.look(&core.replica, core.env.clock.timestamp());
     core.chronicle.save(&core.env, &core.config.name_directory);
 }
 
@@ -76,19 +74,19 @@ fn say_ready(core: &Core, said: &mut bool) {
     }
 }
 
+/// Looks whether an entry that raises the level has committed. All later writes are at that level.
+fn look_at_level(core: &Core) {
+    let known = core.tree().namespace.group_level().clone();
+    core.upgrade.look(&known, core.commit.committed(), &core.replica);
+}
+
 /// Tells the group how many data servers reach this member. An active that none reaches is of no use.
 fn say_data_servers(core: &Core, said: &mut u32) {
-    let count = data_servers(core);
+    let count = core.data_servers();
     if count != *said {
         core.replica.say_data_servers(count);
         *said = count;
     }
-}
-
-/// Data servers that have been heard lately.
-pub fn data_servers(core: &Core) -> u32 {
-    let limit_ms = HEARTBEATS_MISSED * core.config.blocks.heartbeat_interval_ms;
-    core.blocks.lock().heard_within(limit_ms, core.moment())
 }
 
 /// Closes the files of writers that were silent for longer than the hard limit.

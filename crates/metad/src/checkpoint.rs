@@ -8,51 +8,19 @@
 //! On the active the writer's thread takes the snapshot between two turns, where the tree and the end of the log
 //! agree; on a standby any moment will do, since all that it has applied has committed.
 
+mod trigger;
+
+pub use trigger::Trigger;
+use trigger::Written;
+
 use crate::{core::Core, renew, turn::Turn};
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
 use env::pulse;
 use group::{Agreement, Proposal, Status};
 use journal::Checkpoint;
 use namespace::Snapshot;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
-
-type Written = Box<dyn FnOnce(Result<(), String>) + Send>;
-
-/// The meeting place of requests for an image and the thread that writes it.
-#[derive(Default)]
-pub struct Trigger {
-    state: Mutex<State>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: Vec<Written>,
-    closed: bool,
-}
-
-impl Trigger {
-    /// Asks for an image that contains everything acknowledged so far.
-    pub fn request(&self, written: Written) {
-        self.state.lock().waiting.push(written);
-        self.wake.notify_all();
-    }
-
-    pub fn close(&self) {
-        self.state.lock().closed = true;
-        self.wake.notify_all();
-    }
-
-    /// Waits for a request or for `period`. None: the server stops.
-    fn wait(&self, period: Duration) -> Option<Vec<Written>> {
-        let mut state = self.state.lock();
-        if state.waiting.is_empty() && !state.closed {
-            self.wake.wait_for(&mut state, period);
-        }
-        (!state.closed).then(|| std::mem::take(&mut state.waiting))
-    }
-}
 
 /// How often the thread looks whether an image is due.
 const LOOK_PERIOD: Duration = Duration::from_millis(1_000);

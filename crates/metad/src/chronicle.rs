@@ -7,12 +7,10 @@
 //! takeover took is known only when it is over.
 
 pub mod file;
+pub mod unclean;
 
-use crate::{
-    admin_protocol::{AuditError, ask_member, unclean_elections},
-    core::Core,
-};
-use base::Epoch;
+use crate::replica::Replica;
+use base::{Epoch, Timestamp};
 use env::Env;
 use file::{TAKEOVERS_MAX, TRIGGER_BYTES_MAX};
 use group::Takeover;
@@ -21,10 +19,7 @@ use proto::clover::admin::TakeoverProto;
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 #[derive(Default)]
@@ -62,7 +57,7 @@ impl Takeovers {
 
 impl Chronicle {
     /// With the takeovers and the unclean elections that this member's directory has notes of.
-    pub fn open(env: &Env, name_directory: &Path) -> Result<Self, AuditError> {
+    pub fn open(env: &Env, name_directory: &Path) -> Result<Self, unclean::AuditError> {
         let known = file::load(&*env.disk, name_directory).unwrap_or_else(|reason| {
             let file = name_directory.join(file::FILE_NAME);
             tracing::warn!(file = %file.display(), reason, "the takeovers before this start are forgotten");
@@ -71,16 +66,16 @@ impl Chronicle {
         let known = known.into_iter().map(|it| (it.epoch, it)).collect();
         let chronicle =
             Self { takeovers: Mutex::new(Takeovers { known, ..Takeovers::default() }), ..Self::default() };
-        chronicle.unclean_elections.store(unclean_elections(env, name_directory)?, Ordering::Relaxed);
+        chronicle.unclean_elections.store(unclean::count(env, name_directory)?, Ordering::Relaxed);
         Ok(chronicle)
     }
 
     /// Looks whether this member has taken over since the last look: from time to time, and before it tells. It may
     /// have led and given the group away between two looks.
-    pub fn look(&self, core: &Core) {
-        let (me, now_ms) = (core.replica.me().member.0, core.env.clock.timestamp().ms);
-        for takeover in core.replica.status().last_takeovers {
-            self.add_own(me, takeover, now_ms);
+    pub fn look(&self, replica: &Replica, now: Timestamp) {
+        let me = replica.me().member.0;
+        for takeover in replica.status().last_takeovers {
+            self.add_own(me, takeover, now.ms);
         }
     }
 
@@ -117,30 +112,13 @@ impl Chronicle {
         told.iter().filter(is_possible).for_each(|it| takeovers.add(it.clone()));
     }
 
-    /// Asks the active of an epoch whose takeover is not known here; and all others once after each start, for
-    /// takeovers while this member was away, or that its file has lost. Does not wait.
-    pub fn ask_around(&self, core: &Arc<Core>) {
-        let epoch = core.replica.standing().epoch;
-        let Some(runtime) = core.forwarder.runtime() else { return };
-        let Some((active, _)) = core.replica.active() else { return };
-        let is_first = !self.has_asked_all.swap(true, Ordering::Relaxed);
-        let is_new = !self.knows(epoch);
-        for (member, record) in core.replica.records() {
-            let is_asked = is_first || (is_new && member == active);
-            if !is_asked || member == core.replica.me().member || record.rpc_address.is_empty() {
-                continue;
-            }
-            let core = core.clone();
-            drop(runtime.spawn(async move {
-                let user = core.config.limits.access.superuser.to_string();
-                if let Some(answer) = ask_member(record.rpc_address, user).await {
-                    core.chronicle.learn(&answer.takeovers, epoch);
-                }
-            }));
-        }
+    /// True once after each start: then all others are asked.
+    pub fn has_never_asked(&self) -> bool {
+        !self.has_asked_all.swap(true, Ordering::Relaxed)
     }
 
-    fn knows(&self, epoch: Epoch) -> bool {
+    /// Whether it is known how this epoch began.
+    pub fn knows(&self, epoch: Epoch) -> bool {
         epoch == Epoch(0) || self.takeovers.lock().known.contains_key(&epoch.0)
     }
 

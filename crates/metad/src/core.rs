@@ -8,7 +8,6 @@ use crate::{
     apply,
     audit::AuditLog,
     chronicle::Chronicle,
-    client_protocol::Leading,
     cluster::Cluster,
     commit::CommitWatch,
     config::MetaConfig,
@@ -17,6 +16,7 @@ use crate::{
     forward::{self, Forwarder},
     groups::GroupMapping,
     older_answers::OlderAnswers,
+    partition::{condition::Condition, leading::Leading, parked::Parked, upgrade::Upgrade},
     peers::Secret,
     queue::{Attempt, Queue, Work},
     replica::Replica,
@@ -31,7 +31,7 @@ use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteG
 use env::{Env, pulse};
 use namespace::{Context, Namespace, Renewals};
 use parking_lot::Mutex;
-use rpc::Call;
+use rpc::{Call, Replier};
 use serving::{Refusals, Rules, Tree};
 use std::{
     collections::VecDeque,
@@ -41,6 +41,9 @@ use tokio::sync::watch;
 
 /// A write waiting for its turn. It is dropped if this member does not serve by then.
 pub type Write = Box<dyn FnOnce(&mut Turn<'_>) + Send>;
+
+/// Answers a call that came from a client.
+pub type AnswerCall = fn(&Arc<Core>, Call, Replier);
 
 pub struct Core {
     pub env: Env,
@@ -66,35 +69,37 @@ pub struct Core {
     /// Answers that wait for the lease.
     pub leading: Leading,
     /// The conditions that keep this server from serving although nothing has failed.
-    pub condition: crate::condition::Condition,
+    pub condition: Condition,
     /// The level of the group, as far as the rest of this server was told of it.
-    pub upgrade: crate::upgrade::Upgrade,
+    pub upgrade: Upgrade,
     /// The group's past takeovers, for operators.
     pub chronicle: Chronicle,
     /// The challenges with which operators' orders are proved.
     pub challenges: crate::admin_protocol::Challenges,
     started: Moment,
     /// `complete` calls that wait for a data server's report.
-    pub parked: crate::client_protocol::Parked,
+    pub parked: Parked,
     /// Answers to calls that changed nothing, for late copies of them.
     pub refusals: Mutex<Refusals>,
     queue: Arc<Queue>,
     /// Answers to calls that the retry cache has forgotten.
     pub older_answers: OlderAnswers,
     /// Reads that look at a great deal, in slices.
-    pub walks: crate::client_protocol::Walks,
+    pub walks: crate::walks::Walks,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: crate::checkpoint::Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
     pub checkpoints: watch::Sender<Option<Bytes>>,
     /// Pieces of images that others read from here.
-    pub pool_reads: crate::pool::serve::Reads,
+    pub pool_reads: crate::pool::reads::Reads,
     /// The results of scrubbing the store.
     pub scrub: crate::scrub::Counts,
     /// A look at the RPC server's work under way, once there is a server.
     pub load: OnceLock<rpc::Load>,
     /// The image that is being fetched from others.
     pub fetching: crate::pool::fetch::Progress,
+    /// Answers a client's call, from the first question on: for calls that were held until this member serves.
+    pub answer: AnswerCall,
 }
 
 impl Core {
@@ -110,6 +115,7 @@ impl Core {
         replica: Replica,
         commit: Arc<CommitWatch>,
         queue: Arc<Queue>,
+        answer: AnswerCall,
     ) -> Self {
         let (now, began) = (env.clock.moment(), env.clock.timestamp());
         config.limits.created = base::Timestamp::from_ms(cluster.created_ms);
@@ -117,8 +123,11 @@ impl Core {
             tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
             Chronicle::default()
         });
-        let (forwarder, leading) =
-            forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
+        let forwarder = forward::of(&config, &cluster, &replica, secret.as_ref().map(Secret::as_bytes));
+        let leading = match forwarder.runtime() {
+            Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
+            None => Leading::default(),
+        };
         let admission = Admission::new(config.data_servers_file.clone());
         let groups = Arc::new(GroupMapping::new(&config.groups));
         let audit = config.audit_log.clone().map(AuditLog::new);
@@ -139,21 +148,22 @@ impl Core {
             audit,
             forwarder,
             leading,
-            condition: crate::condition::Condition::default(),
-            upgrade: crate::upgrade::Upgrade::new(began),
+            condition: Condition::default(),
+            upgrade: Upgrade::new(began),
             chronicle,
             started: now,
-            parked: crate::client_protocol::Parked::default(),
+            parked: Parked::default(),
             refusals: Mutex::default(),
             queue,
             replica,
-            walks: crate::client_protocol::Walks::default(),
+            walks: crate::walks::Walks::default(),
             checkpoint: crate::checkpoint::Trigger::default(),
             checkpoints: watch::Sender::new(None),
-            pool_reads: crate::pool::serve::Reads::default(),
+            pool_reads: crate::pool::reads::Reads::default(),
             scrub: crate::scrub::Counts::default(),
             load: OnceLock::new(),
             fetching: crate::pool::fetch::Progress::default(),
+            answer,
         }
     }
 
@@ -171,6 +181,12 @@ impl Core {
     /// none has spoken is not taken for one that was never written.
     pub fn is_settled(&self) -> bool {
         self.moment().ms_since(self.started) >= SETTLING_MS
+    }
+
+    /// Data servers that have been heard lately.
+    pub fn data_servers(&self) -> u32 {
+        let limit_ms = HEARTBEATS_MISSED * self.config.blocks.heartbeat_interval_ms;
+        self.blocks.lock().heard_within(limit_ms, self.moment())
     }
 
     /// The context of a read.
@@ -315,6 +331,9 @@ impl Core {
         self.tree.write().expect("the namespace was left whole by its last writer")
     }
 }
+
+/// A data server that has missed so many heartbeats does not reach this member.
+const HEARTBEATS_MISSED: u64 = 3;
 
 /// Several heartbeats of the data servers, and some time to reconnect.
 const SETTLING_MS: u64 = 30_000;

@@ -7,7 +7,7 @@
 
 use crate::{
     admin_protocol,
-    client_protocol::{decode, require_superuser},
+    client_protocol::{decode, ha_state as state, require_superuser},
     core::Core,
 };
 use base::MemberId;
@@ -18,17 +18,6 @@ use proto::{
 };
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
-
-/// The state by Hadoop's name.
-pub fn state(core: &Core) -> p::HaServiceStateProto {
-    match core.replica.standing().role {
-        Role::Serving { .. } | Role::Reading { .. } => p::HaServiceStateProto::Active,
-        Role::Stopped { .. } => p::HaServiceStateProto::Initializing,
-        Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
-            p::HaServiceStateProto::Standby
-        }
-    }
-}
 
 /// Why this member could not become active now; `None` where it is, or could.
 fn not_ready(core: &Core) -> Option<String> {

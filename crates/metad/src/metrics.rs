@@ -1,6 +1,6 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{admin_protocol, condition, core::Core, ended::Ended};
+use crate::{admin_protocol, core::Core, ended::Ended, partition::condition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
@@ -45,7 +45,7 @@ fn health(core: &Core) -> Health {
     let failure = match (&*core.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
-        _ if is_removed => Some(condition::removed(core)),
+        _ if is_removed => Some(condition::removed(core.replica.me().member)),
         _ => core.commit.failure(),
     };
     let state = match &status.role {
@@ -292,7 +292,7 @@ impl Numbers {
     /// This member's place in its group, and how the others are from here.
     fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let core = &self.core;
-        core.chronicle.look(core);
+        core.chronicle.look(&core.replica, core.env.clock.timestamp());
         let status = core.replica.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
         let level = core.tree().namespace.group_level().clone();

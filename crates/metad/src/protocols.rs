@@ -1,8 +1,8 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, condition, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
-    namenode_protocol, pool, refresh_protocols,
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
+    namenode_protocol, partition::condition, pool, refresh_protocols,
 };
 use base::FsError;
 use proto::protocol;
@@ -42,7 +42,7 @@ impl Service for Protocols {
             protocol::DATANODE | protocol::DATANODE_LIFELINE => {
                 hold(&self.core, call, reply, |call, reply| self.datanodes.call(call, reply));
             }
-            protocol::FORWARD => forward::call(&self.core, call, reply),
+            protocol::FORWARD => forward::service::call(&self.core, call, reply),
             protocol::POOL => {
                 let shelf: Arc<dyn pool::serve::Shelf> = self.core.clone();
                 pool::serve::call(&shelf, call, reply);
@@ -73,7 +73,7 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         let message = format!(
             "Operation {} is not supported in state standby: {}.",
             call.method,
-            condition::removed(core)
+            condition::removed(core.replica.me().member)
         );
         return reply.fs_error(&FsError::NotActive(message));
     }

@@ -10,7 +10,7 @@ use crate::{
     commit::CommitWatch,
     config::MetaConfig,
     coordinator::open_coordinator,
-    core::Core,
+    core::{AnswerCall, Core},
     fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
@@ -98,7 +98,13 @@ pub struct Recovered {
 
 /// Blocks while the image and the journal are read, and while a damaged store is repaired: that takes as long as others need to
 /// be there. `stop` ends it.
-pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recovered, RecoverError> {
+/// `answer` is the server's answer to a call of a client.
+pub fn recover(
+    env: Env,
+    config: MetaConfig,
+    answer: AnswerCall,
+    stop: &AtomicBool,
+) -> Result<Recovered, RecoverError> {
     let began = env.clock.moment();
     config.group.timing.check().map_err(RecoverError::Timing)?;
     let cluster = format::read_cluster(&env, &config.name_directory)?;
@@ -190,7 +196,7 @@ pub fn recover(env: Env, config: MetaConfig, stop: &AtomicBool) -> Result<Recove
     );
     let member_count = view.members.len();
     let core = Arc::new(Core::new(
-        env, config, cluster, secret, namespace, blocks, unsettled, replica, commit, queue,
+        env, config, cluster, secret, namespace, blocks, unsettled, replica, commit, queue, answer,
     ));
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
 }

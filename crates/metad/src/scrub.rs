@@ -5,6 +5,10 @@
 //! One thread; it reads at the rate that is set and waits between two pieces. It logs the files that it cannot mend
 //! with every pass, and `/metrics` tells their number.
 
+mod counts;
+
+pub use counts::Counts;
+
 use crate::{
     core::Core,
     pool::{
@@ -19,7 +23,7 @@ use journal::{Checkpoint, Look, Rot, Sealed};
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -27,18 +31,6 @@ use tokio::runtime::Handle;
 
 /// How late the end, or the time of the next pass, may be noticed.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
-
-/// The counts of the work since the start, for pages.
-#[derive(Debug, Default)]
-pub struct Counts {
-    pub passes: AtomicU64,
-    pub bytes: AtomicU64,
-    /// Files found rotten, and those of them that were mended.
-    pub rotten: AtomicU64,
-    pub mended: AtomicU64,
-    /// Files that the last pass could not mend.
-    pub left: AtomicU64,
-}
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {

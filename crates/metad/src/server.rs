@@ -8,7 +8,7 @@ use crate::{
     ended::Ended,
     format, older_answers,
     peers::{Identity, Peers},
-    protocols::Protocols,
+    protocols::{self, Protocols},
     recover::{self, RecoverError, Recovered},
     renew,
     replica::Replica,
@@ -108,9 +108,11 @@ impl MetaServer {
         // A damaged store is repaired for as long as that takes, or until nobody waits for this any more.
         let starting = Starting::default();
         let is_given_up = starting.0.clone();
-        let recovered = tokio::task::spawn_blocking(move || recover::recover(env, config, &is_given_up))
-            .await
-            .expect("recovery does not panic")?;
+        let recovered = tokio::task::spawn_blocking(move || {
+            recover::recover(env, config, protocols::answer, &is_given_up)
+        })
+        .await
+        .expect("recovery does not panic")?;
         let Recovered { core, life, member_count, records } = recovered;
         let reread = core.clone();
         tokio::task::spawn_blocking(move || reread.admission.reread(&*reread.env.disk))
@@ -160,7 +162,7 @@ impl MetaServer {
             }),
             helper("meta-older-answers", {
                 let core = core.clone();
-                Box::new(move || older_answers::run_lookups(&core))
+                Box::new(move || older_answers::lookups::run(&core))
             }),
             helper("meta-call-index", {
                 let (core, stop) = (core.clone(), stop.clone());

@@ -2,7 +2,7 @@
 
 use super::orders::pass_on;
 use crate::{
-    client_protocol::{self, decode},
+    client_protocol::calls::{self, decode},
     core::Core,
 };
 use base::{Epoch, FsError};
@@ -20,7 +20,7 @@ pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
         let held_since = core.tree().namespace.unknown_replicas().held_since();
         return reply.ok(&held(core, held_since));
     }
-    client_protocol::turn(core, call, reply, move |turn, call| {
+    calls::turn(core, call, reply, move |turn, call| {
         let held_since = turn.namespace().unknown_replicas().held_since();
         let held = held(turn.core(), held_since);
         match (held_since, request.held_since) {

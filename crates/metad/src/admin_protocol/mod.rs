@@ -10,13 +10,13 @@ mod proof;
 mod repair_view;
 pub mod show;
 mod successor;
+pub mod takeovers;
 mod unclean;
 mod upgrade;
 
 pub use orders::order_hand_over;
 pub use proof::{Challenges, prove, wanted};
 pub use show::{Standstill, ask as ask_member, of_a_standstill};
-pub use unclean::{AuditError, append as note_unclean, count as unclean_elections};
 
 use crate::{client_protocol::decode, core::Core};
 use proto::{clover::admin as p, exception, protocol};

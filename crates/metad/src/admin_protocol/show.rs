@@ -1,6 +1,6 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{condition, core::Core, ended::Ended, format::GROUP, peers::Release};
+use crate::{core::Core, ended::Ended, format::GROUP, partition::condition, peers::Release};
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
@@ -177,7 +177,7 @@ pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponsePro
 
 /// Only what this member knows.
 pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
-    core.chronicle.look(core);
+    core.chronicle.look(&core.replica, core.env.clock.timestamp());
     let status = core.replica.status();
     let records = core.replica.records();
     let me = core.replica.me();
@@ -286,7 +286,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
     let reason = match (&*core.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
-        (None, _) if core.condition.is_removed() => Some(condition::removed(core)),
+        (None, _) if core.condition.is_removed() => Some(condition::removed(core.replica.me().member)),
         (None, _) => status.trouble.clone(),
     };
     let fetching = core.fetching.get();
@@ -300,7 +300,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         is_eligible: Some(status.is_eligible),
         lag: matches!(status.role, Role::Serving { .. }).then_some(0),
         reason,
-        data_servers: Some(data_servers(core)),
+        data_servers: Some(core.data_servers()),
         coordinator_away_ms: core.replica.coordinator_away_ms(),
         disk_free_bytes: Some(core.condition.disk().0).filter(|bytes| *bytes > 0),
         is_disk_low: Some(core.condition.disk().1),
@@ -353,11 +353,6 @@ pub fn with_release(release: &Release, member: p::MemberProto) -> p::MemberProto
         newest_level: Some(release.levels.newest.0.into()),
         ..member
     }
-}
-
-/// Data servers that have been heard lately.
-pub fn data_servers(core: &Core) -> u32 {
-    crate::background::data_servers(core)
 }
 
 fn behind(committed: Sn, end: LogPoint) -> u64 {

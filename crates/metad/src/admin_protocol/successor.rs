@@ -126,7 +126,7 @@ async fn ask(core: &Arc<Core>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candid
 }
 
 fn fewer_data_servers(core: &Core, to: &Candidate) -> Option<String> {
-    let mine = show::data_servers(core);
+    let mine = core.data_servers();
     (to.data_servers < mine).then(|| {
         format!(
             "member {} is reached by {} of the {mine} data servers that reach member {}: what only the others hold cannot be \

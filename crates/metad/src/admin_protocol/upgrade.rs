@@ -2,9 +2,9 @@
 
 use super::{orders::pass_on, refuse};
 use crate::{
-    client_protocol::{self, decode},
+    client_protocol::calls::{self, decode},
     core::Core,
-    upgrade::obstacles,
+    partition::upgrade::obstacles,
 };
 use base::{FsError, Level};
 use namespace::{Planned, ops::raise_level};
@@ -33,17 +33,18 @@ pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
         }
     };
     let level = core.tree().namespace.group_level().level;
-    let found = answer(level, wanted, if level < wanted { obstacles(core, wanted) } else { Vec::new() });
+    let found =
+        answer(level, wanted, if level < wanted { obstacles(&core.replica, wanted) } else { Vec::new() });
     if !request.is_confirmed() || !found.obstacles.is_empty() || level >= wanted {
         let is_done = level >= wanted;
         return reply.ok(&p::RaiseLevelResponseProto { is_done: Some(is_done), ..found });
     }
-    client_protocol::turn(core, call, reply, move |turn, call| {
+    calls::turn(core, call, reply, move |turn, call| {
         let core = turn.core().clone();
         let before = turn.namespace().group_level().level;
         // From here on a member that connects must know the level. The members that are connected already are looked at afterwards.
         core.replica.require_level(wanted);
-        let obstacles = obstacles(&core, wanted);
+        let obstacles = obstacles(&core.replica, wanted);
         if !obstacles.is_empty() {
             core.replica.require_level(before);
             return Err(FsError::InvalidArgument(format!("Nothing was done: {}", obstacles.join("; "))));

@@ -62,3 +62,11 @@ pub fn boolean(essentials: Reply) -> bool {
         _ => true,
     }
 }
+
+/// Sends an answer that may go out, or the refusal.
+pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
+    match answer {
+        Ok(answer) => answer.send(reply),
+        Err(error) => reply.fs_error(&error),
+    }
+}

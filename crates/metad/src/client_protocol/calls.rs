@@ -5,12 +5,11 @@ use super::{
     answers::{Answer, waiting_bytes},
     leading,
 };
-use crate::{
-    core::Core,
-    forward::Fate,
-    older_answers,
-    turn::{Turn, commit_failed},
+pub use super::{
+    answers::send,
+    elsewhere::{hand_over, refuse, repeat},
 };
+use crate::{core::Core, older_answers::lookups, turn::Turn};
 use ::blocks::BlockMap;
 use base::{Epoch, FsError, FsResult};
 use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
@@ -28,13 +27,6 @@ pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -
             reply.error(error);
             None
         }
-    }
-}
-
-pub fn send<A: Answer>(reply: Replier, answer: FsResult<A>) {
-    match answer {
-        Ok(answer) => answer.send(reply),
-        Err(error) => reply.fs_error(&error),
     }
 }
 
@@ -97,30 +89,10 @@ pub fn read_since<A: Answer>(
     }
 }
 
-/// Passes on a call that was begun here and cannot be answered here. The member that leads now knows its fate.
-pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
-    if core.forwarder.is_alone() {
-        return reply.fs_error(&commit_failed(reason));
-    }
-    take(core, call, reply, Fate::Unknown);
-}
-
-/// A call of which nothing was begun, by a member that does not serve (any more).
-pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
-    if core.forwarder.is_alone() {
-        let error = match core.commit.failure() {
-            Some(reason) => commit_failed(&reason),
-            None => FsError::Retry("This metadata server is not ready yet.".into()),
-        };
-        return reply.fs_error(&error);
-    }
-    take(core, call, reply, Fate::NotBegun);
-}
-
 /// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
 pub fn admit(core: &Core) -> FsResult<()> {
     core.admit()?;
-    core.condition.refusal(core)?;
+    core.condition.refusal(&core.replica)?;
     if core.replica.is_writable() { Ok(()) } else { Err(too_few(core)) }
 }
 
@@ -146,20 +118,6 @@ pub fn too_few(core: &Core) -> FsError {
         "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
          member is back."
     ))
-}
-
-/// A write that was not admitted: for good, or because another member is the one to ask.
-pub fn refuse(core: &Arc<Core>, call: Call, reply: Replier, error: &FsError) {
-    match error {
-        FsError::NotActive(_) => hand_over(core, call, reply),
-        _ => reply.fs_error(error),
-    }
-}
-
-fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
-    let serving = core.clone();
-    let serve = Box::new(move |call: Call, reply: Replier| crate::protocols::answer(&serving, call, reply));
-    core.forwarder.take(call, reply.unwatched(), fate, serve);
 }
 
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
@@ -219,7 +177,7 @@ pub fn turn<A: Answer>(
     if let Err(error) = admit(core) {
         return refuse(core, call, reply, &error);
     }
-    older_answers::find(core, call, reply, move |core, call, reply, older| {
+    lookups::find(core, call, reply, move |core, call, reply, older| {
         let core = core.clone();
         core.clone().attempt(
             core.in_hand(&call),

@@ -5,70 +5,25 @@
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
 use super::calls::{self, decode};
-use crate::{
-    core::Core,
-    older_answers::{self, Older},
-    turn::Turn,
-};
-use base::{Block, BlockId, FsResult, InodeId, Moment};
+use crate::{core::Core, older_answers::lookups, partition::parked::Waiter, turn::Turn};
+use base::{Block, BlockId, FsResult, InodeId};
 use namespace::ops;
-use parking_lot::Mutex;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use serving::Basis;
 use std::sync::Arc;
 
-/// Calls parked at most; more are answered "not yet" at once.
-const PARKED_COUNT_MAX: usize = 100_000;
-
-/// Calls to close a file whose last block was not reported yet.
-pub struct Parked {
-    waiters: Mutex<serving::Parked<Waiter>>,
-}
-
-struct Waiter {
-    call: Call,
-    request: p::CompleteRequestProto,
-    reply: Replier,
-    deadline: Moment,
-    older: Older,
-}
-
-impl Default for Parked {
-    fn default() -> Self {
-        Self { waiters: Mutex::new(serving::Parked::new(PARKED_COUNT_MAX)) }
+/// Another replica of these blocks was reported: plans the calls again that waited for it.
+pub fn wake(core: &Arc<Core>, blocks: &[BlockId]) {
+    for waiter in core.parked.wake(blocks) {
+        queue(core, waiter);
     }
 }
 
-impl Parked {
-    /// Another replica of these blocks was reported: plan their calls again.
-    pub fn wake(&self, core: &Arc<Core>, blocks: &[BlockId]) {
-        let woken = self.waiters.lock().wake(blocks);
-        for waiter in woken {
-            queue(core, waiter);
-        }
-    }
-
-    /// Answers "not yet" to those that have waited long enough.
-    pub fn expire(&self, now: Moment) {
-        let expired = self.waiters.lock().expire(now);
-        for waiter in expired {
-            waiter.not_yet();
-        }
-    }
-
-    /// This member no longer serves: the one that goes on answers.
-    pub fn hand_over(&self, core: &Arc<Core>) {
-        let waiting = self.waiters.lock().take_all();
-        for waiter in waiting {
-            calls::hand_over(core, waiter.call, waiter.reply);
-        }
-    }
-}
-
-impl Waiter {
-    fn not_yet(self) {
-        self.reply.ok(&p::CompleteResponseProto { result: false });
+/// This member no longer serves: the one that goes on answers.
+pub fn hand_over(core: &Arc<Core>) {
+    for waiter in core.parked.take_all() {
+        calls::hand_over(core, waiter.call, waiter.reply);
     }
 }
 
@@ -78,7 +33,7 @@ pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
     if let Err(error) = calls::admit(core) {
         return calls::refuse(core, call, reply, &error);
     }
-    older_answers::find(core, call, reply, move |core, call, reply, older| {
+    lookups::find(core, call, reply, move |core, call, reply, older| {
         queue(core, Waiter { call, request, reply, deadline, older });
     });
 }
@@ -146,12 +101,11 @@ fn wait(turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
     if waiter.deadline <= turn.moment {
         return waiter.not_yet();
     }
-    let parked = core.parked.waiters.lock().park(block.id, waiter.deadline, waiter);
-    if let Err(waiter) = parked {
+    if let Err(waiter) = core.parked.park(block.id, waiter) {
         return waiter.not_yet();
     }
     // The report may have come between the plan and the parking.
     if turn.is_reported(&block) {
-        core.parked.wake(core, &[block.id]);
+        wake(core, &[block.id]);
     }
 }

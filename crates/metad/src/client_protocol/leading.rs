@@ -5,95 +5,21 @@
 //! hands what waits to the one that goes on.
 
 use super::{
-    answers::{Answer, waiting_bytes},
-    calls::{self, send},
+    answers::{Answer, send, waiting_bytes},
+    elsewhere,
 };
-use crate::{config::GroupConfig, core::Core, replica::Replica};
-use base::{Epoch, FsError, FsResult, Moment};
-use parking_lot::Mutex;
+use crate::{core::Core, partition::leading::Waiting, replica::Replica};
+use base::{Epoch, FsError, FsResult};
 use rpc::{Call, Replier};
-use serving::{Fate, ProofSettings, Question, Reign, Rules, Unproved};
+use serving::{Fate, Question, Reign, Rules};
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
-use tokio::{runtime::Handle, sync::oneshot, time::Instant};
+use tokio::sync::oneshot;
 
 /// How often waiting answers are looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// The most bytes of answers that wait. Half of this is as much as the largest listings of a thousand clients.
-const BYTES_MAX: usize = 256 << 20;
-
-/// An answer that waits, and the call, to be answered by another member if need be.
-struct Waiting {
-    call: Call,
-    reply: Replier,
-    send: Box<dyn FnOnce(Replier) + Send>,
-}
-
-/// Answers that wait for a proof that this member leads.
-#[derive(Default)]
-pub struct Leading {
-    /// None: a group of one, in which nobody else can ever be elected.
-    group: Option<InGroup>,
-    waits: AtomicU64,
-    confirmations: AtomicU64,
-}
-
-struct InGroup {
-    state: Mutex<State>,
-    settings: ProofSettings,
-    runtime: Handle,
-    /// Patience is measured from here, by the clock of the timers that the looks wait for. A server whose own clock stands
-    /// still gives up calls that it cannot prove.
-    began: Instant,
-}
-
-impl InGroup {
-    fn now(&self) -> Moment {
-        Moment { ns: self.began.elapsed().as_nanos() as u64 }
-    }
-}
-
-struct State {
-    unproved: Unproved<Waiting>,
-    /// A task looks after the answers that wait.
-    is_attended: bool,
-}
-
-/// Numbers for pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
-    pub waits: u64,
-    pub confirmations: u64,
-    pub waiting: u64,
-}
-
-impl Leading {
-    pub fn in_group(runtime: Handle, config: &GroupConfig) -> Self {
-        let settings = ProofSettings {
-            rests_on_lease: !config.confirm_reads,
-            patience_ms: config.hold_ms,
-            bytes_max: BYTES_MAX,
-        };
-        let unproved = Unproved::new(settings, Rules::default());
-        let state = Mutex::new(State { unproved, is_attended: false });
-        let group = InGroup { state, settings, runtime, began: Instant::now() };
-        Self { group: Some(group), ..Self::default() }
-    }
-
-    pub fn numbers(&self) -> Numbers {
-        let waiting = self.group.as_ref().map_or(0, |group| group.state.lock().unproved.len());
-        Numbers {
-            waits: self.waits.load(Ordering::Relaxed),
-            confirmations: self.confirmations.load(Ordering::Relaxed),
-            waiting: waiting as u64,
-        }
-    }
-}
 
 /// This member's lead now. The lease is read first, then whether the member answers, and the epoch last. The lease of a later
 /// reign may stand there before that reign is told of; until it is, the member does not answer.
@@ -200,7 +126,7 @@ fn finish(core: &Arc<Core>, done: Vec<(Waiting, Fate)>) {
         let Waiting { call, reply, send } = waiting;
         match fate {
             Fate::Send => send(reply),
-            Fate::HandOver => calls::hand_over(core, call, reply),
+            Fate::HandOver => elsewhere::hand_over(core, call, reply),
             Fate::GiveUp => reply.fs_error(&FsError::NotActive(format!(
                 "Operation {} cannot be answered: whether this member still leads its group could not be confirmed for \
                  {} ms.",

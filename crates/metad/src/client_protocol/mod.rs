@@ -10,10 +10,11 @@ mod append;
 mod attributes;
 mod blocks;
 mod caching;
-mod calls;
-mod completes;
+pub mod calls;
+pub mod completes;
 mod concat;
 mod corrupt_files;
+mod elsewhere;
 mod encryption_zones;
 mod erasure_coding;
 mod files;
@@ -33,11 +34,9 @@ mod truncate;
 mod walks;
 mod xattrs;
 
-pub use calls::{decode, fingerprint, hand_over, refuse_in_safe_mode, turn};
-pub use completes::Parked;
-pub use leading::Leading;
-pub use service::{require_superuser, require_superuser_for};
-pub use walks::{Walks, run as run_walks};
+pub use calls::{decode, hand_over, refuse_in_safe_mode};
+pub use service::{ha_state, require_superuser, require_superuser_for};
+pub use walks::run as run_walks;
 
 use crate::{audit, core::Core};
 use proto::methods::{self, Kind};

@@ -4,7 +4,8 @@ use super::calls::{self, Sight, decode};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::ServerFilter;
 use base::{FsError, FsResult};
-use proto::hdfs as p;
+use group::Role;
+use proto::{common::HaServiceStateProto, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -139,10 +140,21 @@ pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
-    reply.ok(&p::HaServiceStateResponseProto { state: crate::ha_protocol::state(core) as i32 });
+    reply.ok(&p::HaServiceStateResponseProto { state: ha_state(core) as i32 });
 }
 
 pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetSlowDatanodeReportRequestProto>(&call, reply) else { return };
     reply.ok(&p::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() });
+}
+
+/// The state by Hadoop's name.
+pub fn ha_state(core: &Core) -> HaServiceStateProto {
+    match core.replica.standing().role {
+        Role::Serving { .. } | Role::Reading { .. } => HaServiceStateProto::Active,
+        Role::Stopped { .. } => HaServiceStateProto::Initializing,
+        Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
+            HaServiceStateProto::Standby
+        }
+    }
 }

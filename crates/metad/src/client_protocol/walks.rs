@@ -11,18 +11,10 @@ use super::{
 };
 use crate::core::Core;
 use base::{FsError, FsResult};
-use env::pulse;
 use namespace::Context;
-use parking_lot::{Condvar, Mutex};
 use rpc::{Call, Replier};
 use serving::Tree;
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::sync::Arc;
 
 /// Walks under way; who comes then is told to come again.
 const WALKS_MAX: usize = 1_000;
@@ -34,72 +26,10 @@ pub enum Slice<A> {
     Answer(A),
 }
 
-/// Looks at the next slice, and answers after the last one. True while there is more.
-type Walk = Box<dyn FnMut(&Arc<Core>) -> bool + Send>;
-
-#[derive(Default)]
-pub struct Walks {
-    state: Mutex<State>,
-    wake: Condvar,
-    slices: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Walk>,
-    is_closed: bool,
-}
-
-impl Walks {
-    /// Walks that wait for their next slice.
-    pub fn waiting(&self) -> usize {
-        self.state.lock().waiting.len()
-    }
-
-    /// Slices looked at so far, each with the namespace to itself and other readers.
-    pub fn slices(&self) -> u64 {
-        self.slices.load(Ordering::Relaxed)
-    }
-
-    /// Ends the thread. Walks under way are dropped, and their clients ask again elsewhere.
-    pub fn close(&self) {
-        let waiting = {
-            let mut state = self.state.lock();
-            state.is_closed = true;
-            std::mem::take(&mut state.waiting)
-        };
-        drop(waiting);
-        self.wake.notify_all();
-    }
-
-    fn push(&self, walk: Walk) {
-        let mut state = self.state.lock();
-        if !state.is_closed {
-            state.waiting.push_back(walk);
-            drop(state);
-            self.wake.notify_one();
-        }
-    }
-
-    fn next(&self) -> Option<Walk> {
-        let mut state = self.state.lock();
-        loop {
-            pulse::step();
-            if state.is_closed {
-                return None;
-            }
-            match state.waiting.pop_front() {
-                Some(walk) => return Some(walk),
-                None => drop(self.wake.wait_for(&mut state, pulse::IDLE)),
-            }
-        }
-    }
-}
-
 /// Runs on a thread of its own until the walks are closed.
 pub fn run(core: &Arc<Core>) {
     while let Some(mut walk) = core.walks.next() {
-        if walk(core) {
+        if walk() {
             core.walks.push(walk);
         }
     }
@@ -123,7 +53,7 @@ pub fn read<A: Answer>(
     let mut reply = Some(reply);
     let mut walk = move |core: &Arc<Core>| {
         let Some(wanted) = reply.take_if(|reply| !reply.is_abandoned()) else { return false };
-        core.walks.slices.fetch_add(1, Ordering::Relaxed);
+        core.walks.count_slice();
         let _holding = core.in_hand(&call).hold();
         let slice = {
             let tree = core.tree();
@@ -141,6 +71,7 @@ pub fn read<A: Answer>(
         false
     };
     if walk(core) {
-        core.walks.push(Box::new(walk));
+        let walker = core.clone();
+        core.walks.push(Box::new(move || walk(&walker)));
     }
 }

@@ -15,7 +15,7 @@ pub mod wire;
 pub use admission::Admission;
 pub use recovery::{release, truncate};
 
-use crate::core::Core;
+use crate::{client_protocol::completes, core::Core};
 use ::blocks::{BlockMap, Events, HeldBack, ServerError};
 use base::{FsError, Moment};
 use parking_lot::{Mutex, MutexGuard};
@@ -84,7 +84,7 @@ impl DatanodeSide {
 
     fn pass_on(&self, events: &Events) {
         if !events.newly_safe.is_empty() {
-            self.core.parked.wake(&self.core, &events.newly_safe);
+            completes::wake(&self.core, &events.newly_safe);
         }
         for server in &events.joined {
             tracing::info!(server, "data server joined");

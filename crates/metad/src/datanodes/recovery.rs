@@ -7,7 +7,7 @@
 //! then the block is finished and the file closed.
 
 use super::{identity, wire};
-use crate::{client_protocol, core::Core, turn::Turn};
+use crate::{client_protocol::calls, core::Core, turn::Turn};
 use base::{Block, BlockId, FsError, GenerationStamp, InodeId};
 use blocks::{BlockState, Location};
 use namespace::{
@@ -84,15 +84,15 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
                 .into(),
         ));
     }
-    let decoded = client_protocol::decode::<d::CommitBlockSynchronizationRequestProto>(&call, reply);
+    let decoded = calls::decode::<d::CommitBlockSynchronizationRequestProto>(&call, reply);
     let Some((request, reply)) = decoded else { return };
     let speaker = identity::ip_of(call.peer.ip());
-    client_protocol::turn(core, call, reply, move |turn, _| {
+    calls::turn(core, call, reply, move |turn, _| {
         let block = wire::block_of(&request.block);
         if request.block.pool_id != *turn.core().cluster.block_pool {
             return Err(FsError::Io(format!("{block} is of the foreign pool {}", request.block.pool_id)));
         }
-        client_protocol::refuse_in_safe_mode(turn.core(), || {
+        calls::refuse_in_safe_mode(turn.core(), || {
             "Cannot commitBlockSynchronization while in safe mode".to_owned()
         })?;
         let outcome = outcome_of(turn, block.id);

@@ -21,38 +21,27 @@ pub(crate) mod envelope;
 mod forwarder;
 mod hold;
 mod links;
-mod service;
+pub mod service;
 #[cfg(test)]
 mod tests;
 
 pub use envelope::Seal;
 pub use forwarder::{Fate, Forwarder, pass_on};
 
-use crate::{
-    client_protocol::Leading, cluster::Cluster, config::MetaConfig, core::Core, protocols, replica::Replica,
-};
+use crate::{cluster::Cluster, config::MetaConfig, replica::Replica};
 use forwarder::Parts;
 use hold::HoldLimits;
-use rpc::{Call, Replier};
-use service::Look;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// The forwarder of a member of this group, and the place where its answers wait for the lease. To be called on a
-/// thread of the runtime.
-pub fn of(
-    config: &MetaConfig,
-    cluster: &Cluster,
-    replica: &Replica,
-    secret: Option<&[u8]>,
-) -> (Forwarder, Leading) {
+/// The forwarder of a member of this group. To be called on a thread of the runtime.
+pub fn of(config: &MetaConfig, cluster: &Cluster, replica: &Replica, secret: Option<&[u8]>) -> Forwarder {
     if config.group.peer_address.is_none() {
-        return (Forwarder::alone(), Leading::default());
+        return Forwarder::alone();
     }
     let runtime = Handle::current();
-    let leading = Leading::in_group(runtime.clone(), &config.group);
     let (located, serving) = (replica.clone(), replica.clone());
-    let forwarder = Forwarder::new(Parts {
+    Forwarder::new(Parts {
         me: replica.me().member,
         cluster_id: cluster.cluster_id.clone(),
         seal: secret.map(Seal::new),
@@ -61,20 +50,5 @@ pub fn of(
         is_serving: Arc::new(move || serving.answers()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
         runtime,
-    });
-    (forwarder, leading)
-}
-
-/// Answers a call of another member: it brings a client's.
-pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    let (asked, serving) = (core.clone(), core.clone());
-    let resolve = move |opened: &envelope::Opened, look: Look| {
-        let (user, real_user) = (&*opened.user, opened.real_user.as_deref());
-        match look {
-            Look::Known => asked.groups.known_caller(user, real_user, asked.moment()),
-            Look::Everywhere => Some(asked.groups.caller(user, real_user, asked.moment())),
-        }
-    };
-    let serve = move |call: Call, reply: Replier| protocols::answer(&serving, call, reply);
-    service::open(&core.forwarder, call, reply, resolve, serve);
+    })
 }

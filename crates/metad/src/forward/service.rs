@@ -4,7 +4,7 @@ use super::{
     envelope::{self, Opened},
     forwarder::{Forwarder, is_elsewhere},
 };
-use crate::client_protocol::decode;
+use crate::{client_protocol::decode, core::Core};
 use base::Caller;
 use proto::{
     clover::forward::{ForwardRequestProto, ForwardResponseProto},
@@ -23,6 +23,20 @@ pub enum Look {
     Known,
     /// May run a command.
     Everywhere,
+}
+
+/// Answers a call of another member: it brings a client's.
+pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    let (asked, serving) = (core.clone(), core.clone());
+    let resolve = move |opened: &Opened, look: Look| {
+        let (user, real_user) = (&*opened.user, opened.real_user.as_deref());
+        match look {
+            Look::Known => asked.groups.known_caller(user, real_user, asked.moment()),
+            Look::Everywhere => Some(asked.groups.caller(user, real_user, asked.moment())),
+        }
+    };
+    let serve = move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply);
+    open(&core.forwarder, call, reply, resolve, serve);
 }
 
 /// Opens an envelope. `resolve` looks up who asks, `serve` answers what was in it.

@@ -8,6 +8,7 @@
 //!   which goes on at the same place.
 
 pub mod fetch;
+pub mod reads;
 pub mod serve;
 pub mod source;
 

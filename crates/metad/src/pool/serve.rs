@@ -1,6 +1,6 @@
 //! Answers other members that ask for images and entries, and for how this member's store stands.
 
-use super::{LOG_BYTES, PIECE_BYTES_MAX, purpose};
+use super::{LOG_BYTES, PIECE_BYTES_MAX, purpose, reads::Reads};
 use crate::{
     client_protocol::decode,
     core::Core,
@@ -18,19 +18,12 @@ use proto::clover::pool as p;
 use rpc::{Call, Replier, RpcError};
 use std::{
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 /// Pieces read at the same time; more are sent away for a moment, so that many juniors do not take the disk
 /// from the journal.
 const READS_MAX: usize = 4;
-
-/// Reads under way.
-#[derive(Debug, Default)]
-pub struct Reads(AtomicUsize);
 
 struct Read(Arc<dyn Shelf>);
 

@@ -4,13 +4,15 @@
 use super::{Error, Means};
 use crate::{
     admin_protocol::{self, Challenges, show},
+    chronicle::unclean::append,
     client_protocol::decode,
     config::MetaConfig,
     format::GROUP,
     peers::Secret,
     pool::{
         LOG_BYTES,
-        serve::{self, Reads, Shelf},
+        reads::Reads,
+        serve::{self, Shelf},
     },
 };
 use base::{Entry, FsError, GroupView, LogPoint, MemberId, MemberStore, Sn};
@@ -215,7 +217,7 @@ impl Desk {
             view.epoch,
             request.off,
         );
-        admin_protocol::note_unclean(&self.env, &self.name_directory, &line).map_err(|error| {
+        append(&self.env, &self.name_directory, &line).map_err(|error| {
             format!("nothing was done, since it could not be noted: {error}: {}", error.0)
         })?;
         tracing::error!(

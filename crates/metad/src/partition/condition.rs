@@ -1,8 +1,8 @@
 //! The conditions that keep this server from serving although nothing of it has failed: it is no member any more, or
 //! its disk is nearly full.
 
-use crate::core::Core;
-use base::FsError;
+use crate::replica::Replica;
+use base::{FsError, MemberId};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
@@ -21,13 +21,13 @@ impl Condition {
     }
 
     /// Looks whether the view that is known lists this server. A change is logged.
-    pub fn look_at_view(&self, core: &Core) {
-        let me = core.replica.me().member;
-        let Some((view, _)) = core.replica.status().view else { return };
+    pub fn look_at_view(&self, replica: &Replica) {
+        let me = replica.me().member;
+        let Some((view, _)) = replica.status().view else { return };
         let is_removed = !view.members.contains(&me);
         if is_removed != self.removed.swap(is_removed, Ordering::Relaxed) {
             match is_removed {
-                true => tracing::error!("{}", removed(core)),
+                true => tracing::error!("{}", removed(me)),
                 false => tracing::info!(member = %me, "this server is a member of its group again"),
             }
         }
@@ -59,8 +59,8 @@ impl Condition {
 
     /// Why no change is taken, where the disk has no room for it. In a group another member takes over, so the client is to
     /// come again.
-    pub fn refusal(&self, core: &Core) -> Result<(), FsError> {
-        match (self.refuses_changes(), core.replica.peer_address().is_some()) {
+    pub fn refusal(&self, replica: &Replica) -> Result<(), FsError> {
+        match (self.refuses_changes(), replica.peer_address().is_some()) {
             (false, _) => Ok(()),
             (true, true) => Err(FsError::Retry(self.full())),
             (true, false) => Err(FsError::SafeMode(self.full())),
@@ -81,10 +81,9 @@ impl Condition {
 }
 
 /// A sentence for people and for clients.
-pub fn removed(core: &Core) -> String {
+pub fn removed(me: MemberId) -> String {
     format!(
-        "member {0} was removed from its group, and serves nobody: stop this server, and take its address out of the clients' \
-         configuration. `clover admin group add {0}` takes it in again",
-        core.replica.me().member
+        "member {me} was removed from its group, and serves nobody: stop this server, and take its address out of the clients' \
+         configuration. `clover admin group add {me}` takes it in again"
     )
 }

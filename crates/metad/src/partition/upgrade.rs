@@ -1,8 +1,9 @@
 //! The level of the group: the rest of this server is told when it rises, and an operator hears what stands in the way.
 
-use crate::{core::Core, peers::Release};
-use base::{Level, MemberId, Timestamp, level::RELEASE};
+use crate::{peers::Release, replica::Replica};
+use base::{Level, MemberId, Sn, Timestamp, level::RELEASE};
 use group::PeerStatus;
+use namespace::GroupLevel;
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU16, Ordering},
@@ -24,22 +25,20 @@ impl Upgrade {
         Self { said: AtomicU16::new(Level::FIRST.0), began }
     }
 
-    /// Looks whether an entry that raises the level has committed. All later writes are at that level.
-    pub fn look(&self, core: &Core) {
-        let known = core.tree().namespace.group_level().clone();
-        let has_committed = known.since.sn <= core.commit.committed();
-        if known.level.0 <= self.said.load(Ordering::Relaxed) || !has_committed || core.replica.is_ending() {
+    /// Looks whether the entry that has raised the level has committed. If so, all later writes are at that level.
+    pub fn look(&self, known: &GroupLevel, committed: Sn, replica: &Replica) {
+        let has_committed = known.since.sn <= committed;
+        if known.level.0 <= self.said.load(Ordering::Relaxed) || !has_committed || replica.is_ending() {
             return;
         }
         self.said.store(known.level.0, Ordering::Relaxed);
         tracing::info!(level = %known.level, release = %known.release, "the group is at this level");
-        core.replica.say_level(known.level);
+        replica.say_level(known.level);
     }
 }
 
 /// A sentence for Hadoop's tools that says that the upgrade is not final; `None` where it is.
-pub fn unfinished(core: &Core) -> Option<String> {
-    let level = core.tree().namespace.group_level().level;
+pub fn unfinished(level: Level) -> Option<String> {
     (level < Level::NEWEST).then(|| {
         format!(
             "The group is at level {level}, and release {RELEASE} knows level {}. Making that final needs a proof of the cluster's \
@@ -51,12 +50,12 @@ pub fn unfinished(core: &Core) -> Option<String> {
 
 /// Why the group cannot be brought to this level now. Each member must be there, and must know it: one that is not could come back
 /// with an older release, and would be shut out.
-pub fn obstacles(core: &Core, wanted: Level) -> Vec<String> {
-    let status = core.replica.status();
+pub fn obstacles(replica: &Replica, wanted: Level) -> Vec<String> {
+    let status = replica.status();
     let Some((view, _)) = &status.view else { return vec!["the group's view is not known yet".into()] };
-    let me = core.replica.me().member;
+    let me = replica.me().member;
     let others = view.members.iter().copied().filter(|member| *member != me);
-    in_the_way(others, &status.peers, &core.replica.releases(), wanted)
+    in_the_way(others, &status.peers, &replica.releases(), wanted)
 }
 
 fn in_the_way(
@@ -88,7 +87,7 @@ fn in_the_way(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Levels, Sn};
+    use base::Levels;
 
     fn peer(member: u32, is_connected: bool) -> PeerStatus {
         PeerStatus {
