@@ -5,25 +5,15 @@
 //! by a thread of their own, so that no answer waits for the disk; they are not synced. A file that was moved
 //! away or cut by a rotation is opened anew.
 
-use crate::core::Core;
-use base::{Caller, Timestamp, caller::Authentication};
-use bytes::Bytes;
+pub mod lines;
+
 use env::{
     Env,
     disk::{File, OpenMode},
 };
-use namespace::reads::get_file_info;
 use parking_lot::Mutex;
-use proto::{
-    audit::{self, Audited},
-    exception,
-    methods::{Shows, Verdict},
-};
-use rpc::{Call, Replier, RpcError};
 use std::{
-    fmt::Write,
     io,
-    net::IpAddr,
     path::PathBuf,
     sync::{
         Arc,
@@ -37,6 +27,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Bytes that wait at most, while a disk is slow or fails. Lines beyond that are counted instead of written.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
+/// The file, and the lines on their way to it. [`lines`] makes them.
 pub struct AuditLog {
     path: PathBuf,
     waiting: Mutex<Waiting>,
@@ -54,7 +45,8 @@ impl AuditLog {
         Self { path, waiting: Mutex::default() }
     }
 
-    fn add(&self, line: &str) {
+    /// Adds a line, with its end. Does not wait.
+    pub fn add(&self, line: &str) {
         let mut waiting = self.waiting.lock();
         if waiting.lines.len() + line.len() > WAITING_BYTES_MAX {
             waiting.lost += 1;
@@ -141,162 +133,5 @@ impl Output {
     fn write(&self, bytes: &[u8]) -> io::Result<u64> {
         self.file.write_at(bytes, self.end)?;
         Ok(self.end + bytes.len() as u64)
-    }
-}
-
-/// Has the answer to a call written down, if calls of its kind are and the log is on.
-pub fn watch(core: &Arc<Core>, call: &Call, reply: Replier) -> Replier {
-    if core.audit.is_none() {
-        return reply;
-    }
-    let lines = audit::lines(call.method, &call.request);
-    if lines.is_empty() {
-        return reply;
-    }
-    let (core, caller, address) = (core.clone(), call.caller.clone(), call.origin.address);
-    reply.watched(move |answer| {
-        for line in lines {
-            if let (Some(line), Some(log)) = (to_text(&core, &caller, address, line, answer), &core.audit) {
-                log.add(&line);
-            }
-        }
-    })
-}
-
-/// `None`: the call leaves no line.
-fn to_text(
-    core: &Core,
-    caller: &Caller,
-    address: Option<IpAddr>,
-    line: Audited,
-    answer: Result<&Bytes, &RpcError>,
-) -> Option<String> {
-    let mut line = line;
-    let allowed = match (answer, line.verdict) {
-        (Ok(_), Verdict::Allowed) => true,
-        (Ok(answer), Verdict::TheAnswer) => audit::is_true(answer),
-        (Ok(answer), Verdict::AllowedIfTrue) => audit::is_true(answer).then_some(true)?,
-        (Ok(answer), Verdict::AllowedAndNamed) => {
-            line.destination = audit::text(answer);
-            true
-        }
-        (Err(error), _) => {
-            let is_denied =
-                error.class == exception::ACCESS_CONTROL || error.class == exception::SNAPSHOT_ACCESS_CONTROL;
-            is_denied.then_some(false)?
-        }
-    };
-    let shown = match line.shows {
-        Shows::Source if allowed => line.source.as_deref(),
-        Shows::Destination if allowed => line.destination.as_deref(),
-        _ => None,
-    };
-    let permission = shown.and_then(|path| permission_of(core, path));
-    Some(format_line(core.env.clock.timestamp(), caller, address, allowed, &line, permission.as_deref()))
-}
-
-/// `owner:group:rwxr-xr-x`.
-fn permission_of(core: &Core, path: &str) -> Option<String> {
-    let access = &core.config.limits.access;
-    let itself = Caller::simple(&access.superuser, &[&access.supergroup]);
-    let tree = core.tree();
-    let status = get_file_info::get(&tree.namespace, &core.context(&itself, None), path).ok().flatten()?;
-    let mode = namespace::mode_text(status.permission);
-    Some(format!("{}:{}:{mode}", audit::escape(status.owner), audit::escape(status.group)))
-}
-
-fn format_line(
-    now: Timestamp,
-    caller: &Caller,
-    address: Option<IpAddr>,
-    allowed: bool,
-    line: &Audited,
-    permission: Option<&str>,
-) -> String {
-    let time = jiff::Timestamp::from_millisecond(now.ms as i64).unwrap_or_default();
-    let time = time.to_zoned(jiff::tz::TimeZone::system());
-    let path = |path: &Option<String>| path.as_deref().map_or("null".into(), audit::escape);
-    let mut text = String::with_capacity(256);
-    let _ = writeln!(
-        text,
-        "{} INFO FSNamesystem.audit: allowed={allowed}\tugi={}\tip={}\tcmd={}\tsrc={}\tdst={}\tperm={}\tproto=rpc",
-        time.strftime("%Y-%m-%d %H:%M:%S,%3f"),
-        ugi(caller),
-        address.map_or("null".into(), ip),
-        line.command,
-        path(&line.source),
-        path(&line.destination),
-        permission.unwrap_or("null"),
-    );
-    text
-}
-
-/// The caller as Hadoop's `UserGroupInformation` prints itself.
-fn ugi(caller: &Caller) -> String {
-    let how = match caller.authentication {
-        Authentication::Simple => "SIMPLE",
-        Authentication::Kerberos => "KERBEROS",
-        Authentication::Token => "TOKEN",
-    };
-    let user = audit::escape(&caller.user);
-    match &caller.real_user {
-        None => format!("{user} (auth:{how})"),
-        Some(real) => format!("{user} (auth:PROXY) via {} (auth:{how})", audit::escape(real)),
-    }
-}
-
-/// The address as Java prints it: without shortening it.
-fn ip(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => format!("/{address}"),
-        IpAddr::V6(address) => {
-            let segments: Vec<String> = address.segments().iter().map(|part| format!("{part:x}")).collect();
-            format!("/{}", segments.join(":"))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(source: &str) -> Audited {
-        Audited {
-            command: "mkdirs".into(),
-            source: Some(source.into()),
-            destination: None,
-            shows: Shows::Source,
-            verdict: Verdict::Allowed,
-        }
-    }
-
-    #[test]
-    fn a_line_is_hdfss() {
-        let caller = Caller::simple("ann", &[]);
-        let address = Some(IpAddr::from([127, 0, 0, 1]));
-        let text =
-            format_line(Timestamp::from_ms(0), &caller, address, true, &line("/d"), Some("a:b:rwxr-x---"));
-        let (time, rest) = text.split_at(23);
-        assert!(time.ends_with(":00,000"), "{time}");
-        assert_eq!(
-            rest,
-            " INFO FSNamesystem.audit: allowed=true\tugi=ann (auth:SIMPLE)\tip=/127.0.0.1\tcmd=mkdirs\tsrc=/d\t\
-             dst=null\tperm=a:b:rwxr-x---\tproto=rpc\n"
-        );
-    }
-
-    #[test]
-    fn nobody_writes_a_line_of_his_own() {
-        let forger = "eve\nallowed=true\tugi=root";
-        let caller = Caller { real_user: Some(forger.into()), ..Caller::simple(forger, &[]) };
-        let text = format_line(Timestamp::from_ms(0), &caller, None, false, &line("/x\r\ny"), None);
-        assert_eq!(text.matches('\n').count(), 1);
-        assert!(text.contains("src=/x\\r\\ny\t"), "{text}");
-        assert!(text.contains("ugi=eve\\nallowed=true\\tugi=root (auth:PROXY) via eve\\n"), "{text}");
-    }
-
-    #[test]
-    fn addresses_are_printed_as_java_prints_them() {
-        assert_eq!(ip(std::net::Ipv6Addr::LOCALHOST.into()), "/0:0:0:0:0:0:0:1");
     }
 }

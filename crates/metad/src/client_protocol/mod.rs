@@ -38,7 +38,7 @@ pub use calls::{decode, hand_over, refuse_in_safe_mode};
 pub use service::{ha_state, require_superuser, require_superuser_for};
 pub use walks::run as run_walks;
 
-use crate::{audit, core::Core};
+use crate::{audit::lines, core::Core};
 use proto::methods::{self, Kind};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     }
     let caller = core.groups.renewed(call.caller, || core.moment());
     let call = Call { caller, ..call };
-    let reply = audit::watch(core, &call, reply);
+    let reply = lines::watch(core, &call, reply);
     match call.method {
         // Looking.
         "getFileInfo" => reads::get_file_info(core, call, reply),

@@ -4,13 +4,13 @@ use super::{
     PeerEvent, Shared, codec, frame,
     handshake::{self, Session},
     letter::Letter,
-    sender::set_options,
     strangers::{Entry, Place, Strangers},
+    stream::{Deadline, set_options},
 };
-use env::{Clock, pulse};
+use env::pulse;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
     net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
@@ -223,49 +223,5 @@ impl Read for Breathing<'_> {
                 read => return read,
             }
         }
-    }
-}
-
-/// A stream whose reads and writes end at a deadline, however slowly the bytes trickle.
-pub struct Deadline<'a> {
-    stream: &'a TcpStream,
-    clock: Arc<dyn Clock>,
-    /// For what is read before anything was written.
-    first_ns: u64,
-    end_ns: u64,
-}
-
-impl<'a> Deadline<'a> {
-    pub fn new(stream: &'a TcpStream, clock: Arc<dyn Clock>, first: Duration, all: Duration) -> Self {
-        let now_ns = clock.moment().ns;
-        let at_ns = |period: Duration| now_ns + period.as_nanos() as u64;
-        Self { stream, clock, first_ns: at_ns(first), end_ns: at_ns(all) }
-    }
-
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.first_ns.saturating_sub(self.clock.moment().ns);
-        if left == 0 {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long"));
-        }
-        Ok(Duration::from_nanos(left))
-    }
-}
-
-impl Read for Deadline<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Deadline<'_> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.first_ns = self.end_ns;
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
     }
 }

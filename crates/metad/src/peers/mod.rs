@@ -25,6 +25,7 @@ pub mod release;
 pub mod sealed;
 mod sender;
 mod strangers;
+mod stream;
 pub mod version;
 
 pub use handshake::{Identity, Secret};

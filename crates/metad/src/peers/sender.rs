@@ -4,14 +4,13 @@ use super::{
     PeerEvent, Shared, codec, frame,
     handshake::{self, Session},
     letter::Letter,
-    listener::Deadline,
     queue::Queue,
+    stream::{Deadline, set_options},
 };
 use base::{MemberId, Moment};
 use bytes::BytesMut;
 use env::pulse;
 use parking_lot::Mutex;
-use socket2::{SockRef, TcpKeepalive};
 use std::{
     io,
     net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs},
@@ -193,15 +192,6 @@ fn open(shared: &Shared, to: MemberId, address: &str) -> io::Result<TcpStream> {
         }
     }
     Err(last)
-}
-
-/// Small messages go at once; a machine that is gone without a word is found out in seconds.
-pub(super) fn set_options(stream: &TcpStream) -> io::Result<()> {
-    const SECOND: Duration = Duration::from_secs(1);
-    stream.set_nodelay(true)?;
-    let socket = SockRef::from(stream);
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SECOND).with_interval(SECOND).with_retries(3))?;
-    socket.set_tcp_user_timeout(Some(3 * SECOND))
 }
 
 /// Sends until the connection ends.
