@@ -39,67 +39,67 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
             say_data_servers(core, &mut said_data_servers);
-            core.condition.look_at_view(&core.replica);
+            core.partition.condition.look_at_view(&core.partition.replica);
             look_at_level(core);
         }
-        core.chronicle.look(&core.replica, core.env.clock.timestamp());
-        core.chronicle.save(&core.env, &core.config.name_directory);
+        core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+        core.partition.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
-            core.replica.fatal().look();
+            core.fatal.look();
         }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
             takeovers::ask_around(core);
         }
-        if !core.replica.is_serving() {
+        if !core.partition.replica.is_serving() {
             completes::hand_over(core);
             continue;
         }
-        core.parked.expire(core.moment());
+        core.partition.parked.expire(core.moment());
         if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
             release_expired_leases(core);
             resume_recoveries(core, &mut resumed);
         }
     }
-    core.chronicle.look(&core.replica, core.env.clock.timestamp());
-    core.chronicle.save(&core.env, &core.config.name_directory);
+    core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+    core.partition.chronicle.save(&core.env, &core.config.name_directory);
 }
 
 /// Tells the group whether this member knows where the blocks are. Clients of one that leads without knowing wait for
 /// the data servers' reports, so that another had better lead.
 fn say_ready(core: &Core, said: &mut bool) {
-    let is_ready = core.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
+    let is_ready = core.partition.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
     if is_ready != *said {
-        core.replica.say_ready(is_ready);
+        core.partition.replica.say_ready(is_ready);
         *said = is_ready;
     }
 }
 
 /// Looks whether an entry that raises the level has committed. All later writes are at that level.
 fn look_at_level(core: &Core) {
-    let known = core.tree().namespace.group_level().clone();
-    core.upgrade.look(&known, core.commit.committed(), &core.replica);
+    let known = core.partition.tree().namespace.group_level().clone();
+    core.partition.upgrade.look(&known, core.partition.commit.committed(), &core.partition.replica);
 }
 
 /// Tells the group how many data servers reach this member. An active that none reaches is of no use.
 fn say_data_servers(core: &Core, said: &mut u32) {
-    let count = core.data_servers();
+    let count = core.partition.data_servers();
     if count != *said {
-        core.replica.say_data_servers(count);
+        core.partition.replica.say_data_servers(count);
         *said = count;
     }
 }
 
 /// Closes the files of writers that were silent for longer than the hard limit.
 fn release_expired_leases(core: &Arc<Core>) {
-    if core.blocks.lock().in_safe_mode() {
+    if core.partition.blocks.lock().in_safe_mode() {
         return;
     }
     let expired = {
-        let tree = core.tree();
-        core.renewals.lock().take_hard_expired(&tree.namespace, core.moment())
+        let tree = core.partition.tree();
+        core.partition.renewals.lock().take_hard_expired(&tree.namespace, core.moment())
     };
     for holder in expired.iter().filter(|holder| ***holder != *RECOVERY_HOLDER) {
-        let files = core.tree().namespace.files_of(holder);
+        let files = core.partition.tree().namespace.files_of(holder);
         tracing::info!(%holder, files = files.len(), "lease expired");
         release_files(core, files);
     }
@@ -108,11 +108,11 @@ fn release_expired_leases(core: &Arc<Core>) {
 /// Looks again at files whose recovery was begun: it may have led to nothing, or the server that ordered it
 /// may have stopped. Goes on behind the file that was looked at last.
 fn resume_recoveries(core: &Arc<Core>, last: &mut InodeId) {
-    if !core.is_settled() || core.blocks.lock().in_safe_mode() {
+    if !core.partition.is_settled() || core.partition.blocks.lock().in_safe_mode() {
         return;
     }
-    let mut files = core.tree().namespace.files_of(RECOVERY_HOLDER);
-    files.extend(core.tree().namespace.truncations());
+    let mut files = core.partition.tree().namespace.files_of(RECOVERY_HOLDER);
+    files.extend(core.partition.tree().namespace.truncations());
     files.sort_unstable();
     files.dedup();
     let files: Vec<InodeId> =
@@ -123,11 +123,11 @@ fn resume_recoveries(core: &Arc<Core>, last: &mut InodeId) {
 
 fn release_files(core: &Arc<Core>, files: Vec<InodeId>) {
     for inode in files {
-        if core.admit().is_err() {
+        if core.partition.admit().is_err() {
             // The queue is full: the next round tries again.
             return;
         }
-        core.write(Box::new(move |turn| {
+        core.partition.write(Box::new(move |turn| {
             let plan = turn
                 .plan_own(|namespace, context, facts| release_lease::plan(namespace, context, inode, facts));
             release(turn, plan);

@@ -13,7 +13,7 @@ mod trigger;
 pub use trigger::Trigger;
 use trigger::Written;
 
-use crate::{core::Core, renew, turn::Turn};
+use crate::{partition::Partition, partition::turn::Turn, renew};
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
 use env::pulse;
 use group::{Agreement, Proposal, Status};
@@ -43,29 +43,29 @@ const DENSE_TIMES: u64 = 16;
 const LOW_ROOM_PERIOD_MS: u64 = 600_000;
 
 /// Runs on a thread of its own until [`Trigger::close`].
-pub fn run(core: &Arc<Core>) {
-    let mut maker = Maker::new(core);
-    maker.look_at_room(core);
-    while let Some(requests) = core.checkpoint.wait(LOOK_PERIOD) {
+pub fn run(partition: &Arc<Partition>) {
+    let mut maker = Maker::new(partition);
+    maker.look_at_room(partition);
+    while let Some(requests) = partition.checkpoint.wait(LOOK_PERIOD) {
         pulse::step();
         // Ready before the open segment is full, so that no writer waits for a new one to be made.
-        if let Err(error) = core.replica.journal().prepare_segment()
-            && core.commit.failure().is_none()
+        if let Err(error) = partition.replica.journal().prepare_segment()
+            && partition.commit.failure().is_none()
         {
             tracing::warn!(error = chain(&error), "the next segment could not be prepared");
         }
-        pack(core);
-        if let Some(reason) = core.replica.differs() {
-            keep_evidence(core);
-            core.replica.give_up(reason);
+        pack(partition);
+        if let Some(reason) = partition.replica.differs() {
+            keep_evidence(partition);
+            partition.replica.give_up(reason);
             return;
         }
-        maker.look_at_room(core);
-        maker.look(core, !requests.is_empty());
+        maker.look_at_room(partition);
+        maker.look(partition, !requests.is_empty());
         if requests.is_empty() {
             continue;
         }
-        let result = maker.on_request(core);
+        let result = maker.on_request(partition);
         for written in requests {
             written(result.clone());
         }
@@ -74,11 +74,11 @@ pub fn run(core: &Arc<Core>) {
 
 /// Frees what edits that came one by one have left between them in a full segment. Packs one segment at a time, so
 /// that an image waits for no more than one.
-fn pack(core: &Core) {
-    if core.commit.failure().is_some() {
+fn pack(partition: &Partition) {
+    if partition.commit.failure().is_some() {
         return;
     }
-    match core.replica.journal().pack_segment() {
+    match partition.replica.journal().pack_segment() {
         Ok(None) => {}
         Ok(Some(packed)) => tracing::debug!(
             from = %packed.sealed.start, bytes_before = packed.bytes_before, bytes_after = packed.bytes_after,
@@ -126,36 +126,36 @@ struct Suggested {
 }
 
 impl Maker {
-    fn new(core: &Core) -> Self {
-        let (now, newest) = (core.moment(), newest_image(core));
+    fn new(partition: &Partition) -> Self {
+        let (now, newest) = (partition.moment(), newest_image(partition));
         Self {
             newest,
             since: now,
             suggested: None,
             not_before: now,
             complained_at: None,
-            bytes_before: core.replica.journal().bytes_since_checkpoint(),
-            edits_before: core.replica.end().id.sn.0.saturating_sub(newest.0),
+            bytes_before: partition.replica.journal().bytes_since_checkpoint(),
+            edits_before: partition.replica.end().id.sn.0.saturating_sub(newest.0),
             for_room: 0,
             for_room_at: None,
         }
     }
 
-    fn look(&mut self, core: &Arc<Core>, is_asked: bool) {
+    fn look(&mut self, partition: &Arc<Partition>, is_asked: bool) {
         // An image would carry what is wrong into the next start, which would be sound without it.
-        let is_in_doubt = matches!(core.replica.agreement(), Agreement::Differs(_));
+        let is_in_doubt = matches!(partition.replica.agreement(), Agreement::Differs(_));
         if is_in_doubt && let Some(suggested) = self.suggested.take() {
-            withdraw(core, &suggested.checkpoint);
+            withdraw(partition, &suggested.checkpoint);
         }
-        let newest = newest_image(core);
+        let newest = newest_image(partition);
         if newest != self.newest {
-            (self.newest, self.since) = (newest, core.moment());
+            (self.newest, self.since) = (newest, partition.moment());
             (self.bytes_before, self.edits_before) = (0, 0);
         }
-        self.suggest_again(core);
-        let status = core.replica.status();
-        let me = core.replica.me().member;
-        let is_active = core.replica.is_serving();
+        self.suggest_again(partition);
+        let status = partition.replica.status();
+        let me = partition.replica.me().member;
+        let is_active = partition.replica.is_serving();
         let patience = match maker_of(&status) {
             Some(maker) if maker == me => 1,
             _ if is_active => PATIENCE,
@@ -163,64 +163,64 @@ impl Maker {
         };
         if is_asked
             || is_in_doubt
-            || core.moment() < self.not_before
+            || partition.moment() < self.not_before
             || self.suggested.is_some()
-            || !self.is_due(core, patience)
+            || !self.is_due(partition, patience)
         {
             return;
         }
-        if core.condition.disk().1 {
+        if partition.condition.disk().1 {
             self.for_room += 1;
-            self.for_room_at = Some(core.moment());
+            self.for_room_at = Some(partition.moment());
         }
-        let result = if is_active { write_as_active(core) } else { self.write_as_standby(core) };
+        let result = if is_active { write_as_active(partition) } else { self.write_as_standby(partition) };
         match result {
             Ok(at) => tracing::info!(%at, "image written"),
             Err(reason) => {
                 // Service goes on from the journal.
-                self.not_before = core.moment().plus_ms(RETRY_MS);
+                self.not_before = partition.moment().plus_ms(RETRY_MS);
                 tracing::error!(reason, "the image could not be written");
             }
         }
     }
 
-    fn is_due(&self, core: &Core, patience: u64) -> bool {
-        let committed = core.commit.committed();
+    fn is_due(&self, partition: &Partition, patience: u64) -> bool {
+        let committed = partition.commit.committed();
         let edits = committed.0.saturating_sub(self.newest.0);
         // A member waits for an image that nobody has yet: in an idle group none would be due for long.
-        let wanted = core.replica.image_wanted();
-        if core.replica.is_serving() && self.newest < wanted && wanted <= committed {
+        let wanted = partition.replica.image_wanted();
+        if partition.replica.is_serving() && self.newest < wanted && wanted <= committed {
             return true;
         }
-        if self.makes_room(core, edits) || self.log_is_long(core, edits) {
+        if self.makes_room(partition, edits) || self.log_is_long(partition, edits) {
             return true;
         }
-        let (edits_max, period_ms) = (core.config.edits_per_image, core.config.image_period_ms);
+        let (edits_max, period_ms) = (partition.config.edits_per_image, partition.config.image_period_ms);
         // The entries of the checkpoint itself and of a new epoch do not make another one due.
         edits >= edits_max.saturating_mul(patience)
-            || (edits > 2 && core.moment().ms_since(self.since) >= period_ms.saturating_mul(patience))
+            || (edits > 2 && partition.moment().ms_since(self.since) >= period_ms.saturating_mul(patience))
     }
 
     /// Two images make the log before the first of them superfluous.
-    fn makes_room(&self, core: &Core, edits: u64) -> bool {
-        let is_soon = self.for_room_at.is_some_and(|at| core.moment().ms_since(at) < FOR_ROOM_PERIOD_MS);
-        let has_old = core.replica.journal().segment_starts().len() > 1;
-        core.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
+    fn makes_room(&self, partition: &Partition, edits: u64) -> bool {
+        let is_soon = self.for_room_at.is_some_and(|at| partition.moment().ms_since(at) < FOR_ROOM_PERIOD_MS);
+        let has_old = partition.replica.journal().segment_starts().len() > 1;
+        partition.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
     }
 
-    fn log_is_long(&self, core: &Core, edits: u64) -> bool {
-        let journal = core.replica.journal();
+    fn log_is_long(&self, partition: &Partition, edits: u64) -> bool {
+        let journal = partition.replica.journal();
         let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);
         let image_bytes = journal.images().last().map_or(0, |image| image.file_bytes);
-        let of_config = core.config.journal_bytes_per_image;
+        let of_config = partition.config.journal_bytes_per_image;
         let bytes_max = of_config.max(IMAGES_OF_LOG * image_bytes);
         let edits = edits.saturating_sub(self.edits_before);
         is_long(bytes, edits, bytes_max, of_config.saturating_mul(DENSE_TIMES))
     }
 
     /// An operator has asked the active.
-    fn on_request(&mut self, core: &Arc<Core>) -> Result<(), String> {
-        let result = write_as_active(core);
+    fn on_request(&mut self, partition: &Arc<Partition>) -> Result<(), String> {
+        let result = write_as_active(partition);
         match &result {
             Ok(at) => tracing::info!(%at, "image written"),
             Err(reason) => tracing::error!(reason, "the image could not be written"),
@@ -228,10 +228,10 @@ impl Maker {
         result.map(drop)
     }
 
-    fn write_as_standby(&mut self, core: &Arc<Core>) -> Result<LogPoint, String> {
-        let journal = core.replica.journal();
+    fn write_as_standby(&mut self, partition: &Arc<Partition>) -> Result<LogPoint, String> {
+        let journal = partition.replica.journal();
         let (snapshot, applied) = {
-            let tree = core.tree();
+            let tree = partition.tree();
             (tree.namespace.snapshot(), tree.namespace.applied())
         };
         // The place of the log, from the log itself: its chain is what ties an image to one history.
@@ -239,45 +239,46 @@ impl Maker {
         if at.id != applied {
             return Err(format!("the namespace stands at {applied}, the log has {at} there"));
         }
-        if applied.sn > core.commit.committed() {
+        if applied.sn > partition.commit.committed() {
             return Err("this member has begun to lead".into());
         }
         let checkpoint = journal
             .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
             .map_err(|error| chain(&error))?;
-        self.suggested = Some(Suggested { checkpoint, at: core.moment(), count: 0 });
-        suggest(core, &checkpoint);
+        self.suggested = Some(Suggested { checkpoint, at: partition.moment(), count: 0 });
+        suggest(partition, &checkpoint);
         Ok(at)
     }
 
-    fn suggest_again(&mut self, core: &Arc<Core>) {
+    fn suggest_again(&mut self, partition: &Arc<Partition>) {
         let Some(suggested) = &mut self.suggested else { return };
         if self.newest >= suggested.checkpoint.at.id.sn || suggested.count >= SUGGESTIONS_MAX {
             self.suggested = None;
-        } else if core.moment().ms_since(suggested.at) >= SUGGEST_PERIOD_MS {
-            suggested.at = core.moment();
+        } else if partition.moment().ms_since(suggested.at) >= SUGGEST_PERIOD_MS {
+            suggested.at = partition.moment();
             suggested.count += 1;
-            suggest(core, &suggested.checkpoint);
+            suggest(partition, &suggested.checkpoint);
         }
     }
 
     /// A disk that is nearly full: an active gives the group to another member while it still can.
-    fn look_at_room(&mut self, core: &Arc<Core>) {
-        let is_time = self.complained_at.is_none_or(|at| core.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
-        let Ok(room) = core.replica.journal().room() else { return };
-        core.condition.found_room(room);
+    fn look_at_room(&mut self, partition: &Arc<Partition>) {
+        let is_time =
+            self.complained_at.is_none_or(|at| partition.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
+        let Ok(room) = partition.replica.journal().room() else { return };
+        partition.condition.found_room(room);
         if !room.is_low {
             self.for_room = 0;
         }
         if !room.is_low || !is_time {
             return;
         }
-        self.complained_at = Some(core.moment());
+        self.complained_at = Some(partition.moment());
         tracing::error!(free_bytes = room.free_bytes, "the disk of the metadata store is nearly full");
         let has_standby =
-            maker_of(&core.replica.status()).is_some_and(|maker| maker != core.replica.me().member);
-        if core.replica.is_serving() && has_standby {
-            core.replica.order(
+            maker_of(&partition.replica.status()).is_some_and(|maker| maker != partition.replica.me().member);
+        if partition.replica.is_serving() && has_standby {
+            partition.replica.order(
                 group::Order::HandOver { to: None },
                 Box::new(|answer| tracing::warn!(?answer, "handed over because of a full disk")),
             );
@@ -286,37 +287,40 @@ impl Maker {
 }
 
 /// Whether the newest image has everything: what follows a checkpoint is its own entry, and that of a new epoch.
-pub fn is_current(core: &Core) -> bool {
-    let newest = newest_image(core);
-    newest > Sn(0) && core.commit.committed().0 <= newest.0 + 1
+pub fn is_current(partition: &Partition) -> bool {
+    let newest = newest_image(partition);
+    newest > Sn(0) && partition.commit.committed().0 <= newest.0 + 1
 }
 
-fn newest_image(core: &Core) -> Sn {
-    core.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
+fn newest_image(partition: &Partition) -> Sn {
+    partition.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }
 
 /// Suggests to the active to append the entry that makes this image usable.
-fn suggest(core: &Arc<Core>, checkpoint: &Checkpoint) {
+fn suggest(partition: &Arc<Partition>, checkpoint: &Checkpoint) {
     let proposal = Proposal { kind: EntryKind::Checkpoint, payload: checkpoint.encode() };
-    if core.replica.is_serving() {
-        core.write(Box::new(move |turn: &mut Turn<'_>| turn.append_suggested(proposal)));
+    if partition.replica.is_serving() {
+        partition.write(Box::new(move |turn: &mut Turn<'_>| turn.append_suggested(proposal)));
     } else {
-        core.replica.suggest(proposal);
+        partition.replica.suggest(proposal);
     }
 }
 
-fn write_as_active(core: &Arc<Core>) -> Result<LogPoint, String> {
-    let (snapshot, at) = take_snapshot(core)?;
-    let journal = core.replica.journal();
+fn write_as_active(partition: &Arc<Partition>) -> Result<LogPoint, String> {
+    let (snapshot, at) = take_snapshot(partition)?;
+    let journal = partition.replica.journal();
     let checkpoint = journal
         .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
         .map_err(|error| chain(&error))?;
     drop(snapshot);
 
     let payload = checkpoint.encode();
-    wait_for(|done| core.write(Box::new(move |turn: &mut Turn<'_>| turn.append_checkpoint(payload, done))))?;
-    if let Err(reason) = renew::wait_for_agreement(core, true, &|| core.commit.failure().is_some()) {
-        withdraw(core, &checkpoint);
+    wait_for(|done| {
+        partition.write(Box::new(move |turn: &mut Turn<'_>| turn.append_checkpoint(payload, done)))
+    })?;
+    if let Err(reason) = renew::wait_for_agreement(partition, true, &|| partition.commit.failure().is_some())
+    {
+        withdraw(partition, &checkpoint);
         return Err(reason);
     }
     journal.checkpoint_committed(&checkpoint).map_err(|error| chain(&error))?;
@@ -324,8 +328,8 @@ fn write_as_active(core: &Arc<Core>) -> Result<LogPoint, String> {
 }
 
 /// The image shows a state that other members have not.
-fn withdraw(core: &Core, checkpoint: &Checkpoint) {
-    match core.replica.journal().withdraw_image(checkpoint) {
+fn withdraw(partition: &Partition, checkpoint: &Checkpoint) {
+    match partition.replica.journal().withdraw_image(checkpoint) {
         Ok(()) => {
             tracing::error!(at = %checkpoint.at, "the last image is not used: other members have made another state")
         }
@@ -337,12 +341,12 @@ fn withdraw(core: &Core, checkpoint: &Checkpoint) {
 
 /// Before a store is put aside because of what is in memory, an image of that memory goes into the store, for the
 /// people who look for the cause. Nothing else needs the image: where it cannot be written, the store is put aside without it.
-fn keep_evidence(core: &Arc<Core>) {
+fn keep_evidence(partition: &Arc<Partition>) {
     let (snapshot, applied) = {
-        let tree = core.tree();
+        let tree = partition.tree();
         (tree.namespace.snapshot(), tree.namespace.applied())
     };
-    let journal = core.replica.journal();
+    let journal = partition.replica.journal();
     let written =
         journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error)).and_then(|(at, _)| {
             let write =
@@ -358,11 +362,11 @@ fn keep_evidence(core: &Arc<Core>) {
 }
 
 /// The tree at a place of the log that has committed.
-fn take_snapshot(core: &Arc<Core>) -> Result<(Snapshot, LogPoint), String> {
+fn take_snapshot(partition: &Arc<Partition>) -> Result<(Snapshot, LogPoint), String> {
     let slot = Arc::new(Mutex::new(None));
     let taken = slot.clone();
     wait_for(|done| {
-        core.write(Box::new(move |turn: &mut Turn<'_>| {
+        partition.write(Box::new(move |turn: &mut Turn<'_>| {
             turn.at_the_end(Box::new(move |namespace, end| {
                 *taken.lock() = Some((namespace.snapshot(), end))
             }));

@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 /// Why this member could not become active now; `None` where it is, or could.
 fn not_ready(core: &Core) -> Option<String> {
-    if let Some(reason) = core.commit.failure() {
+    if let Some(reason) = core.partition.commit.failure() {
         return Some(reason);
     }
-    match core.replica.standing().role {
+    match core.partition.replica.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => None,
         Role::Stopped { reason } => Some(reason),
-        _ if core.replica.status().is_in_sync => None,
+        _ if core.partition.replica.status().is_in_sync => None,
         _ => Some("This member is a junior: it is not complete yet, and catches up.".into()),
     }
 }
@@ -45,7 +45,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "monitorHealth" => {
             let Some((_, reply)) = decode::<p::MonitorHealthRequestProto>(&call, reply) else { return };
-            match core.commit.failure() {
+            match core.partition.commit.failure() {
                 None => reply.ok(&p::MonitorHealthResponseProto {}),
                 Some(reason) => reply.error(RpcError::application(HEALTH_CHECK_FAILED, reason)),
             }
@@ -89,14 +89,14 @@ fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier
     if state(core) == p::HaServiceStateProto::Active {
         return done(reply);
     }
-    hand_over(core, call, Some(core.replica.me().member), reply, done);
+    hand_over(core, call, Some(core.partition.replica.me().member), reply, done);
 }
 
 fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {
     if let Err(error) = require_superuser(core, call) {
         return reply.fs_error(&error);
     }
-    if core.forwarder.is_alone() {
+    if core.partition.forwarder.is_alone() {
         let message = "This group has one member: nobody could take over. Add members first.";
         return reply.error(RpcError::application(SERVICE_FAILED, message));
     }

@@ -4,10 +4,9 @@
 //! them; writes queue for one writer, which plans and applies them in short turns and has them appended;
 //! a reply waits for the commit of everything it may rest on.
 //!
-//! Start with [`MetaServer::start`], then `core.rs` and `turn.rs`.
+//! Start with [`MetaServer::start`], then `core.rs`, `partition/mod.rs` and `partition/turn.rs`.
 
 mod admin_protocol;
-mod apply;
 mod audit;
 mod background;
 pub mod backup;
@@ -35,7 +34,6 @@ mod partition;
 pub mod peers;
 mod pool;
 mod protocols;
-mod queue;
 mod recover;
 mod refresh_protocols;
 mod renew;
@@ -45,7 +43,6 @@ mod run;
 mod scrub;
 mod server;
 mod settle;
-mod turn;
 mod waiting_room;
 mod walks;
 mod watch;

@@ -31,29 +31,29 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.
 fn health(core: &Core) -> Health {
-    let threads = core.replica.watched().verdict(core.moment());
+    let threads = core.threads.verdict(core.moment());
     if let Err(reason) = threads {
         // Without a look at anything else: a thread that hangs may hold its lock.
         let details = [("role", "metadata".to_owned()), ("threads", reason.clone()), ("reason", reason)];
         let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         return Health { ok: false, state: "failed".to_owned(), details, not_ready: None };
     }
-    let stats = core.blocks.lock().stats();
+    let stats = core.partition.blocks.lock().stats();
     let safe_mode = admin_protocol::show::safe_mode(core);
-    let status = core.replica.status();
-    let is_removed = core.condition.is_removed();
-    let failure = match (&*core.replica.ended().borrow(), &status.role) {
+    let status = core.partition.replica.status();
+    let is_removed = core.partition.condition.is_removed();
+    let failure = match (&*core.partition.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
-        _ if is_removed => Some(condition::removed(core.replica.me().member)),
-        _ => core.commit.failure(),
+        _ if is_removed => Some(condition::removed(core.partition.replica.me().member)),
+        _ => core.partition.commit.failure(),
     };
     let state = match &status.role {
         _ if is_removed => "removed",
         _ if failure.is_some() => "failed",
         Role::Serving { .. } if safe_mode.is_some() => "safe mode",
         Role::Serving { .. } if !status.is_writable => "active, takes no changes",
-        Role::Serving { .. } if core.condition.refuses_changes() => "active, takes no changes",
+        Role::Serving { .. } if core.partition.condition.refuses_changes() => "active, takes no changes",
         Role::Reading { .. } => "active, answers what is certain",
         Role::Serving { .. } => "active",
         Role::Claiming | Role::Starting { .. } => "taking over",
@@ -61,18 +61,18 @@ fn health(core: &Core) -> Health {
         Role::Following if status.is_eligible => "standby",
         Role::Following | Role::Stopped { .. } => "junior",
     };
-    let (free_bytes, _) = core.condition.disk();
+    let (free_bytes, _) = core.partition.condition.disk();
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
-        ("threads".to_owned(), core.replica.watched().idle_helper().unwrap_or_else(|| "sound".to_owned())),
-        ("member".to_owned(), core.replica.me().member.to_string()),
+        ("threads".to_owned(), core.threads.idle_helper().unwrap_or_else(|| "sound".to_owned())),
+        ("member".to_owned(), core.partition.replica.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
-        ("epoch".to_owned(), core.replica.standing().epoch.to_string()),
-        ("committed_sn".to_owned(), core.commit.committed().to_string()),
+        ("epoch".to_owned(), core.partition.replica.standing().epoch.to_string()),
+        ("committed_sn".to_owned(), core.partition.commit.committed().to_string()),
         ("live_data_servers".to_owned(), stats.live_servers.to_string()),
         ("disk_free_bytes".to_owned(), free_bytes.to_string()),
     ]);
-    let (fatal, _) = core.replica.fatal().numbers();
+    let (fatal, _) = core.fatal.numbers();
     if fatal > 0 {
         details.insert("fatal_requests".to_owned(), fatal.to_string());
     }
@@ -80,7 +80,7 @@ fn health(core: &Core) -> Health {
         details.insert("active".to_owned(), active.to_string());
     }
     // This is no failure of this member, and does no harm until another one fails.
-    if let Some(away_ms) = core.replica.coordinator_away_ms() {
+    if let Some(away_ms) = core.partition.replica.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }
     let not_ready = not_ready(core, &status, safe_mode.as_deref());
@@ -111,12 +111,14 @@ fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<St
                 .map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min as usize));
             Some(format!("changes are refused: {in_sync} members are in sync, and a change needs {needed}"))
         }
-        Role::Serving { .. } if core.condition.refuses_changes() => Some(core.condition.full()),
+        Role::Serving { .. } if core.partition.condition.refuses_changes() => {
+            Some(core.partition.condition.full())
+        }
         Role::Serving { .. } => safe_mode.map(|why| format!("safe mode is on: {why}")),
         Role::Reading { .. } | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
             Some("nobody serves: the group is between two actives".into())
         }
-        Role::Following if !status.hears_active => Some(match core.replica.coordinator_away_ms() {
+        Role::Following if !status.hears_active => Some(match core.partition.replica.coordinator_away_ms() {
             Some(_) => "nobody serves, and the coordinator is out of reach: nobody can take over".into(),
             None => "nobody serves: no active is heard of".into(),
         }),
@@ -140,7 +142,7 @@ fn warnings(core: &Core, stats: &Stats) -> Vec<String> {
     if stats.live_servers == 0 {
         warnings.push("no data server is there: no file can be read or written".into());
     }
-    let (free_bytes, is_low) = core.condition.disk();
+    let (free_bytes, is_low) = core.partition.condition.disk();
     if is_low {
         warnings.push(format!("the disk of the metadata store has {} MiB free", free_bytes >> 20));
     }
@@ -159,13 +161,13 @@ impl std::fmt::Debug for Numbers {
 
 impl Collector for Numbers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let older = &self.core.older_answers;
+        let older = &self.core.partition.older_answers;
         let (counts, memory, retry_window_ms) = {
-            let tree = self.core.tree();
+            let tree = self.core.partition.tree();
             (tree.namespace.counts(), tree.namespace.memory(), older.window_ms(&tree.namespace))
         };
         let (stats, safe_mode, block_map_bytes) = {
-            let blocks = self.core.blocks.lock();
+            let blocks = self.core.partition.blocks.lock();
             (blocks.stats(), blocks.in_safe_mode(), blocks.bytes_allocated())
         };
         let namespace_bytes = memory.inodes
@@ -292,17 +294,18 @@ impl Numbers {
     /// This member's place in its group, and how the others are from here.
     fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let core = &self.core;
-        core.chronicle.look(&core.replica, core.env.clock.timestamp());
-        let status = core.replica.status();
+        core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+        let status = core.partition.replica.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
-        let level = core.tree().namespace.group_level().clone();
-        let (fatal, fatal_refused) = core.replica.fatal().numbers();
-        let (takeovers, count) = (core.chronicle.takeovers(), core.chronicle.takeover_count());
+        let level = core.partition.tree().namespace.group_level().clone();
+        let (fatal, fatal_refused) = core.fatal.numbers();
+        let (takeovers, count) =
+            (core.partition.chronicle.takeovers(), core.partition.chronicle.takeover_count());
         gauges(
             encoder,
             &[
-                ("clover_epoch", "Highest epoch seen", core.replica.standing().epoch.0),
-                ("clover_active", "1 while this member serves", core.replica.is_serving().into()),
+                ("clover_epoch", "Highest epoch seen", core.partition.replica.standing().epoch.0),
+                ("clover_active", "1 while this member serves", core.partition.replica.is_serving().into()),
                 ("clover_in_sync", "1 while changes wait for this member's log", status.is_in_sync.into()),
                 ("clover_eligible", "1 while this member is complete", status.is_eligible.into()),
                 ("clover_members_in_sync", "Members in the in-sync set", in_sync as u64),
@@ -314,32 +317,32 @@ impl Numbers {
                 (
                     "clover_coordinator_out_of_reach",
                     "1 while the coordinator does not answer: nobody can take over",
-                    core.replica.coordinator_away_ms().is_some().into(),
+                    core.partition.replica.coordinator_away_ms().is_some().into(),
                 ),
                 (
                     "clover_helper_threads_hang",
                     "1 while a thread hangs that this member's place in its group does not rest on",
-                    core.replica.watched().idle_helper().is_some().into(),
+                    core.threads.idle_helper().is_some().into(),
                 ),
                 (
                     "clover_thread_standstill_milliseconds",
                     "How long the slowest of the threads that are watched has completed nothing",
-                    core.replica.watched().stands_ms(),
+                    core.threads.stands_ms(),
                 ),
                 (
                     "clover_disk_free_bytes",
                     "Bytes free on the disk of the metadata store",
-                    core.condition.disk().0,
+                    core.partition.condition.disk().0,
                 ),
                 (
                     "clover_disk_refuses_changes",
                     "1 while changes are refused because that disk is full",
-                    core.condition.refuses_changes().into(),
+                    core.partition.condition.refuses_changes().into(),
                 ),
                 (
                     "clover_removed",
                     "1 when the group goes on without this member",
-                    core.condition.is_removed().into(),
+                    core.partition.condition.is_removed().into(),
                 ),
                 ("clover_level", "The level of the formats that the group is at", level.level.0.into()),
                 (
@@ -361,7 +364,7 @@ impl Numbers {
                 (
                     "clover_committed_edits",
                     "Entries of the log that have committed",
-                    core.commit.committed().0,
+                    core.partition.commit.committed().0,
                 ),
                 (
                     "clover_fatal_requests_refused",
@@ -372,7 +375,7 @@ impl Numbers {
                 (
                     "clover_unclean_elections",
                     "Elections that may have lost acknowledged changes, noted by this member",
-                    core.chronicle.unclean_elections(),
+                    core.partition.chronicle.unclean_elections(),
                 ),
             ],
         )?;
@@ -383,18 +386,26 @@ impl Numbers {
                 (
                     "clover_scrub_passes",
                     "Times that the whole store was looked at again",
-                    scrub(&core.scrub.passes),
+                    scrub(&core.partition.scrub.passes),
                 ),
-                ("clover_scrub_bytes", "Bytes of the store looked at again", scrub(&core.scrub.bytes)),
-                ("clover_scrub_rotten", "Files of the store found rotten", scrub(&core.scrub.rotten)),
+                (
+                    "clover_scrub_bytes",
+                    "Bytes of the store looked at again",
+                    scrub(&core.partition.scrub.bytes),
+                ),
+                (
+                    "clover_scrub_rotten",
+                    "Files of the store found rotten",
+                    scrub(&core.partition.scrub.rotten),
+                ),
                 (
                     "clover_scrub_mended",
                     "Of them, mended with another member's copy",
-                    scrub(&core.scrub.mended),
+                    scrub(&core.partition.scrub.mended),
                 ),
             ],
         )?;
-        let left = scrub(&core.scrub.left);
+        let left = scrub(&core.partition.scrub.left);
         gauges(encoder, &[("clover_scrub_left", "Rotten files that the last pass could not mend", left)])?;
         let lags = status.peers.iter().filter_map(|peer| {
             let lag = status.committed.0.saturating_sub(peer.end?.id.sn.0);
@@ -424,7 +435,7 @@ impl Numbers {
             ("clover_last_takeover_milliseconds", "When each stage of the last takeover was over", "stage"),
             stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
         )?;
-        if let Some(peers) = core.replica.peer_counters() {
+        if let Some(peers) = core.partition.replica.peer_counters() {
             let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             counters(
                 encoder,
@@ -511,8 +522,8 @@ impl Numbers {
 
     /// Calls that were not simply answered here.
     fn encode_calls(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let calls = self.core.forwarder.numbers();
-        let answers = self.core.leading.numbers();
+        let calls = self.core.partition.forwarder.numbers();
+        let answers = self.core.partition.leading.numbers();
         gauges(
             encoder,
             &[

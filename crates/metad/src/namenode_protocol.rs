@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The questions of balancers and secondary servers.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.replica.is_serving() {
+    if !core.partition.replica.is_serving() {
         return hand_over(core, call, reply);
     }
     if call.method != "versionRequest"
@@ -24,12 +24,12 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "versionRequest" => {
             let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
             reply.ok(&hdfs::VersionResponseProto {
-                info: wire::namespace_info(&core.cluster, core.replica.standing().is_serving()),
+                info: wire::namespace_info(&core.cluster, core.partition.replica.standing().is_serving()),
             });
         }
         "getTransactionId" => {
             let Some((_, reply)) = decode::<p::GetTransactionIdRequestProto>(&call, reply) else { return };
-            reply.ok(&p::GetTransactionIdResponseProto { tx_id: core.commit.committed().0 });
+            reply.ok(&p::GetTransactionIdResponseProto { tx_id: core.partition.commit.committed().0 });
         }
         "getBlockKeys" => {
             let Some((_, reply)) = decode::<p::GetBlockKeysRequestProto>(&call, reply) else { return };
@@ -62,7 +62,7 @@ fn no_block_keys() -> hdfs::ExportedBlockKeysProto {
 
 /// `hdfs groups`.
 pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.replica.is_serving() {
+    if !core.partition.replica.is_serving() {
         // The active's view of groups is the one that counts.
         return hand_over(core, call, reply);
     }

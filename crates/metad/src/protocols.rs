@@ -59,7 +59,7 @@ pub fn answer(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// Refuses a call that has ended a server, and has any other one in hand, should it end this one.
 fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replier)) {
-    if let Some(refusal) = core.replica.fatal().refusal(&call) {
+    if let Some(refusal) = core.fatal.refusal(&call) {
         return reply.error(refusal);
     }
     let _holding = core.in_hand(&call).hold();
@@ -68,12 +68,12 @@ fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replie
 
 fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
     let is_a_clients = matches!(call.protocol, protocol::CLIENT_NAMENODE | protocol::NAMENODE);
-    if is_a_clients && core.condition.is_removed() {
+    if is_a_clients && core.partition.condition.is_removed() {
         // The refusal is that of a standby, so that clients go on to the next member.
         let message = format!(
             "Operation {} is not supported in state standby: {}.",
             call.method,
-            condition::removed(core.replica.me().member)
+            condition::removed(core.partition.replica.me().member)
         );
         return reply.fs_error(&FsError::NotActive(message));
     }

@@ -10,12 +10,12 @@ use crate::{
     commit::CommitWatch,
     config::MetaConfig,
     coordinator::open_coordinator,
-    core::{AnswerCall, Core},
+    core::{self, AnswerCall, Core},
     fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
+    partition::{self, Partition, queue::Queue},
     peers::Secret,
-    queue::Queue,
     repair::{self, Means, Outcome},
     replica::{Parts, Replica},
     settle::{Unsettled, tell_unknown},
@@ -101,7 +101,7 @@ pub struct Recovered {
 /// `answer` is the server's answer to a call of a client.
 pub fn recover(
     env: Env,
-    config: MetaConfig,
+    mut config: MetaConfig,
     answer: AnswerCall,
     stop: &AtomicBool,
 ) -> Result<Recovered, RecoverError> {
@@ -162,6 +162,8 @@ pub fn recover(
     let unsettled = Arc::new(Unsettled::new(blocks.clone()));
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
+    let fatal = Fatal::open(&env, &config.name_directory, me.member);
+    let threads = Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone()));
     let queue = Arc::new(Queue::default());
     let replica = Replica::new(Parts {
         env: env.clone(),
@@ -183,8 +185,8 @@ pub fn recover(
         commit: commit.clone(),
         unsettled: unsettled.clone(),
         writer: queue.clone(),
-        fatal: Fatal::open(&env, &config.name_directory, me.member),
-        threads: Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone())),
+        fatal: fatal.clone(),
+        threads: threads.clone(),
     });
     tracing::info!(
         member = %me.member,
@@ -195,9 +197,22 @@ pub fn recover(
         "namespace recovered"
     );
     let member_count = view.members.len();
-    let core = Arc::new(Core::new(
-        env, config, cluster, secret, namespace, blocks, unsettled, replica, commit, queue, answer,
-    ));
+    config.limits.created = base::Timestamp::from_ms(cluster.created_ms);
+    let (config, cluster) = (Arc::new(config), Arc::new(cluster));
+    let parts = partition::Parts {
+        env: env.clone(),
+        config: config.clone(),
+        cluster: cluster.clone(),
+        namespace,
+        blocks,
+        unsettled,
+        commit,
+        queue,
+        replica,
+    };
+    let partition = Arc::new(Partition::new(parts, secret.as_ref()));
+    let core = core::Parts { env, config, cluster, secret, partition, fatal, threads, answer };
+    let core = Arc::new(Core::new(core));
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
 }
 

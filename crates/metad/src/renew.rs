@@ -10,6 +10,7 @@
 
 use crate::{
     core::Core,
+    partition::Partition,
     pool::{
         PIECE_BYTES,
         fetch::{self, Means},
@@ -39,8 +40,8 @@ const RETRY_MS: u64 = 5_000;
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
-    let needs_image = core.replica.needs_image();
-    let mut checkpoints = core.checkpoints.subscribe();
+    let needs_image = core.partition.replica.needs_image();
+    let mut checkpoints = core.partition.checkpoints.subscribe();
     // Nothing is fetched before this; and a checkpoint that could not be had is not tried again before it.
     let mut not_before = core.moment();
     let mut wanted: Option<Checkpoint> = None;
@@ -53,14 +54,14 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
             wanted = payload.and_then(|payload| Checkpoint::decode(&payload));
             not_before = core.moment();
         }
-        if core.moment() < not_before || core.replica.ended().borrow().is_some() {
+        if core.moment() < not_before || core.partition.replica.ended().borrow().is_some() {
             continue;
         }
         let is_stopped = || stop.load(Ordering::Acquire);
         let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
         // A member that is complete, in sync or an exile, throws nothing away: others may come to rely on its
         // entries.
-        let result = if *needs_image.borrow() && !core.replica.status().is_eligible {
+        let result = if *needs_image.borrow() && !core.partition.replica.status().is_eligible {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
             fetching.adopt(&checkpoint).map(|()| wanted = None)
@@ -83,19 +84,23 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
 /// release tell nothing, so the wait for them ends after some seconds.
 ///
 /// Of this member's own image it is enough that a majority has made the same.
-pub fn wait_for_agreement(core: &Core, is_own: bool, is_stopped: &dyn Fn() -> bool) -> Result<(), String> {
-    let began = core.moment();
+pub fn wait_for_agreement(
+    partition: &Partition,
+    is_own: bool,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let began = partition.moment();
     loop {
         // First, for what this member has made itself is on its way to be compared.
         std::thread::sleep(AGREE_PERIOD);
         pulse::step();
-        match core.replica.agreement() {
+        match partition.replica.agreement() {
             Agreement::Agrees => return Ok(()),
             Agreement::Prevails(_) if is_own => return Ok(()),
             Agreement::Prevails(reason) | Agreement::Differs(reason) => {
                 return Err(format!("no image is taken: {reason}"));
             }
-            Agreement::Waits if core.moment().ms_since(began) >= AGREE_MS => return Ok(()),
+            Agreement::Waits if partition.moment().ms_since(began) >= AGREE_MS => return Ok(()),
             Agreement::Waits => {}
         }
         if is_stopped() {
@@ -115,8 +120,8 @@ struct Fetching<'a> {
 impl Fetching<'_> {
     /// Makes a committed checkpoint usable here.
     fn adopt(&self, checkpoint: &Checkpoint) -> Result<(), String> {
-        let journal = self.core.replica.journal();
-        wait_for_agreement(self.core, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
+        let journal = self.core.partition.replica.journal();
+        wait_for_agreement(&self.core.partition, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
         if journal.images().last().is_some_and(|image| image.at.id.sn >= checkpoint.at.id.sn) {
             return Ok(());
         }
@@ -132,20 +137,22 @@ impl Fetching<'_> {
     /// Fetches the newest image that any member has and ends this server, to start again from it.
     fn renew(&self) -> Result<(), String> {
         let core = self.core;
-        let committed = core.commit.committed();
+        let committed = core.partition.commit.committed();
         let (checkpoint, holders) = self.newest(committed)?;
         tracing::warn!(
             at = %checkpoint.at, %committed, bytes = checkpoint.file_bytes,
             "this member is too far behind for the log; an image is to take its place"
         );
         let image = self.fetch(holders, &checkpoint)?;
-        if core.replica.status().is_eligible || core.commit.committed() >= checkpoint.at.id.sn {
+        if core.partition.replica.status().is_eligible
+            || core.partition.commit.committed() >= checkpoint.at.id.sn
+        {
             return Err("this member has caught up meanwhile".into());
         }
         // First the end: what still arrives finds a server on its way out, and not a failed journal. The store
         // is let go of only when this thread has ended.
-        core.replica.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
-        core.replica.journal().install(image).map_err(|error| error.to_string())
+        core.partition.replica.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
+        core.partition.replica.journal().install(image).map_err(|error| error.to_string())
     }
 
     /// The newest image, and who has it.
@@ -179,7 +186,7 @@ impl Fetching<'_> {
         }
         let first = self.failures % sources.len();
         sources.rotate_left(first);
-        let journal = self.core.replica.journal();
+        let journal = self.core.partition.replica.journal();
         let staged = journal.stage(*checkpoint).map_err(|error| error.to_string())?;
         let missing = checkpoint.file_bytes - staged.have();
         let free_bytes = journal.room().map_err(|error| error.to_string())?.free_bytes;
@@ -187,7 +194,7 @@ impl Fetching<'_> {
             return Err(format!("the {missing} bytes missing of an image do not fit into {free_bytes}"));
         }
         let means = Means {
-            progress: &self.core.fetching,
+            progress: &self.core.partition.fetching,
             piece_bytes: PIECE_BYTES,
             bytes_per_second: self.core.config.group.fetch_bytes_per_second,
             is_stopped: self.is_stopped,

@@ -121,7 +121,7 @@ impl MetaServer {
             .map_err(StartError::DataServersFile)?;
 
         let prepared = core.clone();
-        tokio::task::spawn_blocking(move || older_answers::indexer::prepare(&prepared))
+        tokio::task::spawn_blocking(move || older_answers::indexer::prepare(&prepared.partition))
             .await
             .expect("a journal that keeps what it has does not panic");
 
@@ -129,17 +129,17 @@ impl MetaServer {
         let watcher = spawn("meta-watch", {
             let core = core.clone();
             move || {
-                let failed = |reason: &str| core.replica.fail(reason);
-                core.replica.watched().run(&core.env, failed);
+                let failed = |reason: &str| core.partition.replica.fail(reason);
+                core.threads.run(&core.env, failed);
             }
         });
         let writer = spawn("meta-writer", {
             let core = core.clone();
-            move || core.run_writer()
+            move || core.partition.run_writer(&core.threads)
         });
         watch_runtime(&core);
         let helper = |name: &'static str, work: Box<dyn FnOnce() + Send>| {
-            let helpers = core.replica.watched().helpers.clone();
+            let helpers = core.threads.helpers.clone();
             spawn(name, move || {
                 let _watched = helpers.begin(name);
                 work();
@@ -148,7 +148,7 @@ impl MetaServer {
         let mut threads = vec![
             helper("meta-checkpoint", {
                 let core = core.clone();
-                Box::new(move || checkpoint::run(&core))
+                Box::new(move || checkpoint::run(&core.partition))
             }),
             helper("meta-pool", {
                 let (core, stop) = (core.clone(), stop.clone());
@@ -166,7 +166,7 @@ impl MetaServer {
             }),
             helper("meta-call-index", {
                 let (core, stop) = (core.clone(), stop.clone());
-                Box::new(move || older_answers::indexer::run(&core, &stop))
+                Box::new(move || older_answers::indexer::run(&core.partition, &stop))
             }),
             helper("meta-walks", {
                 let core = core.clone();
@@ -236,15 +236,15 @@ impl MetaServer {
         let mine = self.record(life, peers.as_ref());
         records.retain(|record| record.life.store.member != life.store.member);
         records.push(mine.clone());
-        let coordinator = core.replica.coordinator().clone();
+        let coordinator = core.partition.replica.coordinator().clone();
         tokio::task::spawn_blocking(move || tell(&*coordinator, &mine))
             .await
             .expect("the coordinator does not panic")?;
-        core.replica.start(peers, records);
+        core.partition.replica.start(peers, records);
         if member_count > 1 {
             return Ok(());
         }
-        let (mut standing, mut ended) = (core.replica.subscribe(), core.replica.ended());
+        let (mut standing, mut ended) = (core.partition.replica.subscribe(), core.partition.replica.ended());
         tokio::select! {
             biased;
             _ = standing.wait_for(|standing| standing.is_serving()) => Ok(()),
@@ -269,11 +269,19 @@ impl MetaServer {
             store: life.store,
             boot: life.boot,
         };
-        let pulses = core.replica.watched().pulses.clone();
-        let level = core.tree().namespace.group_level().level;
-        Peers::start(core.env.clone(), identity, secret, address, level, core.replica.hear(), pulses)
-            .map(Some)
-            .map_err(|source| StartError::Peers { address, source })
+        let pulses = core.threads.pulses.clone();
+        let level = core.partition.tree().namespace.group_level().level;
+        Peers::start(
+            core.env.clone(),
+            identity,
+            secret,
+            address,
+            level,
+            core.partition.replica.hear(),
+            pulses,
+        )
+        .map(Some)
+        .map_err(|source| StartError::Peers { address, source })
     }
 
     /// The record that this member publishes for the others.
@@ -291,7 +299,7 @@ impl MetaServer {
     }
 
     pub fn member(&self) -> MemberId {
-        self.core.replica.me().member
+        self.core.partition.replica.me().member
     }
 
     pub fn rpc_address(&self) -> SocketAddr {
@@ -308,16 +316,16 @@ impl MetaServer {
 
     /// Data servers that are alive.
     pub fn live_data_servers(&self) -> usize {
-        self.core.blocks.lock().servers(::blocks::ServerFilter::Live).len()
+        self.core.partition.blocks.lock().servers(::blocks::ServerFilter::Live).len()
     }
 
     pub fn in_safe_mode(&self) -> bool {
-        self.core.blocks.lock().in_safe_mode()
+        self.core.partition.blocks.lock().in_safe_mode()
     }
 
     /// Resolves when this server cannot go on.
     pub async fn ended(&self) -> Ended {
-        let mut ended = self.core.replica.ended();
+        let mut ended = self.core.partition.replica.ended();
         match ended.wait_for(Option::is_some).await {
             Ok(ended) => ended.clone().expect("waited for"),
             Err(_) => Ended::Failed("the replica is gone".into()),
@@ -332,18 +340,18 @@ impl MetaServer {
 
     /// This server's membership in its group.
     pub fn replica(&self) -> &Replica {
-        &self.core.replica
+        &self.core.partition.replica
     }
 
     /// The last entry applied, and a digest of the namespace at it: equal on all members at one entry.
     pub fn digest(&self) -> (base::TxId, u64) {
-        let tree = self.core.tree();
+        let tree = self.core.partition.tree();
         (tree.namespace.applied(), tree.namespace.digest())
     }
 
     /// A digest of the files and directories alone: a new epoch does not change it.
     pub fn content_digest(&self) -> u64 {
-        self.core.tree().namespace.content_digest()
+        self.core.partition.tree().namespace.content_digest()
     }
 
     /// Lets another member lead if this one does, takes no more calls, finishes those that have begun, closes the
@@ -356,7 +364,7 @@ impl MetaServer {
     /// Hands over the lead. Calls that arrive meanwhile are held, and passed on to the next active.
     async fn hand_over(&self) {
         const PATIENCE: Duration = Duration::from_millis(1_500);
-        let replica = &self.core.replica;
+        let replica = &self.core.partition.replica;
         if replica.peer_address().is_none() || !replica.is_serving() {
             return;
         }
@@ -371,26 +379,26 @@ impl MetaServer {
 
     /// Stops without handing over the lead. The other members are not told, and have to notice the silence.
     pub async fn stop_at_once(self) {
-        self.core.replica.watched().stop();
+        self.core.threads.stop();
         self.rpc.shutdown().await;
-        self.core.forwarder.close();
+        self.core.partition.forwarder.close();
         self.datanodes.stop();
         if let Some(web) = self.web {
             web.shutdown().await;
         }
         self.stop.store(true, Ordering::Release);
-        self.core.replica.stop();
-        self.core.checkpoint.close();
+        self.core.partition.replica.stop();
+        self.core.partition.checkpoint.close();
         self.core.walks.close();
-        self.core.older_answers.close();
-        self.core.close();
+        self.core.partition.older_answers.close();
+        self.core.partition.close();
         let (core, threads, writer) = (self.core, self.threads, self.writer);
         let ended = tokio::task::spawn_blocking(move || {
             let _ = writer.join();
             for thread in threads {
                 let _ = thread.join();
             }
-            core.replica.close()
+            core.partition.replica.close()
         })
         .await;
         match ended {
@@ -418,7 +426,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 /// Counts the turns that the tasks which answer calls get. If tasks keep all workers busy for long, no call is
 /// answered, although other threads go on saying that this member lives.
 fn watch_runtime(core: &Core) {
-    let threads = core.replica.watched().clone();
+    let threads = core.threads.clone();
     let turns = threads.helpers.add(RUNTIME);
     tokio::spawn(async move {
         while !threads.is_over() {

@@ -4,6 +4,7 @@ use super::orders::pass_on;
 use crate::{
     client_protocol::calls::{self, decode},
     core::Core,
+    partition::Partition,
 };
 use base::{Epoch, FsError};
 use namespace::{Planned, ops::allow_deletions};
@@ -13,16 +14,16 @@ use std::sync::Arc;
 
 pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AllowDeletionsRequestProto>(&call, reply) else { return };
-    if !core.replica.is_serving() {
+    if !core.partition.replica.is_serving() {
         return pass_on(core, call, reply);
     }
     if !request.is_confirmed() {
-        let held_since = core.tree().namespace.unknown_replicas().held_since();
-        return reply.ok(&held(core, held_since));
+        let held_since = core.partition.tree().namespace.unknown_replicas().held_since();
+        return reply.ok(&held(&core.partition, held_since));
     }
     calls::turn(core, call, reply, move |turn, call| {
         let held_since = turn.namespace().unknown_replicas().held_since();
-        let held = held(turn.core(), held_since);
+        let held = held(turn.partition(), held_since);
         match (held_since, request.held_since) {
             (Some(epoch), None) => {
                 return Err(FsError::InvalidArgument(format!(
@@ -38,10 +39,10 @@ pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
                 }
             }
             (None, _) => {
-                let (core, moment) = (turn.core().clone(), turn.moment);
+                let (partition, moment) = (turn.partition().clone(), turn.moment);
                 turn.after_commit(move |committed| {
                     if committed.is_ok() {
-                        core.blocks.lock().allow_deletions(moment);
+                        partition.blocks.lock().allow_deletions(moment);
                     }
                 });
             }
@@ -58,9 +59,9 @@ pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// The deletions that wait for the order, as far as the active knows them: it knows nothing of data servers that have
 /// not reported to it.
-fn held(core: &Core, held_since: Option<Epoch>) -> p::AllowDeletionsResponseProto {
+fn held(partition: &Partition, held_since: Option<Epoch>) -> p::AllowDeletionsResponseProto {
     let (stats, in_safe_mode) = {
-        let blocks = core.blocks.lock();
+        let blocks = partition.blocks.lock();
         (blocks.stats(), blocks.in_safe_mode())
     };
     p::AllowDeletionsResponseProto {

@@ -17,7 +17,7 @@ const ACTIVE_PATIENCE: Duration = Duration::from_millis(1_500);
 const OTHERS_PATIENCE: Duration = Duration::from_millis(400);
 
 pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
-    let Some(runtime) = core.forwarder.runtime().filter(|_| !is_local) else {
+    let Some(runtime) = core.partition.forwarder.runtime().filter(|_| !is_local) else {
         return reply.ok(&of_this_member(core));
     };
     let core = core.clone();
@@ -40,11 +40,11 @@ async fn of_the_active(
     call: &Call,
     reply: &Replier,
 ) -> Result<p::GetGroupResponseProto, Option<String>> {
-    if core.replica.is_serving() || reply.is_captured() {
+    if core.partition.replica.is_serving() || reply.is_captured() {
         return Err(None);
     }
     let ForwardResponseProto { response, refusal, is_elsewhere, .. } =
-        core.forwarder.ask_active(call, ACTIVE_PATIENCE).await.map_err(Some)?;
+        core.partition.forwarder.ask_active(call, ACTIVE_PATIENCE).await.map_err(Some)?;
     if is_elsewhere == Some(true) {
         return Err(Some("it does not serve (yet)".into()));
     }
@@ -56,9 +56,9 @@ async fn of_the_active(
 
 /// Each member knows itself best: its role, its log, the takeovers that it had nobody to tell of.
 async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
-    let (me, user) = (core.replica.me().member, &call.caller.user);
-    ask_each(me, core.replica.records().into_values(), user, answer, |theirs| {
-        core.chronicle.learn(theirs, core.replica.standing().epoch);
+    let (me, user) = (core.partition.replica.me().member, &call.caller.user);
+    ask_each(me, core.partition.replica.records().into_values(), user, answer, |theirs| {
+        core.partition.chronicle.learn(theirs, core.partition.replica.standing().epoch);
     })
     .await;
 }
@@ -177,16 +177,16 @@ pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponsePro
 
 /// Only what this member knows.
 pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
-    core.chronicle.look(&core.replica, core.env.clock.timestamp());
-    let status = core.replica.status();
-    let records = core.replica.records();
-    let me = core.replica.me();
+    core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+    let status = core.partition.replica.status();
+    let records = core.partition.replica.records();
+    let me = core.partition.replica.me();
     let view = status.view.as_ref().map(|(view, version)| view_proto(view, *version));
     let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
-    let releases = core.replica.releases();
+    let releases = core.partition.replica.releases();
     let others = listed.iter().filter(|member| **member != me.member);
     let members = others.map(|member| other(*member, &status, records.get(member), releases.get(member)));
-    let level = core.tree().namespace.group_level().clone();
+    let level = core.partition.tree().namespace.group_level().clone();
     let is_raised = level.since != TxId::default();
     p::GetGroupResponseProto {
         group: GROUP.0,
@@ -194,13 +194,13 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         answered_by: me.member.0,
         view,
         members: std::iter::once(myself(core, &status, &records)).chain(members).collect(),
-        takeovers: core.chronicle.takeovers(),
+        takeovers: core.partition.chronicle.takeovers(),
         is_writable: Some(status.is_writable),
         committed: Some(status.committed.0),
-        unclean_elections: Some(core.chronicle.unclean_elections()),
+        unclean_elections: Some(core.partition.chronicle.unclean_elections()),
         active_unreachable: None,
         silent: Vec::new(),
-        coordinator_away_ms: core.replica.coordinator_away_ms(),
+        coordinator_away_ms: core.partition.replica.coordinator_away_ms(),
         safe_mode: safe_mode(core),
         now_ms: Some(core.env.clock.timestamp().ms),
         stale_after_ms: Some(core.config.blocks.stale_interval_ms),
@@ -213,7 +213,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
 }
 
 fn contested(core: &Core) -> Vec<p::ContestedAddressProto> {
-    let contests = core.blocks.lock().contested(core.moment());
+    let contests = core.partition.blocks.lock().contested(core.moment());
     let told = |contest: blocks::Contest| p::ContestedAddressProto {
         address: contest.address,
         uuids: contest.uuids.iter().map(|uuid| uuid.to_string()).collect(),
@@ -223,7 +223,7 @@ fn contested(core: &Core) -> Vec<p::ContestedAddressProto> {
 
 /// Why this server is in safe mode, how much is lacking, and how long that may take.
 pub fn safe_mode(core: &Core) -> Option<String> {
-    let blocks = core.blocks.lock();
+    let blocks = core.partition.blocks.lock();
     let now = core.moment();
     blocks.in_safe_mode().then(|| {
         let outlook = blocks.safe_mode_outlook(now).map(|outlook| format!(" {outlook}"));
@@ -282,28 +282,30 @@ pub fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>
 }
 
 fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecord>) -> p::MemberProto {
-    let me = core.replica.me();
-    let reason = match (&*core.replica.ended().borrow(), &status.role) {
+    let me = core.partition.replica.me();
+    let reason = match (&*core.partition.replica.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
-        (None, _) if core.condition.is_removed() => Some(condition::removed(core.replica.me().member)),
+        (None, _) if core.partition.condition.is_removed() => {
+            Some(condition::removed(core.partition.replica.me().member))
+        }
         (None, _) => status.trouble.clone(),
     };
-    let fetching = core.fetching.get();
+    let fetching = core.partition.fetching.get();
     // A member is never behind its own log: how far the active is, only the active can say.
     p::MemberProto {
         image_bytes_done: fetching.map(|(done, _)| done),
         image_bytes_total: fetching.map(|(_, total)| total),
         end: Some(place(status.end)),
-        committed: Some(core.commit.committed().0),
+        committed: Some(core.partition.commit.committed().0),
         is_in_sync: Some(status.is_in_sync),
         is_eligible: Some(status.is_eligible),
         lag: matches!(status.role, Role::Serving { .. }).then_some(0),
         reason,
-        data_servers: Some(core.data_servers()),
-        coordinator_away_ms: core.replica.coordinator_away_ms(),
-        disk_free_bytes: Some(core.condition.disk().0).filter(|bytes| *bytes > 0),
-        is_disk_low: Some(core.condition.disk().1),
+        data_servers: Some(core.partition.data_servers()),
+        coordinator_away_ms: core.partition.replica.coordinator_away_ms(),
+        disk_free_bytes: Some(core.partition.condition.disk().0).filter(|bytes| *bytes > 0),
+        is_disk_low: Some(core.partition.condition.disk().1),
         ..with_release(
             &Release::ours(),
             blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member)),

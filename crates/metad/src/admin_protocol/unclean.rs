@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 pub fn elect(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UncleanElectRequestProto>(&call, reply) else { return };
-    let status = core.replica.status();
-    let risk = Risk::of(core.replica.me().member, &status);
+    let status = core.partition.replica.status();
+    let risk = Risk::of(core.partition.replica.me().member, &status);
     let off: Vec<MemberId> = request.off.iter().copied().map(MemberId).collect();
     let not_off: Vec<MemberId> =
         risk.complete.iter().filter(|member| !off.contains(member)).copied().collect();
@@ -44,10 +44,10 @@ pub fn elect(core: &Arc<Core>, call: Call, reply: Replier) {
         "at_ms={} user={} member={} after_epoch={epoch} {risk} off={off:?}\n",
         core.env.clock.timestamp().ms,
         call.caller,
-        core.replica.me().member,
+        core.partition.replica.me().member,
     );
     tracing::error!(record = line.trim_end(), "UNCLEAN ELECTION ordered: acknowledged changes may be lost");
-    let Some(runtime) = core.forwarder.runtime() else {
+    let Some(runtime) = core.partition.forwarder.runtime() else {
         return refuse(reply, "this group has one member, which leads whenever it runs");
     };
     let done = answer(format!("{} It goes on all the same.", risk.sentence()), true);
@@ -59,8 +59,8 @@ fn order(core: &Core, line: &str, done: p::UncleanElectResponseProto, reply: Rep
     if let Err(error) = append(&core.env, &core.config.name_directory, line) {
         return refuse(reply, format!("nothing was done, since it could not be noted: {error}: {}", error.0));
     }
-    core.chronicle.count_unclean_election();
-    core.replica.order(
+    core.partition.chronicle.count_unclean_election();
+    core.partition.replica.order(
         Order::UncleanElect,
         Box::new(move |result| match result {
             Ok(message) => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RaiseLevelRequestProto>(&call, reply) else { return };
-    if !core.replica.is_serving() {
+    if !core.partition.replica.is_serving() {
         return pass_on(core, call, reply);
     }
     let wanted = match request.level.map(u16::try_from) {
@@ -32,21 +32,24 @@ pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
             );
         }
     };
-    let level = core.tree().namespace.group_level().level;
-    let found =
-        answer(level, wanted, if level < wanted { obstacles(&core.replica, wanted) } else { Vec::new() });
+    let level = core.partition.tree().namespace.group_level().level;
+    let found = answer(
+        level,
+        wanted,
+        if level < wanted { obstacles(&core.partition.replica, wanted) } else { Vec::new() },
+    );
     if !request.is_confirmed() || !found.obstacles.is_empty() || level >= wanted {
         let is_done = level >= wanted;
         return reply.ok(&p::RaiseLevelResponseProto { is_done: Some(is_done), ..found });
     }
     calls::turn(core, call, reply, move |turn, call| {
-        let core = turn.core().clone();
+        let member = &turn.partition().replica;
         let before = turn.namespace().group_level().level;
         // From here on a member that connects must know the level. The members that are connected already are looked at afterwards.
-        core.replica.require_level(wanted);
-        let obstacles = obstacles(&core.replica, wanted);
+        member.require_level(wanted);
+        let obstacles = obstacles(member, wanted);
         if !obstacles.is_empty() {
-            core.replica.require_level(before);
+            member.require_level(before);
             return Err(FsError::InvalidArgument(format!("Nothing was done: {}", obstacles.join("; "))));
         }
         let planned = turn.plan_own(|namespace, context, _| raise_level::plan(namespace, context, wanted))?;

@@ -67,8 +67,9 @@ fn to_text(
 fn permission_of(core: &Core, path: &str) -> Option<String> {
     let access = &core.config.limits.access;
     let itself = Caller::simple(&access.superuser, &[&access.supergroup]);
-    let tree = core.tree();
-    let status = get_file_info::get(&tree.namespace, &core.context(&itself, None), path).ok().flatten()?;
+    let tree = core.partition.tree();
+    let status =
+        get_file_info::get(&tree.namespace, &core.partition.context(&itself, None), path).ok().flatten()?;
     let mode = namespace::mode_text(status.permission);
     Some(format!("{}:{}:{mode}", audit::escape(status.owner), audit::escape(status.group)))
 }

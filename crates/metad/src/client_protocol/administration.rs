@@ -20,7 +20,7 @@ pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let now = core.moment();
-    let mut map = core.blocks.lock();
+    let mut map = core.partition.blocks.lock();
     match action {
         p::SafeModeActionProto::SafemodeGet => {}
         p::SafeModeActionProto::SafemodeEnter => map.enter_safe_mode(),
@@ -45,16 +45,16 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
     }
-    if !core.blocks.lock().in_safe_mode() {
+    if !core.partition.blocks.lock().in_safe_mode() {
         return reply.fs_error(&FsError::Io(
             "Safe mode should be turned ON in order to create namespace image.".into(),
         ));
     }
     let may_skip = request.time_window() > 0 || request.tx_gap() > 0;
-    if may_skip && crate::checkpoint::is_current(core) {
+    if may_skip && crate::checkpoint::is_current(&core.partition) {
         return reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) });
     }
-    core.checkpoint.request(Box::new(move |written| match written {
+    core.partition.checkpoint.request(Box::new(move |written| match written {
         Ok(()) => reply.ok(&p::SaveNamespaceResponseProto { saved: Some(true) }),
         Err(reason) => reply.fs_error(&FsError::Io(format!("The image could not be written: {reason}"))),
     }));
@@ -65,11 +65,11 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RollEditsRequestProto>(&call, reply) else { return };
     let allowed = require_superuser_for(core, &call, "rollEditLog")
-        .and_then(|()| refuse_in_safe_mode(core, || "Log not rolled".into()));
+        .and_then(|()| refuse_in_safe_mode(&core.partition, || "Log not rolled".into()));
     if let Err(error) = allowed {
         return reply.fs_error(&error);
     }
-    let next = core.replica.journal().begin_segment_with_next();
+    let next = core.partition.replica.journal().begin_segment_with_next();
     reply.ok(&p::RollEditsResponseProto { new_segment_tx_id: next.0 });
 }
 
@@ -114,7 +114,7 @@ pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Where the group is at the newest level nothing is under way, so there is nothing to make final: the same as in HDFS. Otherwise
 /// the caller is told what makes it final: a user's name proves nothing.
 fn level_of(core: &Core) -> Level {
-    core.tree().namespace.group_level().level
+    core.partition.tree().namespace.group_level().level
 }
 
 pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
@@ -153,7 +153,7 @@ pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
                     block_pool_id: core.cluster.block_pool.to_string(),
                     finalized: Some(false),
                 },
-                start_time: core.upgrade.began.ms,
+                start_time: core.partition.upgrade.began.ms,
                 finalize_time: 0,
                 // Nothing has to be made before members may go back.
                 created_rollback_images: true,
@@ -188,7 +188,7 @@ pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
     }
     // Data servers take no notice of a number that is not above 0.
     if let Ok(rate @ 1..) = u64::try_from(request.bandwidth) {
-        core.blocks.lock().set_balancing_rate(rate);
+        core.partition.blocks.lock().set_balancing_rate(rate);
     }
     reply.ok(&p::SetBalancerBandwidthResponseProto {});
 }
@@ -199,7 +199,7 @@ pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     // It looks at no inode.
     calls::read(core, &call, reply, Sight::Paths(&[]), |_, _| {
         require_superuser(core, &call)?;
-        Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.commit.committed().0 as i64 })
+        Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.partition.commit.committed().0 as i64 })
     });
 }
 

@@ -5,7 +5,7 @@ use super::{
     calls::{self, decode},
     files, reads, status,
 };
-use crate::{core::Core, datanodes::wire, turn::Turn};
+use crate::{core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::Reader;
 use base::{FsError, FsResult, InodeId};
 use namespace::{Reply, ops};
@@ -19,14 +19,14 @@ const OFFSET_UNKNOWN: u64 = u64::MAX;
 pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AppendRequestProto>(&call, reply) else { return };
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
-    core.renewals.lock().renew(&request.client_name, core.moment());
+    core.partition.renewals.lock().renew(&request.client_name, core.moment());
     calls::turn(core, call, reply, move |turn, call| {
         let mut essentials = try_append(turn, call, &request, &machine);
         if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
             && files::take_over(turn, &request.src, &request.client_name)
         {
             // The file is closed now: it can be written on as any other. No answer has been sent yet.
-            turn.core().refusals.lock().forget(&call.origin);
+            turn.partition().refusals.lock().forget(&call.origin);
             essentials = try_append(turn, call, &request, &machine);
         }
         match essentials? {
@@ -66,8 +66,8 @@ fn answer(
     request: &p::AppendRequestProto,
     inode: InodeId,
 ) -> FsResult<Encoded> {
-    let (core, namespace) = (turn.core(), turn.namespace());
-    let pool = &core.cluster.block_pool;
+    let (partition, namespace) = (turn.partition(), turn.namespace());
+    let pool = &partition.cluster.block_pool;
     // A call that is repeated so late that others have deleted its file. Stock clients ask for the status that an
     // answer lacks, by the path, and stumble over there being none.
     let Some(fs) = namespace::reads::get_file_info::by_id(namespace, inode) else {
@@ -79,9 +79,9 @@ fn answer(
         Some(last) if wants_new_block(request) => place = Some((last.block, OFFSET_UNKNOWN)),
         Some(last) if !last.committed => {
             let host = reads::host(call);
-            let chance = core.env.random.next_u64();
+            let chance = partition.env.random.next_u64();
             let reader = Reader { host: Some(&host) };
-            located = core.blocks.lock().locations(last.block.id, reader, chance, turn.moment);
+            located = partition.blocks.lock().locations(last.block.id, reader, chance, turn.moment);
             place = Some((last.block, last.offset));
         }
         _ => {}

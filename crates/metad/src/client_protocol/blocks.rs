@@ -4,7 +4,7 @@ use super::{
     answers::Encoded,
     calls::{self, decode},
 };
-use crate::{core::Core, datanodes::wire, turn::Turn};
+use crate::{core::Core, datanodes::wire, partition::Partition, partition::turn::Turn};
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 use namespace::{Planned, Reply, ops};
@@ -26,15 +26,15 @@ pub fn add_block(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 /// A block with its places: the whole of the answer.
-fn placed(core: &Core, block: Block, offset: u64, places: &[Location]) -> Encoded {
-    Encoded::of(Only(Some(wire::placed(&core.cluster.block_pool, block, offset, places))))
+fn placed(partition: &Partition, block: Block, offset: u64, places: &[Location]) -> Encoded {
+    Encoded::of(Only(Some(wire::placed(&partition.cluster.block_pool, block, offset, places))))
 }
 
 fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto) -> FsResult<Encoded> {
     if let Some(essentials) = calls::remembered(turn, call)? {
         return again(turn, call, request, essentials);
     }
-    calls::refuse_in_safe_mode(turn.core(), || format!("Cannot add block to {}", request.src))?;
+    calls::refuse_in_safe_mode(turn.partition(), || format!("Cannot add block to {}", request.src))?;
     let wanted = ops::add_block::Request {
         path: &request.src,
         holder: &request.client_name,
@@ -59,7 +59,7 @@ fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto)
             let Reply::Block { block, offset, .. } = essentials else {
                 unreachable!("an allocation answers with its block");
             };
-            Ok(placed(turn.core(), block, offset, &targets))
+            Ok(placed(turn.partition(), block, offset, &targets))
         }
     }
 }
@@ -76,23 +76,23 @@ fn again(
         return Err(FsError::Io("The call was answered before, but not with a block.".into()));
     };
     let host = super::reads::host(call);
-    let core = turn.core();
-    let located = core.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
+    let partition = turn.partition();
+    let located = partition.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
     let has_places = located.as_ref().is_some_and(|located| !located.locations.is_empty());
-    let wanted = if has_places { None } else { core.blocks.lock().facts(block.id) };
+    let wanted = if has_places { None } else { partition.blocks.lock().facts(block.id) };
     let Some(wanted) = wanted else {
-        let found = wire::found(&core.cluster.block_pool, block, offset, located.as_ref());
+        let found = wire::found(&partition.cluster.block_pool, block, offset, located.as_ref());
         return Ok(Encoded::of(Only(Some(found))));
     };
-    let block_size = core.config.defaults.block_size;
+    let block_size = partition.config.defaults.block_size;
     let targets = choose(
         turn,
         call,
         request,
         Wanted { inode: wanted.inode, replication: wanted.replication, block_size },
     )?;
-    core.blocks.lock().set_pipeline(wanted.block, &targets);
-    Ok(placed(core, block, offset, &targets))
+    partition.blocks.lock().set_pipeline(wanted.block, &targets);
+    Ok(placed(partition, block, offset, &targets))
 }
 
 /// A new block, as its file wants it.
@@ -122,10 +122,10 @@ fn choose(
         avoid_writer,
         storage_policy: turn.namespace().storage_policy_of(wanted.inode),
     };
-    let core = turn.core();
-    let mut blocks = core.blocks.lock();
+    let partition = turn.partition();
+    let mut blocks = partition.blocks.lock();
     let targets = blocks.choose_targets(&placement, turn.moment);
-    let minimum = usize::from(core.config.limits.replication_min);
+    let minimum = usize::from(partition.config.limits.replication_min);
     if targets.len() >= minimum {
         return Ok(targets);
     }
@@ -165,14 +165,14 @@ pub fn abandon_block(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetAdditionalDatanodeRequestProto>(&call, reply) else { return };
     calls::turn(core, call, reply, move |turn, call| {
-        calls::refuse_in_safe_mode(turn.core(), || {
+        calls::refuse_in_safe_mode(turn.partition(), || {
             let (pool, block) = (&request.blk.pool_id, block_of(&request.blk));
             format!("Cannot add datanode; src={}, blk={pool}:{block}", request.src)
         })?;
         let inode = InodeId(request.file_id.unwrap_or(0));
         let storage_policy = turn.namespace().storage_policy_of(inode);
-        let core = turn.core();
-        let mut map = core.blocks.lock();
+        let partition = turn.partition();
+        let mut map = partition.blocks.lock();
         let existing: Vec<Location> = request
             .existings
             .iter()
@@ -184,7 +184,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let placement = Placement {
             writer: Reader { host: Some(&host) },
             replication: request.num_additional_nodes as usize,
-            block_size: core.config.defaults.block_size,
+            block_size: partition.config.defaults.block_size,
             excluded: &excluded,
             favoured: &[],
             existing: &existing,
@@ -194,7 +194,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let added = map.choose_targets(&placement, turn.moment);
         let targets: Vec<Location> = existing.into_iter().chain(added).collect();
         let block = block_of(&request.blk);
-        Ok(placed(core, block, 0, &targets))
+        Ok(placed(partition, block, 0, &targets))
     });
 }
 
@@ -220,7 +220,7 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
                 _ => asked.generation_stamp,
             };
             let block = Block { generation_stamp: stamp, ..asked };
-            placed(turn.core(), block, 0, &[])
+            placed(turn.partition(), block, 0, &[])
         },
     );
 }
@@ -232,7 +232,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
             return Ok(p::UpdatePipelineResponseProto {});
         }
         let (old, new) = (block_of(&request.old_block), block_of(&request.new_block));
-        calls::refuse_in_safe_mode(turn.core(), || "Pipeline not updated".to_owned())?;
+        calls::refuse_in_safe_mode(turn.partition(), || "Pipeline not updated".to_owned())?;
         let planned =
             turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
                 let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };
@@ -240,7 +240,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
             })?;
         if let namespace::Planned::Edit(edit) = planned {
             let targets: Vec<Location> = {
-                let map = turn.core().blocks.lock();
+                let map = turn.partition().blocks.lock();
                 let named = request.new_nodes.iter().zip(&request.storage_i_ds);
                 named.filter_map(|(node, storage)| map.location(&node.datanode_uuid, storage)).collect()
             };
@@ -274,7 +274,7 @@ pub fn fsync(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn report_bad_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ReportBadBlocksRequestProto>(&call, reply) else { return };
     let now = core.moment();
-    let mut map = core.blocks.lock();
+    let mut map = core.partition.blocks.lock();
     for located in &request.blocks {
         if located.b.pool_id != *core.cluster.block_pool {
             continue;

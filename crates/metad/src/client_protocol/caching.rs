@@ -32,7 +32,7 @@ fn no_such_directive(id: Option<i64>) -> String {
 
 pub fn add_cache_directive(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddCacheDirectiveRequestProto>(&call, reply) else { return };
-    if let Err(error) = super::refuse_in_safe_mode(core, || "Cannot add cache directive".into()) {
+    if let Err(error) = super::refuse_in_safe_mode(&core.partition, || "Cannot add cache directive".into()) {
         return reply.fs_error(&error);
     }
     match request.info.id {
@@ -45,7 +45,7 @@ pub fn add_cache_directive(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn modify_cache_directive(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ModifyCacheDirectiveRequestProto>(&call, reply) else { return };
-    match super::refuse_in_safe_mode(core, || "Cannot add cache directive".into()) {
+    match super::refuse_in_safe_mode(&core.partition, || "Cannot add cache directive".into()) {
         Ok(()) => refuse(reply, no_such_directive(request.info.id)),
         Err(error) => reply.fs_error(&error),
     }
@@ -53,7 +53,7 @@ pub fn modify_cache_directive(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn remove_cache_directive(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveCacheDirectiveRequestProto>(&call, reply) else { return };
-    match super::refuse_in_safe_mode(core, || "Cannot remove cache directives".into()) {
+    match super::refuse_in_safe_mode(&core.partition, || "Cannot remove cache directives".into()) {
         Ok(()) => refuse(reply, no_such_directive(Some(request.id))),
         Err(error) => reply.fs_error(&error),
     }
@@ -73,7 +73,7 @@ pub fn list_cache_directives(_: &Arc<Core>, call: Call, reply: Replier) {
 
 fn may_change_pools(core: &Core, call: &Call, what: impl FnOnce() -> String) -> FsResult<()> {
     require_superuser(core, call)?;
-    super::refuse_in_safe_mode(core, what)
+    super::refuse_in_safe_mode(&core.partition, what)
 }
 
 /// The one call for which "there is none" is no answer.

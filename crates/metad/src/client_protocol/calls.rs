@@ -9,7 +9,11 @@ pub use super::{
     answers::send,
     elsewhere::{hand_over, refuse, repeat},
 };
-use crate::{core::Core, older_answers::lookups, turn::Turn};
+use crate::{
+    core::Core,
+    older_answers::lookups,
+    partition::{Partition, turn::Turn},
+};
 use ::blocks::BlockMap;
 use base::{Epoch, FsError, FsResult};
 use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
@@ -34,9 +38,9 @@ pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -
 ///
 /// The epoch is taken first. A member that was deposed and leads again has taken the entries in between into its tree
 /// before it answers again: if it does, the tree is at least that of the epoch taken.
-pub fn begin(core: &Core) -> Option<Epoch> {
-    let epoch = core.replica.epoch();
-    core.replica.answers().then_some(epoch)
+pub fn begin(partition: &Partition) -> Option<Epoch> {
+    let epoch = partition.replica.epoch();
+    partition.replica.answers().then_some(epoch)
 }
 
 /// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
@@ -47,7 +51,7 @@ pub fn read<A: Answer>(
     sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
-    match begin(core) {
+    match begin(&core.partition) {
         Some(epoch) => read_since(core, epoch, call, reply, sight, look),
         None => hand_over(core, call.clone(), reply),
     }
@@ -63,21 +67,21 @@ pub fn read_since<A: Answer>(
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
     let (answer, wait_for) = {
-        let tree = core.tree();
-        let context = core.context(&call.caller, Some(call.origin));
-        (look(&tree, &context), tree.rests_on(core.commit.committed(), sight))
+        let tree = core.partition.tree();
+        let context = core.partition.context(&call.caller, Some(call.origin));
+        (look(&tree, &context), tree.rests_on(core.partition.commit.committed(), sight))
     };
     match wait_for {
         None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),
         // It may wait for long, until another member is back.
-        Some(_) if core.replica.is_reading() => reply.fs_error(&in_doubt(core)),
+        Some(_) if core.partition.replica.is_reading() => reply.fs_error(&in_doubt(&core.partition)),
         Some(sn) => {
-            let Some(room) = core.commit.room_for(waiting_bytes(call, &answer)) else {
+            let Some(room) = core.partition.commit.room_for(waiting_bytes(call, &answer)) else {
                 let text = "The answers that wait for a commit take all the memory that they may; try again in a moment.";
                 return reply.fs_error(&FsError::Retry(text.into()));
             };
             let (core, call) = (core.clone(), call.clone());
-            core.clone().commit.when(sn, move |committed| {
+            core.clone().partition.commit.when(sn, move |committed| {
                 let _room = room;
                 let _holding = core.in_hand(&call).hold();
                 match committed {
@@ -90,21 +94,21 @@ pub fn read_since<A: Answer>(
 }
 
 /// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
-pub fn admit(core: &Core) -> FsResult<()> {
-    core.admit()?;
-    core.condition.refusal(&core.replica)?;
-    if core.replica.is_writable() { Ok(()) } else { Err(too_few(core)) }
+pub fn admit(partition: &Partition) -> FsResult<()> {
+    partition.admit()?;
+    partition.condition.refusal(&partition.replica)?;
+    if partition.replica.is_writable() { Ok(()) } else { Err(too_few(partition)) }
 }
 
 /// How many copies are in sync, and how many a change needs.
-fn copies(core: &Core) -> (usize, u32) {
-    let view = core.replica.status().view;
+fn copies(partition: &Partition) -> (usize, u32) {
+    let view = partition.replica.status().view;
     view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min))
 }
 
 /// The refusal of a question about something that was changed, perhaps.
-fn in_doubt(core: &Core) -> FsError {
-    let (in_sync, needed) = copies(core);
+fn in_doubt(partition: &Partition) -> FsError {
+    let (in_sync, needed) = copies(partition);
     FsError::Retry(format!(
         "What is asked for was changed last under an earlier active, and whether for good is not known while the \
          group has {in_sync} of the {needed} copies in sync that it needs."
@@ -112,8 +116,8 @@ fn in_doubt(core: &Core) -> FsError {
 }
 
 /// The refusal of a call that needs more members in sync than there are.
-pub fn too_few(core: &Core) -> FsError {
-    let (in_sync, needed) = copies(core);
+pub fn too_few(partition: &Partition) -> FsError {
+    let (in_sync, needed) = copies(partition);
     FsError::Retry(format!(
         "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
          member is back."
@@ -121,33 +125,33 @@ pub fn too_few(core: &Core) -> FsError {
 }
 
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
-pub fn refuse_in_safe_mode(core: &Core, what: impl FnOnce() -> String) -> FsResult<()> {
-    let blocks = core.blocks.lock();
+pub fn refuse_in_safe_mode(partition: &Partition, what: impl FnOnce() -> String) -> FsResult<()> {
+    let blocks = partition.blocks.lock();
     if !blocks.in_safe_mode() {
         return Ok(());
     }
     // As HDFS does with several NameNodes: a member that has just started and was made the active at once soon has
     // its reports, and no call is to fail meanwhile.
-    Err(in_safe_mode(core, &blocks, &what(), blocks.in_safe_mode_of_start()))
+    Err(in_safe_mode(partition, &blocks, &what(), blocks.in_safe_mode_of_start()))
 }
 
 /// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported: a reader that
 /// is told of no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an
 /// operator has turned safe mode on, as in HDFS.
-pub fn refuse_unknown_places(core: &Core, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
-    let map = core.blocks.lock();
+pub fn refuse_unknown_places(partition: &Partition, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
+    let map = partition.blocks.lock();
     if !map.in_safe_mode() || blocks.iter().all(|it| map.has_place(it.block.id)) {
         return Ok(());
     }
-    Err(in_safe_mode(core, &map, &format!("Zero blocklocations for {path}"), true))
+    Err(in_safe_mode(partition, &map, &format!("Zero blocklocations for {path}"), true))
 }
 
 /// HDFS's sentence. Where there are several members, a client whose patience is asked for tries again.
-fn in_safe_mode(core: &Core, blocks: &BlockMap, what: &str, ask_for_patience: bool) -> FsError {
-    let tip = blocks.safe_mode_message(core.moment());
-    let host = core.config.host_name();
+fn in_safe_mode(partition: &Partition, blocks: &BlockMap, what: &str, ask_for_patience: bool) -> FsError {
+    let tip = blocks.safe_mode_message(partition.moment());
+    let host = partition.config.host_name();
     let text = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
-    match ask_for_patience && core.replica.peer_address().is_some() {
+    match ask_for_patience && partition.replica.peer_address().is_some() {
         true => FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE)),
         false => FsError::SafeMode(text),
     }
@@ -174,21 +178,21 @@ pub fn turn<A: Answer>(
     reply: Replier,
     operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<A> + Send + 'static,
 ) {
-    if let Err(error) = admit(core) {
+    if let Err(error) = admit(&core.partition) {
         return refuse(core, call, reply, &error);
     }
     lookups::find(core, call, reply, move |core, call, reply, older| {
-        let core = core.clone();
-        core.clone().attempt(
+        let server = core.clone();
+        core.partition.attempt(
             core.in_hand(&call),
             Box::new(move |turn| {
-                let Some(turn) = turn else { return hand_over(&core, call, reply) };
+                let Some(turn) = turn else { return hand_over(&server, call, reply) };
                 #[cfg(feature = "planted-panics")]
                 crate::fatal::planted::strike(&call);
                 let before = turn.applied();
                 let answer = turn.knowing(older, |turn| operate(turn, &call));
                 let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
-                after_commit(turn, call, reply, basis, answer);
+                after_commit(&server, turn, call, reply, basis, answer);
             }),
         );
     });
@@ -196,20 +200,21 @@ pub fn turn<A: Answer>(
 
 /// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
 pub fn after_commit<A: Answer>(
+    core: &Arc<Core>,
     turn: &mut Turn<'_>,
     call: Call,
     reply: Replier,
     basis: Basis,
     answer: FsResult<A>,
 ) {
-    let (core, epoch) = (turn.core().clone(), turn.epoch());
+    let (core, epoch) = (core.clone(), turn.epoch());
     turn.after_commit(move |committed| {
         let _holding = core.in_hand(&call).hold();
         match (committed, basis) {
             (Ok(()), Basis::OwnEdit) => send(reply, answer),
             (Ok(()), Basis::Reading) => {
                 let (proved, origin) = (core.clone(), call.origin);
-                let note = move || proved.refusals.lock().proved(&origin, epoch);
+                let note = move || proved.partition.refusals.lock().proved(&origin, epoch);
                 leading::answer(&core, epoch, || call, reply, answer, note);
             }
             (Err(reason), _) => repeat(&core, call, reply, reason),
@@ -233,15 +238,15 @@ pub fn run(
     what: impl FnOnce() -> String,
     plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned>,
 ) -> FsResult<Reply> {
-    let (core, epoch, fingerprint) = (turn.core(), turn.epoch(), fingerprint(call));
+    let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
     let known = Known {
         origin: &call.origin,
         carried_out: turn.retry_lookup(&call.origin, fingerprint)?,
-        refused: core.refusals.lock().get(&call.origin, fingerprint, epoch),
+        refused: partition.refusals.lock().get(&call.origin, fingerprint, epoch),
     };
     let decision = serving::decide(
         known,
-        || refuse_in_safe_mode(core, what),
+        || refuse_in_safe_mode(partition, what),
         || turn.plan(&call.caller, call.origin, fingerprint, plan),
     );
     match decision {
@@ -249,7 +254,7 @@ pub fn run(
         Decision::Told(answer) => answer,
         Decision::NotNow(refused) => Err(refused),
         Decision::NoEdit(answer) => {
-            core.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
+            partition.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
             answer
         }
     }

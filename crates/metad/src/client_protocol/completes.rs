@@ -5,7 +5,7 @@
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
 use super::calls::{self, decode};
-use crate::{core::Core, older_answers::lookups, partition::parked::Waiter, turn::Turn};
+use crate::{core::Core, older_answers::lookups, partition::parked::Waiter, partition::turn::Turn};
 use base::{Block, BlockId, FsResult, InodeId};
 use namespace::ops;
 use proto::hdfs as p;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 /// Another replica of these blocks was reported: plans the calls again that waited for it.
 pub fn wake(core: &Arc<Core>, blocks: &[BlockId]) {
-    for waiter in core.parked.wake(blocks) {
+    for waiter in core.partition.parked.wake(blocks) {
         queue(core, waiter);
     }
 }
 
 /// This member no longer serves: the one that goes on answers.
 pub fn hand_over(core: &Arc<Core>) {
-    for waiter in core.parked.take_all() {
+    for waiter in core.partition.parked.take_all() {
         calls::hand_over(core, waiter.call, waiter.reply);
     }
 }
@@ -30,7 +30,7 @@ pub fn hand_over(core: &Arc<Core>) {
 pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CompleteRequestProto>(&call, reply) else { return };
     let deadline = core.moment().plus_ms(core.config.complete_wait_ms);
-    if let Err(error) = calls::admit(core) {
+    if let Err(error) = calls::admit(&core.partition) {
         return calls::refuse(core, call, reply, &error);
     }
     lookups::find(core, call, reply, move |core, call, reply, older| {
@@ -39,29 +39,29 @@ pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 fn queue(core: &Arc<Core>, waiter: Waiter) {
-    if let Err(error) = calls::admit(core) {
+    if let Err(error) = calls::admit(&core.partition) {
         return calls::refuse(core, waiter.call, waiter.reply, &error);
     }
-    let core = core.clone();
+    let server = core.clone();
     // It may be another's report that has woken it.
-    core.clone().attempt(
+    core.partition.attempt(
         core.in_hand(&waiter.call),
         Box::new(move |turn| match turn {
-            Some(turn) => run(turn, waiter),
-            None => calls::hand_over(&core, waiter.call, waiter.reply),
+            Some(turn) => run(&server, turn, waiter),
+            None => calls::hand_over(&server, waiter.call, waiter.reply),
         }),
     );
 }
 
-fn run(turn: &mut Turn<'_>, waiter: Waiter) {
+fn run(core: &Arc<Core>, turn: &mut Turn<'_>, waiter: Waiter) {
     let before = turn.applied();
     let answer = match turn.knowing(waiter.older, |turn| close(turn, &waiter)) {
-        Ok(Closing::Waiting(block)) => return wait(turn, block, waiter),
+        Ok(Closing::Waiting(block)) => return wait(core, turn, block, waiter),
         Ok(Closing::Done) => Ok(p::CompleteResponseProto { result: true }),
         Err(error) => Err(error),
     };
     let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
-    calls::after_commit(turn, waiter.call, waiter.reply, basis, answer);
+    calls::after_commit(core, turn, waiter.call, waiter.reply, basis, answer);
 }
 
 enum Closing {
@@ -74,7 +74,7 @@ fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
     if calls::remembered(turn, call)?.is_some() {
         return Ok(Closing::Done);
     }
-    calls::refuse_in_safe_mode(turn.core(), || format!("Cannot complete file {}", request.src))?;
+    calls::refuse_in_safe_mode(turn.partition(), || format!("Cannot complete file {}", request.src))?;
     let last = request.last.as_ref().map(super::blocks::block_of);
     let plan =
         turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
@@ -96,12 +96,11 @@ fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
     })
 }
 
-fn wait(turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
-    let core = turn.core();
+fn wait(core: &Arc<Core>, turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
     if waiter.deadline <= turn.moment {
         return waiter.not_yet();
     }
-    if let Err(waiter) = core.parked.park(block.id, waiter) {
+    if let Err(waiter) = core.partition.parked.park(block.id, waiter) {
         return waiter.not_yet();
     }
     // The report may have come between the plan and the parking.

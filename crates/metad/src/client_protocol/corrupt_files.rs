@@ -22,7 +22,7 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
     }
-    if core.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {
+    if core.partition.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {
         // Which blocks are lost is found out when it ends: an empty list now would say that none is.
         return reply.fs_error(&FsError::Io(
             "Cannot run listCorruptFileBlocks because replication queues have not been initialized. The metadata server is in safe \
@@ -32,7 +32,7 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     }
     let last = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut last, mut files) = (BlockId(last), Vec::new());
-    let blocks = core.blocks.clone();
+    let blocks = core.partition.blocks.clone();
     walks::read(core, call, reply, move |tree, _| {
         let map = blocks.lock();
         for (looked_at, (block, inode)) in map.files_of_lost_blocks(last).enumerate() {

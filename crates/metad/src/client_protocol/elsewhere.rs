@@ -1,13 +1,13 @@
 //! The ways of a call that is not answered here: another member is to answer it, or nobody.
 
-use crate::{core::Core, forward::Fate, turn::commit_failed};
+use crate::{core::Core, forward::Fate, partition::turn::commit_failed};
 use base::FsError;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
 /// Passes on a call that was begun here and cannot be answered here. The member that leads now knows its fate.
 pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
-    if core.forwarder.is_alone() {
+    if core.partition.forwarder.is_alone() {
         return reply.fs_error(&commit_failed(reason));
     }
     take(core, call, reply, Fate::Unknown);
@@ -15,8 +15,8 @@ pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
 
 /// A call of which nothing was begun, by a member that does not serve (any more).
 pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
-    if core.forwarder.is_alone() {
-        let error = match core.commit.failure() {
+    if core.partition.forwarder.is_alone() {
+        let error = match core.partition.commit.failure() {
             Some(reason) => commit_failed(&reason),
             None => FsError::Retry("This metadata server is not ready yet.".into()),
         };
@@ -36,5 +36,5 @@ pub fn refuse(core: &Arc<Core>, call: Call, reply: Replier, error: &FsError) {
 fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
     let serving = core.clone();
     let serve = Box::new(move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply));
-    core.forwarder.take(call, reply.unwatched(), fate, serve);
+    core.partition.forwarder.take(call, reply.unwatched(), fate, serve);
 }

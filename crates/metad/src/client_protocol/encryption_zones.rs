@@ -39,7 +39,7 @@ pub fn reencrypt_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
         p::ReencryptActionProto::CancelReencrypt => "CANCEL",
     };
     let what = || format!("NameNode in safemode, cannot {action} re-encryption on zone {}", request.zone);
-    let allowed = require_superuser(core, &call).and_then(|()| refuse_in_safe_mode(core, what));
+    let allowed = require_superuser(core, &call).and_then(|()| refuse_in_safe_mode(&core.partition, what));
     let refused = allowed.err().unwrap_or_else(|| {
         FsError::Io("No key provider configured, re-encryption operation is rejected".into())
     });

@@ -122,7 +122,7 @@ pub fn unset_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier)
 
 fn may_change(core: &Core, call: &Call, what: impl FnOnce() -> String) -> FsResult<()> {
     require_superuser(core, call)?;
-    refuse_in_safe_mode(core, what)
+    refuse_in_safe_mode(&core.partition, what)
 }
 
 /// HDFS's answer where an operator has not allowed policies of users.

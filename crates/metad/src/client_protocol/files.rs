@@ -5,7 +5,7 @@ use super::{
     calls::{self, decode},
     status,
 };
-use crate::{core::Core, datanodes::release, turn::Turn};
+use crate::{core::Core, datanodes::release, partition::turn::Turn};
 use base::{FsError, FsResult, InodeId};
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::{answers::Only, hdfs as p};
@@ -36,15 +36,15 @@ pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateRequestProto>(&call, reply) else { return };
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
-    core.renewals.lock().renew(&request.client_name, core.moment());
+    core.partition.renewals.lock().renew(&request.client_name, core.moment());
     calls::turn(core, call, reply, move |turn, call| {
-        ops::create::check_path(&request.src, &turn.core().config.limits)?;
+        ops::create::check_path(&request.src, &turn.partition().config.limits)?;
         let mut answer = try_create(turn, call, &request, &machine);
         if matches!(answer, Err(FsError::RecoveryInProgress(_)))
             && take_over(turn, &request.src, &request.client_name)
         {
             // The file is closed now: it is in the way as any other. No answer has been sent yet.
-            turn.core().refusals.lock().forget(&call.origin);
+            turn.partition().refusals.lock().forget(&call.origin);
             answer = try_create(turn, call, &request, &machine);
         }
         let Reply::Created(inode) = answer? else { return Ok(created(None)) };
@@ -180,14 +180,16 @@ pub fn delete(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn renew_lease(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenewLeaseRequestProto>(&call, reply) else { return };
-    core.renewals.lock().renew(&request.client_name, core.moment());
+    core.partition.renewals.lock().renew(&request.client_name, core.moment());
     reply.ok(&p::RenewLeaseResponseProto {});
 }
 
 pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RecoverLeaseRequestProto>(&call, reply) else { return };
     calls::turn(core, call, reply, move |turn, call| {
-        calls::refuse_in_safe_mode(turn.core(), || format!("Cannot recover the lease of {}", request.src))?;
+        calls::refuse_in_safe_mode(turn.partition(), || {
+            format!("Cannot recover the lease of {}", request.src)
+        })?;
         let plan =
             turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
                 let request =
@@ -202,10 +204,10 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 /// A write of the service's own: a file was read after its access time had become too old.
 pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
     // A full queue has better things to do than access times, and in safe mode nothing changes.
-    if core.admit().is_err() || core.blocks.lock().in_safe_mode() {
+    if core.partition.admit().is_err() || core.partition.blocks.lock().in_safe_mode() {
         return;
     }
-    core.write(Box::new(move |turn| {
+    core.partition.write(Box::new(move |turn| {
         let planned =
             turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {

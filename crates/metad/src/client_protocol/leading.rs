@@ -39,15 +39,15 @@ pub fn answer<A: Answer>(
     answer: FsResult<A>,
     proved: impl FnOnce() + Send + 'static,
 ) {
-    let Some(group) = &core.leading.group else {
+    let Some(group) = &core.partition.leading.group else {
         proved();
         return send(reply, answer);
     };
-    if group.settings.is_proved(Rules::default(), reign(&core.replica), epoch) {
+    if group.settings.is_proved(Rules::default(), reign(&core.partition.replica), epoch) {
         proved();
         return send(reply, answer);
     }
-    core.leading.waits.fetch_add(1, Ordering::Relaxed);
+    core.partition.leading.waits.fetch_add(1, Ordering::Relaxed);
     let call = call();
     let bytes = waiting_bytes(&call, &answer);
     let send = Box::new(move |reply| {
@@ -68,13 +68,13 @@ pub fn answer<A: Answer>(
 
 /// Looks after the answers that wait, until there are none. While the coordinator is asked, a lease may prove them.
 async fn attend(core: Arc<Core>) {
-    let Some(group) = &core.leading.group else { return };
+    let Some(group) = &core.partition.leading.group else { return };
     let mut asked: Option<(Question, oneshot::Receiver<bool>)> = None;
     loop {
         let step = {
             let mut state = group.state.lock();
             // Under the lock: a lease that was seen before an answer was evaluated proves nothing about it.
-            let reign = reign(&core.replica);
+            let reign = reign(&core.partition.replica);
             state.unproved.look(reign, group.now())
         };
         finish(&core, step.done);
@@ -87,7 +87,7 @@ async fn attend(core: Arc<Core>) {
             if state.unproved.is_empty() {
                 if let Some((question, _)) = asked {
                     // Nobody listens to its answer. The next one to wait may ask at once.
-                    state.unproved.answered(question, false, reign(&core.replica));
+                    state.unproved.answered(question, false, reign(&core.partition.replica));
                 }
                 state.is_attended = false;
                 return;
@@ -102,7 +102,7 @@ async fn attend(core: Arc<Core>) {
         asked = None;
         let done = {
             let mut state = group.state.lock();
-            state.unproved.answered(question, told == Ok(true), reign(&core.replica))
+            state.unproved.answered(question, told == Ok(true), reign(&core.partition.replica))
         };
         finish(&core, done);
     }
@@ -111,9 +111,9 @@ async fn attend(core: Arc<Core>) {
 /// Asks the coordinator whether the view is still the one by which this member leads. The answer is false, or the channel
 /// is closed, if that could not be confirmed.
 fn ask(core: &Core) -> oneshot::Receiver<bool> {
-    core.leading.confirmations.fetch_add(1, Ordering::Relaxed);
+    core.partition.leading.confirmations.fetch_add(1, Ordering::Relaxed);
     let (sender, receiver) = oneshot::channel();
-    core.replica.confirm(move |confirmed| {
+    core.partition.replica.confirm(move |confirmed| {
         // Nobody listens any more once the question was asked anew.
         let _ = sender.send(confirmed.is_ok());
     });

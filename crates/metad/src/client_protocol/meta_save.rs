@@ -108,8 +108,8 @@ impl Output {
         for some in blocks.chunks(BLOCKS_AT_ONCE) {
             let mut text = String::new();
             {
-                let tree = core.tree();
-                let map = core.blocks.lock();
+                let tree = core.partition.tree();
+                let map = core.partition.blocks.lock();
                 some.iter().for_each(|id| line(&mut text, &tree.namespace, &map, *id));
             }
             self.put(&text)?;
@@ -122,9 +122,9 @@ impl Output {
 }
 
 fn write(core: &Core, output: &mut Output) -> io::Result<()> {
-    let counts = core.tree().namespace.counts();
+    let counts = core.partition.tree().namespace.counts();
     let (waiting, deletions, servers) = {
-        let map = core.blocks.lock();
+        let map = core.partition.blocks.lock();
         (map.waiting(), map.deletions(), map.servers(ServerFilter::All))
     };
     let Waiting { endangered, lost, undecided, arriving, corrupt } = waiting;
@@ -147,7 +147,7 @@ fn write(core: &Core, output: &mut Output) -> io::Result<()> {
 
     output.put(&format!("Metasave: Blocks being reconstructed: {}\n", arriving.len()))?;
     for (id, began, count) in arriving {
-        let block = core.blocks.lock().replicas(id).map(|replicas| replicas.block);
+        let block = core.partition.blocks.lock().replicas(id).map(|replicas| replicas.block);
         let Some(block) = block else { continue };
         let at = calendar(core, began, "%H:%M:%S");
         output.put(&format!("{block} StartTime: {at} NumReconstructInProgress: {count}\n"))?;

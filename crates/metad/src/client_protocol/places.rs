@@ -1,6 +1,6 @@
 //! The locations of a file's blocks, as answers tell them.
 
-use crate::{core::Core, datanodes::wire};
+use crate::{datanodes::wire, partition::Partition};
 use ::blocks::{BlockMap, BlockState, Reader};
 use base::Moment;
 use namespace::{FileBlock, FileBlocks};
@@ -8,7 +8,7 @@ use proto::answers::{LocatedBlocks, Put, Writer};
 
 /// The blocks of a file with their replicas, the nearest to `host` first. The block map is locked while they are written.
 pub struct Places<'a> {
-    pub core: &'a Core,
+    pub partition: &'a Partition,
     pub blocks: FileBlocks,
     pub host: &'a str,
 }
@@ -22,10 +22,10 @@ impl Put for Places<'_> {
     }
 
     fn put(self, out: &mut Writer) {
-        let Self { core, blocks, host } = self;
-        let map = core.blocks.lock();
-        let now = core.moment();
-        let place = |block: FileBlock| Place { core, map: &map, block, host, now };
+        let Self { partition, blocks, host } = self;
+        let map = partition.blocks.lock();
+        let now = partition.moment();
+        let place = |block: FileBlock| Place { partition, map: &map, block, host, now };
         let is_complete = |last: &FileBlock| {
             last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
         };
@@ -41,7 +41,7 @@ impl Put for Places<'_> {
 }
 
 struct Place<'a> {
-    core: &'a Core,
+    partition: &'a Partition,
     map: &'a BlockMap,
     block: FileBlock,
     host: &'a str,
@@ -55,8 +55,8 @@ impl Put for Place<'_> {
 
     fn put(self, out: &mut Writer) {
         let FileBlock { block, offset, .. } = self.block;
-        let chance = self.core.env.random.next_u64();
+        let chance = self.partition.env.random.next_u64();
         let located = self.map.locations(block.id, Reader { host: Some(self.host) }, chance, self.now);
-        wire::found(&self.core.cluster.block_pool, block, offset, located.as_ref()).put(out);
+        wire::found(&self.partition.cluster.block_pool, block, offset, located.as_ref()).put(out);
     }
 }

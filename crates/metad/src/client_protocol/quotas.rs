@@ -28,7 +28,7 @@ pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
             bytes: request.storagespace_quota as i64,
             storage_type: request.storage_type.map(storage_type).transpose()?,
         };
-        ops::set_quota::check_privilege(&turn.core().context(&call.caller, Some(call.origin)), &quota)?;
+        ops::set_quota::check_privilege(&turn.partition().context(&call.caller, Some(call.origin)), &quota)?;
         let what = || format!("Cannot set quota on {}", quota.path);
         calls::run(turn, call, what, |namespace, context, _| {
             ops::set_quota::plan(namespace, context, &quota)

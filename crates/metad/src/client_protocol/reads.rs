@@ -42,7 +42,7 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
             reads::get_block_locations::get_located_file_info(&tree.namespace, context, request.src())?;
         Ok(Encoded::of(Only(found.map(|(found, blocks)| WithLocations {
             status: status::view(&found, Name::Empty),
-            locations: blocks.map(|blocks| Places { core, blocks, host: &host }),
+            locations: blocks.map(|blocks| Places { partition: &core.partition, blocks, host: &host }),
         }))))
     });
 }
@@ -154,11 +154,11 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
             request.offset,
             request.length,
         )?;
-        calls::refuse_unknown_places(core, &request.src, &blocks.blocks)?;
+        calls::refuse_unknown_places(&core.partition, &request.src, &blocks.blocks)?;
         if blocks.wants_access_time {
             files::note_access(core, blocks.inode);
         }
-        Ok(Encoded::of(Only(Some(Places { core, blocks, host: &host }))))
+        Ok(Encoded::of(Only(Some(Places { partition: &core.partition, blocks, host: &host }))))
     });
 }
 
@@ -184,7 +184,7 @@ fn entries<'a>(
         let host = host.filter(|_| !entry.is_directory());
         let locations = host.and_then(|host| {
             let blocks = reads::get_block_locations::by_id_at(namespace, entry.id, page.snapshot)?;
-            Some(Places { core, blocks, host })
+            Some(Places { partition: &core.partition, blocks, host })
         });
         WithLocations { status: status::view(entry, Name::Own), locations }
     })

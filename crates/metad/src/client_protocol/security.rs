@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// None, and clients know what that means.
 pub fn get_delegation_token(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<c::GetDelegationTokenRequestProto>(&call, reply) else { return };
-    match refuse_in_safe_mode(core, || "Cannot issue delegation token".into()) {
+    match refuse_in_safe_mode(&core.partition, || "Cannot issue delegation token".into()) {
         Ok(()) => reply.ok(&c::GetDelegationTokenResponseProto { token: None }),
         Err(error) => reply.fs_error(&error),
     }
@@ -17,7 +17,7 @@ pub fn get_delegation_token(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn renew_delegation_token(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<c::RenewDelegationTokenRequestProto>(&call, reply) else { return };
-    if let Err(error) = refuse_in_safe_mode(core, || "Cannot renew delegation token".into()) {
+    if let Err(error) = refuse_in_safe_mode(&core.partition, || "Cannot renew delegation token".into()) {
         return reply.fs_error(&error);
     }
     reply.error(RpcError::application(
@@ -28,7 +28,7 @@ pub fn renew_delegation_token(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn cancel_delegation_token(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<c::CancelDelegationTokenRequestProto>(&call, reply) else { return };
-    if let Err(error) = refuse_in_safe_mode(core, || "Cannot cancel delegation token".into()) {
+    if let Err(error) = refuse_in_safe_mode(&core.partition, || "Cannot cancel delegation token".into()) {
         return reply.fs_error(&error);
     }
     reply.error(RpcError::application(

@@ -31,7 +31,7 @@ pub fn get_server_defaults(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_fs_stats(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetFsStatusRequestProto>(&call, reply) else { return };
-    let stats = core.blocks.lock().stats();
+    let stats = core.partition.blocks.lock().stats();
     reply.ok(&p::GetFsStatsResponseProto {
         capacity: stats.capacity,
         used: stats.dfs_used,
@@ -47,7 +47,7 @@ pub fn get_fs_stats(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_fs_replicated_block_stats(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetFsReplicatedBlockStatsRequestProto>(&call, reply) else { return };
-    let stats = core.blocks.lock().stats();
+    let stats = core.partition.blocks.lock().stats();
     reply.ok(&p::GetFsReplicatedBlockStatsResponseProto {
         low_redundancy: stats.under_replicated,
         corrupt_blocks: stats.corrupt,
@@ -87,8 +87,9 @@ pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
-    let servers =
-        filter_of(request.r#type()).map(|filter| core.blocks.lock().servers(filter)).unwrap_or_default();
+    let servers = filter_of(request.r#type())
+        .map(|filter| core.partition.blocks.lock().servers(filter))
+        .unwrap_or_default();
     let di = servers.iter().map(|server| wire::datanode_info(server, now, moment)).collect();
     reply.ok(&p::GetDatanodeReportResponseProto { di });
 }
@@ -101,7 +102,7 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
-    let map = core.blocks.lock();
+    let map = core.partition.blocks.lock();
     let servers = filter_of(request.r#type()).map(|filter| map.servers(filter)).unwrap_or_default();
     let datanode_storage_reports = servers
         .iter()
@@ -150,7 +151,7 @@ pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
 
 /// The state by Hadoop's name.
 pub fn ha_state(core: &Core) -> HaServiceStateProto {
-    match core.replica.standing().role {
+    match core.partition.replica.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => HaServiceStateProto::Active,
         Role::Stopped { .. } => HaServiceStateProto::Initializing,
         Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {

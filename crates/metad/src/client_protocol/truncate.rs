@@ -5,7 +5,7 @@ use super::{
     calls::{self, decode},
     files,
 };
-use crate::{core::Core, datanodes, turn::Turn};
+use crate::{core::Core, datanodes, partition::turn::Turn};
 use base::{FsError, FsResult};
 use namespace::{Reply, ops, reads};
 use proto::hdfs as p;
@@ -22,7 +22,7 @@ pub fn truncate(core: &Arc<Core>, call: Call, reply: Replier) {
         if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
             && files::take_over(turn, &request.src, &request.client_name)
         {
-            turn.core().refusals.lock().forget(&call.origin);
+            turn.partition().refusals.lock().forget(&call.origin);
             essentials = try_truncate(turn, call, &request, &machine);
         }
         Ok(p::TruncateResponseProto { result: boolean(essentials?) })
@@ -48,8 +48,8 @@ fn try_truncate(
     })?;
     if turn.applied() > before && essentials == Reply::Bool(false) {
         // Hadoop: `addLease`, which begins the lease's time anew.
-        let core = turn.core();
-        core.renewals.lock().renew(&request.client_name, core.moment());
+        let partition = turn.partition();
+        partition.renewals.lock().renew(&request.client_name, partition.moment());
         let inode = turn.plan_own(|namespace, context, _| {
             reads::get_file_info::get(namespace, context, &request.src).map(|found| found.map(|fs| fs.id))
         })?;

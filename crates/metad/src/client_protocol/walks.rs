@@ -49,15 +49,15 @@ pub fn read<A: Answer>(
         )));
     }
     // Before the first slice: a walk may outlast a reign, and then its answer mixes the trees of two.
-    let Some(epoch) = calls::begin(core) else { return calls::hand_over(core, call, reply) };
+    let Some(epoch) = calls::begin(&core.partition) else { return calls::hand_over(core, call, reply) };
     let mut reply = Some(reply);
     let mut walk = move |core: &Arc<Core>| {
         let Some(wanted) = reply.take_if(|reply| !reply.is_abandoned()) else { return false };
         core.walks.count_slice();
         let _holding = core.in_hand(&call).hold();
         let slice = {
-            let tree = core.tree();
-            look(&tree, &core.context(&call.caller, Some(call.origin)))
+            let tree = core.partition.tree();
+            look(&tree, &core.partition.context(&call.caller, Some(call.origin)))
         };
         let answer = match slice {
             Ok(Slice::More) => {

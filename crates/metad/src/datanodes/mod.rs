@@ -71,7 +71,7 @@ impl DatanodeSide {
 
     /// Tells or asks the block map something, and passes on what others have waited for.
     fn change<T>(&self, change: impl FnOnce(&mut BlockMap, Moment) -> T) -> T {
-        let mut map = self.core.blocks.lock();
+        let mut map = self.core.partition.blocks.lock();
         let result = change(&mut map, self.core.moment());
         let events = map.has_events().then(|| map.take_events());
         // A thread that waits for the lock gets it before the next slice of a report.

@@ -50,7 +50,7 @@ impl Bell {
 
 /// Copies go where their file's storage policy wants them; the tree is only held where there are policies.
 fn tick(side: &Arc<DatanodeSide>) {
-    let tree = side.core.tree();
+    let tree = side.core.partition.tree();
     let has_policies = tree.namespace.has_storage_policies();
     let tree = has_policies.then_some(tree);
     // The tree is let go before others are told what happened.
@@ -62,7 +62,7 @@ fn tick(side: &Arc<DatanodeSide>) {
 /// Runs on a thread of its own until stopped.
 pub fn run(side: &Arc<DatanodeSide>) {
     let mut last_tick = side.core.moment();
-    let _watched = side.core.replica.watched().helpers.begin("meta-datanodes");
+    let _watched = side.core.threads.helpers.begin("meta-datanodes");
     while !side.bell.is_stopped() {
         side.bell.wait();
         pulse::step();

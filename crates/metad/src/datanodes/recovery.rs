@@ -7,7 +7,7 @@
 //! then the block is finished and the file closed.
 
 use super::{identity, wire};
-use crate::{client_protocol::calls, core::Core, turn::Turn};
+use crate::{client_protocol::calls, core::Core, partition::turn::Turn};
 use base::{Block, BlockId, FsError, GenerationStamp, InodeId};
 use blocks::{BlockState, Location};
 use namespace::{
@@ -54,7 +54,7 @@ pub fn truncate(turn: &mut Turn<'_>, inode: InodeId) {
 
 /// Counts a recovery as begun, unless one is under way: that is left alone.
 fn is_begun(turn: &Turn<'_>, block: Block, source: Option<BlockId>) -> bool {
-    turn.core().blocks.lock().begin_recovery(block.id, source, turn.moment)
+    turn.partition().blocks.lock().begin_recovery(block.id, source, turn.moment)
 }
 
 /// Orders a recovery when the edit that begins it has committed: a stamp that a data server has seen must not be
@@ -66,10 +66,10 @@ fn order(
     truncation: Option<u64>,
     source: Option<BlockId>,
 ) {
-    let core = turn.core().clone();
+    let partition = turn.partition().clone();
     tracing::info!(%block, %stamp, ?truncation, ?source, "block recovery begins");
     turn.after_commit(move |committed| {
-        if committed.is_ok() && !core.blocks.lock().recover(block.id, stamp, truncation, source) {
+        if committed.is_ok() && !partition.blocks.lock().recover(block.id, stamp, truncation, source) {
             tracing::warn!(%block, "no live server has the block: its recovery waits for one");
         }
     });
@@ -78,7 +78,7 @@ fn order(
 /// Changes the namespace, so only the active takes it. A data server that sent it to another member looks for the
 /// active, as Hadoop's do.
 pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.replica.standing().is_serving() {
+    if !core.partition.replica.standing().is_serving() {
         return reply.fs_error(&FsError::NotActive(
             "Operation category WRITE is not supported in state standby: this member of the group is not active."
                 .into(),
@@ -89,10 +89,10 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
     let speaker = identity::ip_of(call.peer.ip());
     calls::turn(core, call, reply, move |turn, _| {
         let block = wire::block_of(&request.block);
-        if request.block.pool_id != *turn.core().cluster.block_pool {
+        if request.block.pool_id != *turn.partition().cluster.block_pool {
             return Err(FsError::Io(format!("{block} is of the foreign pool {}", request.block.pool_id)));
         }
-        calls::refuse_in_safe_mode(turn.core(), || {
+        calls::refuse_in_safe_mode(turn.partition(), || {
             "Cannot commitBlockSynchronization while in safe mode".to_owned()
         })?;
         let outcome = outcome_of(turn, block.id);
@@ -100,7 +100,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
             return Ok(d::CommitBlockSynchronizationResponseProto {});
         }
         // The message carries no registration, so the address counts.
-        if !turn.core().blocks.lock().may_end_recovery(outcome, &speaker) {
+        if !turn.partition().blocks.lock().may_end_recovery(outcome, &speaker) {
             return Err(FsError::Io(format!(
                 "{speaker} is not the address of a data server that was told to recover {block}."
             )));
@@ -117,7 +117,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         })?;
         if let Planned::Edit(edit) = planned {
             let places: Vec<Location> = {
-                let map = turn.core().blocks.lock();
+                let map = turn.partition().blocks.lock();
                 let named = request.new_taragets.iter().zip(&request.new_target_storages);
                 named.filter_map(|(server, storage)| map.location(&server.datanode_uuid, storage)).collect()
             };
@@ -125,7 +125,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
             if finish.close_file && !finish.delete_block {
                 let agreed =
                     Block { id: finish.block, generation_stamp: finish.stamp, length: finish.length };
-                turn.core().blocks.lock().recovered(agreed, &places, turn.moment);
+                turn.partition().blocks.lock().recovered(agreed, &places, turn.moment);
             }
             tracing::info!(%block, length = request.new_length, stamp = request.new_gen_stamp, "block recovered");
         }
@@ -136,7 +136,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
 /// The block that a recovery was to settle. Where a block is copied, Hadoop's data servers name the one that they
 /// have copied, and only the new one is unfinished.
 fn outcome_of(turn: &Turn<'_>, named: BlockId) -> BlockId {
-    let inode = turn.core().blocks.lock().inode_of(named);
+    let inode = turn.partition().blocks.lock().inode_of(named);
     let copied_to = inode.and_then(|inode| {
         let source = turn.namespace().truncation_source_of(inode).filter(|source| source.id == named);
         source.and(turn.namespace().truncation_of(inode)).map(|(copy, ..)| copy.id)
@@ -146,6 +146,6 @@ fn outcome_of(turn: &Turn<'_>, named: BlockId) -> BlockId {
 
 /// A call that is repeated, or comes too late, finds its work done.
 fn is_finished(turn: &Turn<'_>, block: BlockId) -> bool {
-    let facts = turn.core().blocks.lock().facts(block);
+    let facts = turn.partition().blocks.lock().facts(block);
     facts.is_some_and(|facts| facts.state == BlockState::Complete)
 }

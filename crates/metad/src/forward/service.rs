@@ -36,7 +36,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
     };
     let serve = move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply);
-    open(&core.forwarder, call, reply, resolve, serve);
+    open(&core.partition.forwarder, call, reply, resolve, serve);
 }
 
 /// Opens an envelope. `resolve` looks up who asks, `serve` answers what was in it.

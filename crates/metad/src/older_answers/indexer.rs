@@ -2,7 +2,7 @@
 //! minutes, goes on with the entries that commit, and has the journal keep the entries that it points to.
 
 use super::feed::Taken;
-use crate::core::Core;
+use crate::partition::Partition;
 use base::{EntryKind, Moment, Sn, Timestamp};
 use env::pulse;
 use journal::{Journal, ReadLogError};
@@ -33,7 +33,7 @@ const NOTED_AT_ONCE: usize = 256;
 /// A pause between two pieces, while repeated calls wait for the index to be there again after a start.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Where nobody waits for the index, the pause is this many times as long as the piece took. All members begin theirs at the same
-/// moment, when calls come fastest, and without this they would keep every core of a small machine from the callers.
+/// moment, when calls come fastest, and without this they would keep every partition of a small machine from the callers.
 const PAUSES_A_PIECE: u32 = 4;
 /// The buckets of the index's memory that are made at once: 512 KiB.
 const BUCKETS_AT_ONCE: usize = 1 << 13;
@@ -41,9 +41,9 @@ const BUCKETS_AT_ONCE: usize = 1 << 13;
 const FREE_SEGMENTS_MIN: u64 = 16;
 
 /// Before any thread may let go of a segment: those that are here are needed if there is to be an index.
-pub fn prepare(core: &Core) {
-    let journal = core.replica.journal();
-    if core.older_answers.is_filling.load(Ordering::Acquire)
+pub fn prepare(partition: &Partition) {
+    let journal = partition.replica.journal();
+    if partition.older_answers.is_filling.load(Ordering::Acquire)
         && let Err(error) = journal.keep_from(Sn(0))
     {
         tracing::error!(%error, "the journal does not keep what older calls were answered");
@@ -51,11 +51,11 @@ pub fn prepare(core: &Core) {
 }
 
 /// Runs on a thread of its own until `stop`.
-pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
-    let now = core.moment();
-    let mut indexer = Indexer { core, stop, not_before: now, tidied: now, failures: 0 };
+pub fn run(partition: &Arc<Partition>, stop: &AtomicBool) {
+    let now = partition.moment();
+    let mut indexer = Indexer { partition, stop, not_before: now, tidied: now, failures: 0 };
     while !stop.load(Ordering::Acquire) {
-        if core.moment() >= indexer.not_before && core.replica.ended().borrow().is_none() {
+        if partition.moment() >= indexer.not_before && partition.replica.ended().borrow().is_none() {
             match indexer.look() {
                 Ok(()) => indexer.failures = 0,
                 Err(reason) => indexer.on_failure(&reason),
@@ -67,7 +67,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
 }
 
 struct Indexer<'a> {
-    core: &'a Arc<Core>,
+    partition: &'a Arc<Partition>,
     stop: &'a AtomicBool,
     not_before: Moment,
     tidied: Moment,
@@ -77,8 +77,8 @@ struct Indexer<'a> {
 
 impl Indexer<'_> {
     fn look(&mut self) -> Result<(), String> {
-        let older = &self.core.older_answers;
-        let is_outrun = self.core.tree().namespace.outruns_retry_cache();
+        let older = &self.partition.older_answers;
+        let is_outrun = self.partition.tree().namespace.outruns_retry_cache();
         if !older.has_index.load(Ordering::Acquire) {
             if !is_outrun {
                 // If there was something to keep at the start, there is not any more.
@@ -90,8 +90,8 @@ impl Indexer<'_> {
             self.begin()?;
         }
         self.go_on()?;
-        if self.core.moment().ms_since(self.tidied) >= TIDY_PERIOD_MS {
-            self.tidied = self.core.moment();
+        if self.partition.moment().ms_since(self.tidied) >= TIDY_PERIOD_MS {
+            self.tidied = self.partition.moment();
             self.tidy(is_outrun)?;
         }
         Ok(())
@@ -99,9 +99,9 @@ impl Indexer<'_> {
 
     fn on_failure(&mut self, reason: &str) {
         tracing::error!(reason, "calls that the retry cache has forgotten are not found for now");
-        self.not_before = self.core.moment().plus_ms(RETRY_PERIOD_MS);
+        self.not_before = self.partition.moment().plus_ms(RETRY_PERIOD_MS);
         // The window tells that older calls are missing. No call is kept waiting for entries that may never come.
-        self.core.older_answers.is_filling.store(false, Ordering::Release);
+        self.partition.older_answers.is_filling.store(false, Ordering::Release);
         self.failures += 1;
         if self.failures >= FAILURES_MAX
             && let Err(reason) = self.drop_index()
@@ -111,12 +111,12 @@ impl Indexer<'_> {
     }
 
     fn journal(&self) -> &Journal {
-        self.core.replica.journal()
+        self.partition.replica.journal()
     }
 
     /// The index begins with the segment that has the calls of ten minutes ago, or with the first one.
     fn begin(&self) -> Result<(), String> {
-        let committed = self.core.commit.committed();
+        let committed = self.partition.commit.committed();
         let (starts, oldest) = (self.journal().segment_starts(), committed.0.saturating_sub(SPAN_MAX));
         let newest = self.time_of(Sn(committed.0.saturating_sub(64)), committed)?.unwrap_or_default();
         let mut first = Sn(committed.0 + 1);
@@ -129,18 +129,18 @@ impl Indexer<'_> {
         }
         self.journal().keep_from(first).map_err(|error| error.to_string())?;
         let table = self.make_table();
-        let index = OlderCalls::new(self.core.env.random.next_u64(), table, Sn(first.0 - 1));
+        let index = OlderCalls::new(self.partition.env.random.next_u64(), table, Sn(first.0 - 1));
         tracing::info!(from = %first, to = %committed, "calls come faster than the retry cache holds them; they are indexed");
-        *self.core.older_answers.index.write() = Some(index);
-        self.core.older_answers.has_index.store(true, Ordering::Release);
-        self.core.older_answers.feed.open();
+        *self.partition.older_answers.index.write() = Some(index);
+        self.partition.older_answers.has_index.store(true, Ordering::Release);
+        self.partition.older_answers.feed.open();
         Ok(())
     }
 
     fn make_table(&self) -> Table {
         let mut table = Table::with_room(BUCKETS);
         loop {
-            let begun = self.core.moment();
+            let begun = self.partition.moment();
             if table.grow(BUCKETS_AT_ONCE) || self.stop.load(Ordering::Acquire) {
                 return table;
             }
@@ -151,8 +151,8 @@ impl Indexer<'_> {
 
     /// Leaves the processors to others after a piece of work.
     fn rest(&self, begun: Moment) {
-        let took = Duration::from_nanos(self.core.moment().ns.saturating_sub(begun.ns));
-        let is_awaited = self.core.older_answers.is_filling.load(Ordering::Acquire);
+        let took = Duration::from_nanos(self.partition.moment().ns.saturating_sub(begun.ns));
+        let is_awaited = self.partition.older_answers.is_filling.load(Ordering::Acquire);
         std::thread::sleep(if is_awaited {
             PAUSE
         } else {
@@ -169,9 +169,9 @@ impl Indexer<'_> {
 
     /// Notes what has committed since.
     fn go_on(&self) -> Result<(), String> {
-        let older = &self.core.older_answers;
+        let older = &self.partition.older_answers;
         while !self.stop.load(Ordering::Acquire) {
-            let committed = self.core.commit.committed();
+            let committed = self.partition.commit.committed();
             let Some(end) = older.index.read().as_ref().map(OlderCalls::end) else { return Ok(()) };
             if end >= committed {
                 older.is_filling.store(false, Ordering::Release);
@@ -181,7 +181,7 @@ impl Indexer<'_> {
                 Taken::Next(noted) if noted.is_empty() => return Ok(()),
                 Taken::Next(noted) => self.note(&noted),
                 Taken::ReadUpTo(last) => {
-                    let begun = self.core.moment();
+                    let begun = self.partition.moment();
                     let noted = self.read(end, last)?;
                     if noted.is_empty() {
                         return Ok(()); // Committed by others, and not durable here yet.
@@ -196,8 +196,8 @@ impl Indexer<'_> {
 
     fn note(&self, noted: &[Noted]) {
         pulse::step();
-        let now = self.core.moment();
-        if let Some(index) = self.core.older_answers.index.write().as_mut() {
+        let now = self.partition.moment();
+        if let Some(index) = self.partition.older_answers.index.write().as_mut() {
             noted.iter().for_each(|noted| index.note(noted, now));
         }
     }
@@ -225,7 +225,7 @@ impl Indexer<'_> {
     }
 
     fn drop_index(&self) -> Result<(), String> {
-        let older = &self.core.older_answers;
+        let older = &self.partition.older_answers;
         older.has_index.store(false, Ordering::Release);
         older.feed.close();
         let index = older.index.write().take();
@@ -234,8 +234,8 @@ impl Indexer<'_> {
     }
 
     fn tidy(&self, is_outrun: bool) -> Result<(), String> {
-        let older = &self.core.older_answers;
-        let now = self.core.moment();
+        let older = &self.partition.older_answers;
+        let now = self.partition.moment();
         let is_short = self.is_disk_short();
         let from = {
             let mut index = older.index.write();
@@ -246,7 +246,7 @@ impl Indexer<'_> {
         let keep_from = if is_short { Sn(u64::MAX) } else { from };
         self.journal().keep_from(keep_from).map_err(|error| error.to_string())?;
         let first = self.journal().segment_starts().first().copied().unwrap_or_default();
-        let cached = self.core.tree().namespace.counts().retry_entries;
+        let cached = self.partition.tree().namespace.counts().retry_entries;
         let is_needed = {
             let mut index = older.index.write();
             let Some(index) = index.as_mut() else { return Ok(()) };
@@ -257,7 +257,7 @@ impl Indexer<'_> {
     }
 
     fn is_disk_short(&self) -> bool {
-        let settings = &self.core.config.group.journal;
+        let settings = &self.partition.config.group.journal;
         let least = settings.reserve_bytes + FREE_SEGMENTS_MIN * settings.segment_bytes;
         self.journal().room().is_ok_and(|room| room.free_bytes < least)
     }

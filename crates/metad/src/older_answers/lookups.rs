@@ -22,7 +22,7 @@ pub fn find(
     reply: Replier,
     proceed: impl FnOnce(&Arc<Core>, Call, Replier, Older) + Send + 'static,
 ) {
-    let older = &core.older_answers;
+    let older = &core.partition.older_answers;
     let unknown = match older.is_filling.load(Ordering::Acquire) {
         true => Older::NotYet,
         false => Older::Nothing,
@@ -38,7 +38,7 @@ pub fn find(
             .unwrap_or_default()
     };
     // A call that the retry cache still has is answered from there.
-    let is_cached = || core.tree().namespace.retry_lookup(&call.origin, 0) != RetryLookup::Miss;
+    let is_cached = || core.partition.tree().namespace.retry_lookup(&call.origin, 0) != RetryLookup::Miss;
     if places.is_empty() || is_cached() {
         return proceed(core, call, reply, unknown);
     }
@@ -55,16 +55,16 @@ pub fn find(
 
 /// Runs on a thread of its own until [`OlderAnswers::close`].
 pub fn run(core: &Arc<Core>) {
-    while let Some(Lookup { call, reply, places, proceed }) = core.older_answers.next() {
+    while let Some(Lookup { call, reply, places, proceed }) = core.partition.older_answers.next() {
         if reply.is_abandoned() {
             continue;
         }
-        core.older_answers.looked_up.fetch_add(1, Ordering::Relaxed);
+        core.partition.older_answers.looked_up.fetch_add(1, Ordering::Relaxed);
         let _holding = core.in_hand(&call).hold();
         match look(core, &call, &places) {
             Ok(known) => {
                 let is_answered = known != RetryLookup::Miss;
-                core.older_answers.answered.fetch_add(is_answered.into(), Ordering::Relaxed);
+                core.partition.older_answers.answered.fetch_add(is_answered.into(), Ordering::Relaxed);
                 proceed(call, reply, Older::Known(known));
             }
             Err(reason) => {
@@ -86,7 +86,7 @@ fn look(core: &Core, call: &Call, places: &[RangeInclusive<Sn>]) -> Result<Retry
     for range in places {
         let (mut after, mut latest) = (Sn(range.start().0 - 1), None);
         while after < *range.end() {
-            let entries = match core.replica.journal().read(after, *range.end(), PIECE_BYTES) {
+            let entries = match core.partition.replica.journal().read(after, *range.end(), PIECE_BYTES) {
                 Ok((_, entries)) => entries,
                 // The journal has let go of it meanwhile: the call is forgotten.
                 Err(ReadLogError::Gone { .. }) => break,

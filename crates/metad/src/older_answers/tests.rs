@@ -1,7 +1,7 @@
 //! A server whose retry cache has forgotten a call, and its journal.
 
 use super::Older;
-use crate::{FileDefaults, GroupConfig, MetaConfig, MetaServer, turn::Turn};
+use crate::{FileDefaults, GroupConfig, MetaConfig, MetaServer, partition::turn::Turn};
 use base::{CallId, CallOrigin, ClientId, FsError};
 use env::Env;
 use namespace::{AccessPolicy, Edit, Limits, Origin, Planned, RETRY_WINDOW_MS, Reply, RetryLookup, ops};
@@ -91,7 +91,7 @@ fn others_are_busy(server: &MetaServer) {
     let mut under_way = 0;
     for first in (0..OTHERS).step_by(OTHERS_AT_ONCE as usize) {
         let sender = sender.clone();
-        server.core.write(Box::new(move |turn| {
+        server.core.partition.write(Box::new(move |turn| {
             let mut edit = edit_of_others(turn, 1_000 + first as u64);
             for call in first..first + OTHERS_AT_ONCE {
                 edit.origin = Some(Origin { client: ClientId([9; 16]), call: CallId(call), fingerprint: 1 });
@@ -124,26 +124,26 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 fn is_indexed(server: &MetaServer) -> bool {
     let core = &server.core;
-    let end = core.older_answers.index.read().as_ref().map(|index| index.end());
-    end.is_some_and(|end| end >= core.commit.committed())
+    let end = core.partition.older_answers.index.read().as_ref().map(|index| index.end());
+    end.is_some_and(|end| end >= core.partition.commit.committed())
 }
 
 /// The call that was carried out long ago is carried out no second time, and its number serves no other.
 async fn the_old_call_is_known(server: &MetaServer, client: &Client, deleted: i32) {
     let core = &server.core;
     let origin = CallOrigin { client_id: CLIENT, call_id: CallId(deleted), retry_count: 1, address: None };
-    let cached = core.tree().namespace.retry_lookup(&origin, 0);
+    let cached = core.partition.tree().namespace.retry_lookup(&origin, 0);
     assert_eq!(cached, RetryLookup::Miss, "the retry cache has forgotten it");
-    let before = core.older_answers.answered();
+    let before = core.partition.older_answers.answered();
     assert!(delete(client, numbered(deleted, 1), "/d").await.unwrap(), "the answer of the first time");
     // Not all clients count how often they ask.
     assert!(delete(client, numbered(deleted, -1), "/d").await.unwrap());
     let refused = delete(client, numbered(deleted, 1), "/e").await.unwrap_err().to_string();
     assert!(refused.contains("was already used for another request"), "{refused}");
     assert!(!is_gone(server), "it was deleted a second time");
-    assert_eq!(core.older_answers.answered(), before + 3);
-    let window_ms = core.older_answers.window_ms(&core.tree().namespace);
-    assert!(window_ms > core.tree().namespace.retry_window_ms());
+    assert_eq!(core.partition.older_answers.answered(), before + 3);
+    let window_ms = core.partition.older_answers.window_ms(&core.partition.tree().namespace);
+    assert!(window_ms > core.partition.tree().namespace.retry_window_ms());
     assert!(window_ms <= RETRY_WINDOW_MS);
 }
 
@@ -153,7 +153,7 @@ async fn a_call_that_the_retry_cache_has_forgotten_has_one_effect_and_one_answer
     let loopback = "127.0.0.1".parse().unwrap();
     crate::format(&Env::production(), directory.path(), None, loopback, &Default::default()).unwrap();
     let (server, client) = start(directory.path()).await;
-    assert_eq!(server.core.older_answers.bytes(), 0, "no index where nobody is busy");
+    assert_eq!(server.core.partition.older_answers.bytes(), 0, "no index where nobody is busy");
     assert!(mkdirs(&client, numbered(1, 0), "/others").await);
     assert!(mkdirs(&client, numbered(2, 0), "/d").await);
     assert!(delete(&client, numbered(3, 0), "/d").await.unwrap());
@@ -162,12 +162,13 @@ async fn a_call_that_the_retry_cache_has_forgotten_has_one_effect_and_one_answer
     // What the journal does not know is new. Others have made the directory again: it is not to go.
     assert!(mkdirs(&client, numbered(4, 0), "/d").await);
     the_old_call_is_known(&server, &client, 3).await;
-    let memory = server.core.tree().namespace.memory().retry_cache + server.core.older_answers.bytes();
+    let memory = server.core.partition.tree().namespace.memory().retry_cache
+        + server.core.partition.older_answers.bytes();
     assert!(memory <= 128 << 20, "{memory} bytes");
 
     // A start goes through the journal before it takes a repeated call for a new one.
     let (sender, written) = mpsc::channel();
-    server.core.checkpoint.request(Box::new(move |result| sender.send(result).unwrap()));
+    server.core.partition.checkpoint.request(Box::new(move |result| sender.send(result).unwrap()));
     tokio::task::spawn_blocking(move || written.recv().unwrap().unwrap()).await.unwrap();
     drop(client);
     server.shutdown().await;
@@ -184,9 +185,9 @@ async fn a_call_that_the_retry_cache_has_forgotten_has_one_effect_and_one_answer
 
 /// Whether there is no directory `/d`.
 fn is_gone(server: &MetaServer) -> bool {
-    let tree = server.core.tree();
+    let tree = server.core.partition.tree();
     let caller = base::Caller::simple("alice", &[]);
-    namespace::reads::get_file_info::get(&tree.namespace, &server.core.context(&caller, None), "/d")
+    namespace::reads::get_file_info::get(&tree.namespace, &server.core.partition.context(&caller, None), "/d")
         .unwrap()
         .is_none()
 }

@@ -1,6 +1,251 @@
-//! The part of the namespace that this server's group holds.
+//! The part of the namespace that one group holds, as this server's member of the group sees it.
+//!
+//! All that depends on one log stands here: the tree with its edits in flight, the block map, what writers and waiting
+//! calls have of it, and the member itself. The server around it ([`crate::core`]) knows which calls come in; a call reaches
+//! the tree and the group through the partition.
+//!
+//! The one [`writer`] changes the tree, in a [`turn`] for what comes in, or by following the group's decisions ([`follow`]).
+//!
+//! Lock order: the namespace, then the index of older calls, then renewals, then the news that waits for the block
+//! map, then the block map. The member's lock is taken under none of them and holds none. Nothing here is held across
+//! I/O.
 
 pub mod condition;
+mod follow;
 pub mod leading;
 pub mod parked;
+pub mod queue;
+pub mod turn;
 pub mod upgrade;
+mod writer;
+
+use crate::{
+    checkpoint::Trigger,
+    chronicle::Chronicle,
+    cluster::Cluster,
+    commit::CommitWatch,
+    config::MetaConfig,
+    fatal::InHand,
+    forward::{self, Forwarder},
+    older_answers::OlderAnswers,
+    peers::Secret,
+    pool::{fetch::Progress, reads::Reads},
+    replica::Replica,
+    scrub::Counts,
+    settle::Unsettled,
+};
+use ::blocks::BlockMap;
+use base::{CallOrigin, Caller, FsError, Moment};
+use bytes::Bytes;
+use condition::Condition;
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
+use env::Env;
+use leading::Leading;
+use namespace::{Context, Namespace, Renewals};
+use parked::Parked;
+use parking_lot::Mutex;
+use queue::{Attempt, Queue, Work};
+use serving::{Refusals, Rules, Tree};
+use std::sync::Arc;
+use tokio::sync::watch;
+use turn::Turn;
+use upgrade::Upgrade;
+
+/// A write waiting for its turn. It is dropped if this member does not serve by then.
+pub type Write = Box<dyn FnOnce(&mut Turn<'_>) + Send>;
+
+/// See the module's documentation.
+pub struct Partition {
+    pub env: Env,
+    pub config: Arc<MetaConfig>,
+    pub cluster: Arc<Cluster>,
+    /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
+    tree: ShardedLock<Tree>,
+    pub blocks: Arc<Mutex<BlockMap>>,
+    /// The changes that the block map is told when their edits have committed.
+    pub unsettled: Arc<Unsettled>,
+    pub renewals: Mutex<Renewals>,
+    pub commit: Arc<CommitWatch>,
+    pub replica: Replica,
+    /// Takes the calls that cannot be answered here.
+    pub forwarder: Forwarder,
+    /// Answers that wait for the lease.
+    pub leading: Leading,
+    /// The conditions that keep this member from serving although nothing has failed.
+    pub condition: Condition,
+    /// The level of the group, as far as the rest of this server was told of it.
+    pub upgrade: Upgrade,
+    /// The group's past takeovers, for operators.
+    pub chronicle: Chronicle,
+    started: Moment,
+    /// `complete` calls that wait for a data server's report.
+    pub parked: Parked,
+    /// Answers to calls that changed nothing, for late copies of them.
+    pub refusals: Mutex<Refusals>,
+    queue: Arc<Queue>,
+    /// Answers to calls that the retry cache has forgotten.
+    pub older_answers: OlderAnswers,
+    /// Asks the checkpoint thread to write an image now.
+    pub checkpoint: Trigger,
+    /// The payload of the checkpoint that has committed last of those that another member has made.
+    pub checkpoints: watch::Sender<Option<Bytes>>,
+    /// Pieces of images that others read from here.
+    pub pool_reads: Reads,
+    /// The results of scrubbing the store.
+    pub scrub: Counts,
+    /// The image that is being fetched from others.
+    pub fetching: Progress,
+}
+
+/// The parts of a partition, as recovery has made them.
+pub struct Parts {
+    pub env: Env,
+    pub config: Arc<MetaConfig>,
+    pub cluster: Arc<Cluster>,
+    pub namespace: Namespace,
+    pub blocks: Arc<Mutex<BlockMap>>,
+    pub unsettled: Arc<Unsettled>,
+    pub commit: Arc<CommitWatch>,
+    pub queue: Arc<Queue>,
+    pub replica: Replica,
+}
+
+impl Partition {
+    /// `secret` proves calls that are passed on. To be called on a thread of the runtime.
+    pub fn new(parts: Parts, secret: Option<&Secret>) -> Self {
+        let Parts { env, config, cluster, namespace, blocks, unsettled, commit, queue, replica } = parts;
+        let (now, began) = (env.clock.moment(), env.clock.timestamp());
+        let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
+            tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
+            Chronicle::default()
+        });
+        let forwarder = forward::of(&config, &cluster, &replica, secret.map(Secret::as_bytes));
+        let leading = match forwarder.runtime() {
+            Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
+            None => Leading::default(),
+        };
+        Self {
+            env,
+            config,
+            cluster,
+            older_answers: OlderAnswers::new(&namespace),
+            tree: ShardedLock::new(Tree::new(namespace, Rules::default())),
+            blocks,
+            unsettled,
+            renewals: Mutex::new(Renewals::new(now)),
+            commit,
+            replica,
+            forwarder,
+            leading,
+            condition: Condition::default(),
+            upgrade: Upgrade::new(began),
+            chronicle,
+            started: now,
+            parked: Parked::default(),
+            refusals: Mutex::default(),
+            queue,
+            checkpoint: Trigger::default(),
+            checkpoints: watch::Sender::new(None),
+            pool_reads: Reads::default(),
+            scrub: Counts::default(),
+            fetching: Progress::default(),
+        }
+    }
+
+    /// The namespace, locked for the length of one read. Never across a wait.
+    pub fn tree(&self) -> ShardedLockReadGuard<'_, Tree> {
+        // A panic under the lock means that an invariant of the tree is broken: nothing may be served from it.
+        self.tree.read().expect("the namespace was left whole by its last writer")
+    }
+
+    pub fn moment(&self) -> Moment {
+        self.env.clock.moment()
+    }
+
+    /// Whether all data servers that live have had the time to say what they have. Before, a block of which
+    /// none has spoken is not taken for one that was never written.
+    pub fn is_settled(&self) -> bool {
+        self.moment().ms_since(self.started) >= SETTLING_MS
+    }
+
+    /// Data servers that have been heard lately.
+    pub fn data_servers(&self) -> u32 {
+        let limit_ms = HEARTBEATS_MISSED * self.config.blocks.heartbeat_interval_ms;
+        self.blocks.lock().heard_within(limit_ms, self.moment())
+    }
+
+    /// The context of a read.
+    pub fn context<'a>(&'a self, caller: &'a Caller, origin: Option<CallOrigin>) -> Context<'a> {
+        Context {
+            caller,
+            origin,
+            fingerprint: 0,
+            now: self.env.clock.timestamp(),
+            moment: self.moment(),
+            limits: &self.config.limits,
+            renewals: None,
+        }
+    }
+
+    /// Whether another write is taken. To be asked before [`Partition::write`], while the call can still be refused.
+    pub fn admit(&self) -> Result<(), FsError> {
+        if self.queue.is_closed() {
+            return Err(FsError::Retry("This metadata server is stopping.".into()));
+        }
+        if let Some(reason) = self.commit.failure() {
+            return Err(FsError::NotActive(format!("This metadata server no longer takes writes: {reason}")));
+        }
+        if !self.replica.is_serving() {
+            return Err(FsError::NotActive(
+                "This metadata server is not the active one of its group.".into(),
+            ));
+        }
+        let waiting = self.queue.attempts_waiting();
+        if waiting >= self.config.call_queue.write_count_max {
+            return Err(FsError::Retry(format!(
+                "{waiting} operations are waiting already; try again in a moment."
+            )));
+        }
+        Ok(())
+    }
+
+    /// Queues a write of the service's own. It runs on the writer's thread, in the order of arrival; once the server has
+    /// stopped, or when it does not serve by then, it is dropped, and the replies it holds say so.
+    pub fn write(&self, write: Write) {
+        self.push(
+            None,
+            Box::new(move |turn| {
+                if let Some(turn) = turn {
+                    write(turn);
+                }
+            }),
+        );
+    }
+
+    /// As [`Partition::write`], for a request. The attempt is told if this member no longer serves by then: it gets no
+    /// turn, and nothing has happened.
+    pub fn attempt(&self, request: InHand, attempt: Attempt) {
+        self.push(Some(request), attempt);
+    }
+
+    fn push(&self, in_hand: Option<InHand>, attempt: Attempt) {
+        if let Err(Work::Attempt(_, attempt)) = self.queue.push(Work::Attempt(in_hand, attempt)) {
+            attempt(None);
+        }
+    }
+
+    pub fn close(&self) {
+        self.queue.close();
+    }
+
+    /// The namespace, locked for the writer, no longer than a turn.
+    pub fn tree_mut(&self) -> ShardedLockWriteGuard<'_, Tree> {
+        self.tree.write().expect("the namespace was left whole by its last writer")
+    }
+}
+
+/// A data server that has missed so many heartbeats does not reach this member.
+const HEARTBEATS_MISSED: u64 = 3;
+
+/// Several heartbeats of the data servers, and some time to reconnect.
+const SETTLING_MS: u64 = 30_000;

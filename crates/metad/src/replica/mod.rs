@@ -28,9 +28,8 @@ pub use writer::Writer;
 
 use crate::{
     ended::Ended,
-    fatal::{self, Fatal},
+    fatal,
     peers::{PeerCounters, PeerEvent, Peers, Release, letter::Letter},
-    watch::Threads,
 };
 use base::{EntryKind, Epoch, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
@@ -310,16 +309,6 @@ impl Replica {
 
     pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
         self.shared.peers.get().map(Peers::local_addr)
-    }
-
-    /// Requests that have ended a server.
-    pub fn fatal(&self) -> &Arc<Fatal> {
-        &self.shared.fatal
-    }
-
-    /// The threads that this member's word rests on.
-    pub fn watched(&self) -> &Arc<Threads> {
-        &self.shared.watched
     }
 
     /// This server cannot go on.

@@ -1,10 +1,7 @@
 //! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
 
-use crate::{
-    core::{Core, Finished},
-    older_answers::Older,
-    settle::tell_ahead,
-};
+use super::Partition;
+use crate::{older_answers::Older, settle::tell_ahead};
 use ::blocks::Location;
 use base::{
     Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, LogPoint, Moment, Sn, Timestamp, TxId,
@@ -17,19 +14,30 @@ use namespace::{
 use serving::Tree;
 use std::sync::Arc;
 
+/// How long one turn may keep readers waiting.
+pub const TURN_NS_MAX: u64 = 1_000_000;
+
 /// Sends a reply, once its entry has committed; an error says that it will not commit here.
 pub type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
 /// Sees the tree and the place in the log that it stands at.
 pub type AtTheEnd = Box<dyn FnOnce(&Namespace, LogPoint) + Send>;
 
+/// The work that a turn leaves for after the namespace is unlocked.
+pub struct Finished {
+    pub releases: Vec<(Sn, Release)>,
+    /// The replies whose edits never reached the log.
+    pub unreleased: Vec<(Sn, Release)>,
+    pub orphans_left: bool,
+}
+
 /// The caller for the service's own work: the superuser.
-fn service_caller(core: &Core) -> Caller {
-    Caller::simple(&core.config.limits.access.superuser, &[&core.config.limits.access.supergroup])
+fn service_caller(partition: &Partition) -> Caller {
+    Caller::simple(&partition.config.limits.access.superuser, &[&partition.config.limits.access.supergroup])
 }
 
 pub struct Turn<'a> {
-    core: &'a Arc<Core>,
+    partition: &'a Arc<Partition>,
     tree: &'a mut Tree,
     epoch: Epoch,
     pub now: Timestamp,
@@ -49,19 +57,19 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub fn begin(core: &'a Arc<Core>, tree: &'a mut Tree, moment: Moment) -> Self {
+    pub fn begin(partition: &'a Arc<Partition>, tree: &'a mut Tree, moment: Moment) -> Self {
         Self {
-            epoch: core.replica.epoch(),
-            now: core.env.clock.timestamp(),
+            epoch: partition.replica.epoch(),
+            now: partition.env.clock.timestamp(),
             moment,
-            core,
+            partition,
             tree,
             entries: Vec::new(),
             releases: Vec::new(),
             at_the_end: Vec::new(),
             scratch: Vec::new(),
             unsettled: Vec::new(),
-            news: core.older_answers.feed.is_open().then(Vec::new),
+            news: partition.older_answers.feed.is_open().then(Vec::new),
             orphans_left: false,
             older: Older::Nothing,
         }
@@ -92,8 +100,8 @@ impl<'a> Turn<'a> {
         self.epoch
     }
 
-    pub fn core(&self) -> &'a Arc<Core> {
-        self.core
+    pub fn partition(&self) -> &'a Arc<Partition> {
+        self.partition
     }
 
     pub fn namespace(&self) -> &Namespace {
@@ -113,14 +121,14 @@ impl<'a> Turn<'a> {
         fingerprint: u64,
         plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T,
     ) -> T {
-        let renewals = self.core.renewals.lock();
+        let renewals = self.partition.renewals.lock();
         self.plan_with(caller, Some(origin), fingerprint, &renewals, plan)
     }
 
     /// Plans for the service itself.
     pub fn plan_own<T>(&self, plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T) -> T {
-        let renewals = self.core.renewals.lock();
-        self.plan_with(&service_caller(self.core), None, 0, &renewals, plan)
+        let renewals = self.partition.renewals.lock();
+        self.plan_with(&service_caller(self.partition), None, 0, &renewals, plan)
     }
 
     fn plan_with<T>(
@@ -137,10 +145,10 @@ impl<'a> Turn<'a> {
             fingerprint,
             now: self.now,
             moment: self.moment,
-            limits: &self.core.config.limits,
+            limits: &self.partition.config.limits,
             renewals: Some(renewals),
         };
-        plan(&self.tree.namespace, &context, &Facts { core: self.core })
+        plan(&self.tree.namespace, &context, &Facts { partition: self.partition })
     }
 
     /// Applies an edit and lets the block map know: at once, or where replicas may be deleted for it, when it has
@@ -158,7 +166,7 @@ impl<'a> Turn<'a> {
         edit.encode(&mut self.scratch);
         self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));
         let changes = std::mem::take(&mut applied.block_changes);
-        tell_ahead(&self.core.blocks, at.sn, changes, targets, self.moment, &mut self.unsettled);
+        tell_ahead(&self.partition.blocks, at.sn, changes, targets, self.moment, &mut self.unsettled);
         applied
     }
 
@@ -170,7 +178,7 @@ impl<'a> Turn<'a> {
 
     /// Whether enough finished replicas of exactly this block were reported.
     pub fn is_reported(&self, block: &Block) -> bool {
-        Facts { core: self.core }.is_complete(block)
+        Facts { partition: self.partition }.is_complete(block)
     }
 
     /// `release` runs once everything applied so far has committed.
@@ -201,10 +209,10 @@ impl<'a> Turn<'a> {
         self.tell_news(|| Noted::no_edit(at.sn));
         self.tree.namespace.skip_to(at);
         self.entries.push((EntryKind::Checkpoint, payload));
-        let (core, digest) = (self.core.clone(), self.tree.digest());
+        let (partition, digest) = (self.partition.clone(), self.tree.digest());
         self.after_commit(move |committed| {
             if committed.is_ok() {
-                core.replica.say_digest(digest);
+                partition.replica.say_digest(digest);
             }
             done(committed.map_err(str::to_owned));
         });
@@ -221,28 +229,28 @@ impl<'a> Turn<'a> {
         let Some(checkpoint) = checkpoint.filter(|_| proposal.kind == EntryKind::Checkpoint) else {
             return tracing::error!(kind = ?proposal.kind, "only checkpoints may be suggested; this is dropped");
         };
-        let (core, payload) = (self.core.clone(), proposal.payload.clone());
-        let committed = core.commit.committed();
+        let (partition, payload) = (self.partition.clone(), proposal.payload.clone());
+        let committed = partition.commit.committed();
         if checkpoint.at.id.sn > committed {
             return tracing::error!(at = %checkpoint.at, %committed, "an image of what has not committed is dropped");
         }
         self.append_checkpoint(proposal.payload, move |result| {
             if result.is_ok() {
-                core.checkpoints.send_replace(Some(payload));
+                partition.checkpoints.send_replace(Some(payload));
             }
         });
     }
 
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
     pub fn finish(self) -> Finished {
-        let Some(end) = self.core.replica.propose(self.entries) else {
+        let Some(end) = self.partition.replica.propose(self.entries) else {
             // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server. The news
             // for the block map is dropped with it.
             return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
         };
-        self.core.unsettled.wait(self.unsettled, self.moment);
+        self.partition.unsettled.wait(self.unsettled, self.moment);
         if let Some(mut news) = self.news {
-            self.core.older_answers.feed.push(&mut news);
+            self.partition.older_answers.feed.push(&mut news);
         }
         if !self.at_the_end.is_empty() {
             assert_eq!(end.id.sn, self.tree.namespace.applied().sn, "the log and the tree went apart");
@@ -256,17 +264,21 @@ impl<'a> Turn<'a> {
 
 /// The answers to plans' questions about replicas.
 struct Facts<'a> {
-    core: &'a Core,
+    partition: &'a Partition,
 }
 
 impl BlockFacts for Facts<'_> {
     fn is_complete(&self, block: &Block) -> bool {
-        let minimum = usize::from(self.core.config.limits.replication_min);
-        self.core.blocks.lock().facts(block.id).is_some_and(|facts| facts.finalized_as(*block) >= minimum)
+        let minimum = usize::from(self.partition.config.limits.replication_min);
+        self.partition
+            .blocks
+            .lock()
+            .facts(block.id)
+            .is_some_and(|facts| facts.finalized_as(*block) >= minimum)
     }
 
     fn recovered_length(&self, block: &Block) -> Option<u64> {
-        let facts = self.core.blocks.lock().facts(block.id)?;
+        let facts = self.partition.blocks.lock().facts(block.id)?;
         facts
             .replicas
             .iter()
@@ -278,7 +290,7 @@ impl BlockFacts for Facts<'_> {
 
     fn is_located(&self, block: &Block) -> bool {
         // Shortly after a start nobody has said so yet, but somebody may.
-        !self.core.is_settled() || self.core.blocks.lock().was_placed(block.id)
+        !self.partition.is_settled() || self.partition.blocks.lock().was_placed(block.id)
     }
 }
 

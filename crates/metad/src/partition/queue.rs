@@ -1,9 +1,9 @@
 //! The work that waits for the writer, the one thread that changes the namespace.
 
+use super::turn::Turn;
 use crate::{
     fatal::InHand,
     replica::{Followed, Writer},
-    turn::Turn,
 };
 use env::pulse;
 use group::Proposal;
