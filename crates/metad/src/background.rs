@@ -39,10 +39,10 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
             say_data_servers(core, &mut said_data_servers);
-            core.partition.condition.look_at_view(&core.partition.replica);
+            core.partition.condition.look_at_view(&core.partition.member);
             look_at_level(core);
         }
-        core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+        core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
         core.partition.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
             core.fatal.look();
@@ -50,7 +50,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
             takeovers::ask_around(core);
         }
-        if !core.partition.replica.is_serving() {
+        if !core.partition.member.is_serving() {
             completes::hand_over(core);
             continue;
         }
@@ -60,7 +60,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             resume_recoveries(core, &mut resumed);
         }
     }
-    core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
+    core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
     core.partition.chronicle.save(&core.env, &core.config.name_directory);
 }
 
@@ -69,7 +69,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
 fn say_ready(core: &Core, said: &mut bool) {
     let is_ready = core.partition.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
     if is_ready != *said {
-        core.partition.replica.say_ready(is_ready);
+        core.partition.member.say_ready(is_ready);
         *said = is_ready;
     }
 }
@@ -77,14 +77,14 @@ fn say_ready(core: &Core, said: &mut bool) {
 /// Looks whether an entry that raises the level has committed. All later writes are at that level.
 fn look_at_level(core: &Core) {
     let known = core.partition.tree().namespace.group_level().clone();
-    core.partition.upgrade.look(&known, core.partition.commit.committed(), &core.partition.replica);
+    core.partition.upgrade.look(&known, core.partition.commit.committed(), &core.partition.member);
 }
 
 /// Tells the group how many data servers reach this member. An active that none reaches is of no use.
 fn say_data_servers(core: &Core, said: &mut u32) {
     let count = core.partition.data_servers();
     if count != *said {
-        core.partition.replica.say_data_servers(count);
+        core.partition.member.say_data_servers(count);
         *said = count;
     }
 }

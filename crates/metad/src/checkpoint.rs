@@ -49,15 +49,15 @@ pub fn run(partition: &Arc<Partition>) {
     while let Some(requests) = partition.checkpoint.wait(LOOK_PERIOD) {
         pulse::step();
         // Ready before the open segment is full, so that no writer waits for a new one to be made.
-        if let Err(error) = partition.replica.journal().prepare_segment()
+        if let Err(error) = partition.member.journal().prepare_segment()
             && partition.commit.failure().is_none()
         {
             tracing::warn!(error = chain(&error), "the next segment could not be prepared");
         }
         pack(partition);
-        if let Some(reason) = partition.replica.differs() {
+        if let Some(reason) = partition.member.differs() {
             keep_evidence(partition);
-            partition.replica.give_up(reason);
+            partition.member.give_up(reason);
             return;
         }
         maker.look_at_room(partition);
@@ -78,7 +78,7 @@ fn pack(partition: &Partition) {
     if partition.commit.failure().is_some() {
         return;
     }
-    match partition.replica.journal().pack_segment() {
+    match partition.member.journal().pack_segment() {
         Ok(None) => {}
         Ok(Some(packed)) => tracing::debug!(
             from = %packed.sealed.start, bytes_before = packed.bytes_before, bytes_after = packed.bytes_after,
@@ -134,8 +134,8 @@ impl Maker {
             suggested: None,
             not_before: now,
             complained_at: None,
-            bytes_before: partition.replica.journal().bytes_since_checkpoint(),
-            edits_before: partition.replica.end().id.sn.0.saturating_sub(newest.0),
+            bytes_before: partition.member.journal().bytes_since_checkpoint(),
+            edits_before: partition.member.end().id.sn.0.saturating_sub(newest.0),
             for_room: 0,
             for_room_at: None,
         }
@@ -143,7 +143,7 @@ impl Maker {
 
     fn look(&mut self, partition: &Arc<Partition>, is_asked: bool) {
         // An image would carry what is wrong into the next start, which would be sound without it.
-        let is_in_doubt = matches!(partition.replica.agreement(), Agreement::Differs(_));
+        let is_in_doubt = matches!(partition.member.agreement(), Agreement::Differs(_));
         if is_in_doubt && let Some(suggested) = self.suggested.take() {
             withdraw(partition, &suggested.checkpoint);
         }
@@ -153,9 +153,9 @@ impl Maker {
             (self.bytes_before, self.edits_before) = (0, 0);
         }
         self.suggest_again(partition);
-        let status = partition.replica.status();
-        let me = partition.replica.me().member;
-        let is_active = partition.replica.is_serving();
+        let status = partition.member.status();
+        let me = partition.member.me().member;
+        let is_active = partition.member.is_serving();
         let patience = match maker_of(&status) {
             Some(maker) if maker == me => 1,
             _ if is_active => PATIENCE,
@@ -188,8 +188,8 @@ impl Maker {
         let committed = partition.commit.committed();
         let edits = committed.0.saturating_sub(self.newest.0);
         // A member waits for an image that nobody has yet: in an idle group none would be due for long.
-        let wanted = partition.replica.image_wanted();
-        if partition.replica.is_serving() && self.newest < wanted && wanted <= committed {
+        let wanted = partition.member.image_wanted();
+        if partition.member.is_serving() && self.newest < wanted && wanted <= committed {
             return true;
         }
         if self.makes_room(partition, edits) || self.log_is_long(partition, edits) {
@@ -204,12 +204,12 @@ impl Maker {
     /// Two images make the log before the first of them superfluous.
     fn makes_room(&self, partition: &Partition, edits: u64) -> bool {
         let is_soon = self.for_room_at.is_some_and(|at| partition.moment().ms_since(at) < FOR_ROOM_PERIOD_MS);
-        let has_old = partition.replica.journal().segment_starts().len() > 1;
+        let has_old = partition.member.journal().segment_starts().len() > 1;
         partition.condition.disk().1 && !is_soon && (edits > 2 || has_old && edits > 0 && self.for_room < 2)
     }
 
     fn log_is_long(&self, partition: &Partition, edits: u64) -> bool {
-        let journal = partition.replica.journal();
+        let journal = partition.member.journal();
         let bytes = journal.bytes_since_checkpoint().saturating_sub(self.bytes_before);
         let image_bytes = journal.images().last().map_or(0, |image| image.file_bytes);
         let of_config = partition.config.journal_bytes_per_image;
@@ -229,7 +229,7 @@ impl Maker {
     }
 
     fn write_as_standby(&mut self, partition: &Arc<Partition>) -> Result<LogPoint, String> {
-        let journal = partition.replica.journal();
+        let journal = partition.member.journal();
         let (snapshot, applied) = {
             let tree = partition.tree();
             (tree.namespace.snapshot(), tree.namespace.applied())
@@ -265,7 +265,7 @@ impl Maker {
     fn look_at_room(&mut self, partition: &Arc<Partition>) {
         let is_time =
             self.complained_at.is_none_or(|at| partition.moment().ms_since(at) >= LOW_ROOM_PERIOD_MS);
-        let Ok(room) = partition.replica.journal().room() else { return };
+        let Ok(room) = partition.member.journal().room() else { return };
         partition.condition.found_room(room);
         if !room.is_low {
             self.for_room = 0;
@@ -276,9 +276,9 @@ impl Maker {
         self.complained_at = Some(partition.moment());
         tracing::error!(free_bytes = room.free_bytes, "the disk of the metadata store is nearly full");
         let has_standby =
-            maker_of(&partition.replica.status()).is_some_and(|maker| maker != partition.replica.me().member);
-        if partition.replica.is_serving() && has_standby {
-            partition.replica.order(
+            maker_of(&partition.member.status()).is_some_and(|maker| maker != partition.member.me().member);
+        if partition.member.is_serving() && has_standby {
+            partition.member.order(
                 group::Order::HandOver { to: None },
                 Box::new(|answer| tracing::warn!(?answer, "handed over because of a full disk")),
             );
@@ -293,22 +293,22 @@ pub fn is_current(partition: &Partition) -> bool {
 }
 
 fn newest_image(partition: &Partition) -> Sn {
-    partition.replica.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
+    partition.member.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }
 
 /// Suggests to the active to append the entry that makes this image usable.
 fn suggest(partition: &Arc<Partition>, checkpoint: &Checkpoint) {
     let proposal = Proposal { kind: EntryKind::Checkpoint, payload: checkpoint.encode() };
-    if partition.replica.is_serving() {
+    if partition.member.is_serving() {
         partition.write(Box::new(move |turn: &mut Turn<'_>| turn.append_suggested(proposal)));
     } else {
-        partition.replica.suggest(proposal);
+        partition.member.suggest(proposal);
     }
 }
 
 fn write_as_active(partition: &Arc<Partition>) -> Result<LogPoint, String> {
     let (snapshot, at) = take_snapshot(partition)?;
-    let journal = partition.replica.journal();
+    let journal = partition.member.journal();
     let checkpoint = journal
         .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
         .map_err(|error| chain(&error))?;
@@ -329,7 +329,7 @@ fn write_as_active(partition: &Arc<Partition>) -> Result<LogPoint, String> {
 
 /// The image shows a state that other members have not.
 fn withdraw(partition: &Partition, checkpoint: &Checkpoint) {
-    match partition.replica.journal().withdraw_image(checkpoint) {
+    match partition.member.journal().withdraw_image(checkpoint) {
         Ok(()) => {
             tracing::error!(at = %checkpoint.at, "the last image is not used: other members have made another state")
         }
@@ -346,7 +346,7 @@ fn keep_evidence(partition: &Arc<Partition>) {
         let tree = partition.tree();
         (tree.namespace.snapshot(), tree.namespace.applied())
     };
-    let journal = partition.replica.journal();
+    let journal = partition.member.journal();
     let written =
         journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error)).and_then(|(at, _)| {
             let write =

@@ -9,7 +9,7 @@
 pub mod file;
 pub mod unclean;
 
-use crate::replica::Replica;
+use crate::member::GroupMember;
 use base::{Epoch, Timestamp};
 use env::Env;
 use file::{TAKEOVERS_MAX, TRIGGER_BYTES_MAX};
@@ -72,9 +72,9 @@ impl Chronicle {
 
     /// Looks whether this member has taken over since the last look: from time to time, and before it tells. It may
     /// have led and given the group away between two looks.
-    pub fn look(&self, replica: &Replica, now: Timestamp) {
-        let me = replica.me().member.0;
-        for takeover in replica.status().last_takeovers {
+    pub fn look(&self, member: &GroupMember, now: Timestamp) {
+        let me = member.me().member.0;
+        for takeover in member.status().last_takeovers {
             self.add_own(me, takeover, now.ms);
         }
     }

@@ -24,10 +24,10 @@ fn not_ready(core: &Core) -> Option<String> {
     if let Some(reason) = core.partition.commit.failure() {
         return Some(reason);
     }
-    match core.partition.replica.standing().role {
+    match core.partition.member.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => None,
         Role::Stopped { reason } => Some(reason),
-        _ if core.partition.replica.status().is_in_sync => None,
+        _ if core.partition.member.status().is_in_sync => None,
         _ => Some("This member is a junior: it is not complete yet, and catches up.".into()),
     }
 }
@@ -89,7 +89,7 @@ fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier
     if state(core) == p::HaServiceStateProto::Active {
         return done(reply);
     }
-    hand_over(core, call, Some(core.partition.replica.me().member), reply, done);
+    hand_over(core, call, Some(core.partition.member.me().member), reply, done);
 }
 
 fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {

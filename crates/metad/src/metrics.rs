@@ -40,12 +40,12 @@ fn health(core: &Core) -> Health {
     }
     let stats = core.partition.blocks.lock().stats();
     let safe_mode = admin_protocol::show::safe_mode(core);
-    let status = core.partition.replica.status();
+    let status = core.partition.member.status();
     let is_removed = core.partition.condition.is_removed();
-    let failure = match (&*core.partition.replica.ended().borrow(), &status.role) {
+    let failure = match (&*core.partition.member.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
-        _ if is_removed => Some(condition::removed(core.partition.replica.me().member)),
+        _ if is_removed => Some(condition::removed(core.partition.member.me().member)),
         _ => core.partition.commit.failure(),
     };
     let state = match &status.role {
@@ -65,9 +65,9 @@ fn health(core: &Core) -> Health {
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
         ("threads".to_owned(), core.threads.idle_helper().unwrap_or_else(|| "sound".to_owned())),
-        ("member".to_owned(), core.partition.replica.me().member.to_string()),
+        ("member".to_owned(), core.partition.member.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
-        ("epoch".to_owned(), core.partition.replica.standing().epoch.to_string()),
+        ("epoch".to_owned(), core.partition.member.standing().epoch.to_string()),
         ("committed_sn".to_owned(), core.partition.commit.committed().to_string()),
         ("live_data_servers".to_owned(), stats.live_servers.to_string()),
         ("disk_free_bytes".to_owned(), free_bytes.to_string()),
@@ -80,7 +80,7 @@ fn health(core: &Core) -> Health {
         details.insert("active".to_owned(), active.to_string());
     }
     // This is no failure of this member, and does no harm until another one fails.
-    if let Some(away_ms) = core.partition.replica.coordinator_away_ms() {
+    if let Some(away_ms) = core.partition.member.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }
     let not_ready = not_ready(core, &status, safe_mode.as_deref());
@@ -118,7 +118,7 @@ fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<St
         Role::Reading { .. } | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
             Some("nobody serves: the group is between two actives".into())
         }
-        Role::Following if !status.hears_active => Some(match core.partition.replica.coordinator_away_ms() {
+        Role::Following if !status.hears_active => Some(match core.partition.member.coordinator_away_ms() {
             Some(_) => "nobody serves, and the coordinator is out of reach: nobody can take over".into(),
             None => "nobody serves: no active is heard of".into(),
         }),
@@ -294,8 +294,8 @@ impl Numbers {
     /// This member's place in its group, and how the others are from here.
     fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let core = &self.core;
-        core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
-        let status = core.partition.replica.status();
+        core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
+        let status = core.partition.member.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
         let level = core.partition.tree().namespace.group_level().clone();
         let (fatal, fatal_refused) = core.fatal.numbers();
@@ -304,8 +304,8 @@ impl Numbers {
         gauges(
             encoder,
             &[
-                ("clover_epoch", "Highest epoch seen", core.partition.replica.standing().epoch.0),
-                ("clover_active", "1 while this member serves", core.partition.replica.is_serving().into()),
+                ("clover_epoch", "Highest epoch seen", core.partition.member.standing().epoch.0),
+                ("clover_active", "1 while this member serves", core.partition.member.is_serving().into()),
                 ("clover_in_sync", "1 while changes wait for this member's log", status.is_in_sync.into()),
                 ("clover_eligible", "1 while this member is complete", status.is_eligible.into()),
                 ("clover_members_in_sync", "Members in the in-sync set", in_sync as u64),
@@ -317,7 +317,7 @@ impl Numbers {
                 (
                     "clover_coordinator_out_of_reach",
                     "1 while the coordinator does not answer: nobody can take over",
-                    core.partition.replica.coordinator_away_ms().is_some().into(),
+                    core.partition.member.coordinator_away_ms().is_some().into(),
                 ),
                 (
                     "clover_helper_threads_hang",
@@ -435,7 +435,7 @@ impl Numbers {
             ("clover_last_takeover_milliseconds", "When each stage of the last takeover was over", "stage"),
             stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
         )?;
-        if let Some(peers) = core.partition.replica.peer_counters() {
+        if let Some(peers) = core.partition.member.peer_counters() {
             let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             counters(
                 encoder,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The questions of balancers and secondary servers.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return hand_over(core, call, reply);
     }
     if call.method != "versionRequest"
@@ -24,7 +24,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "versionRequest" => {
             let Some((_, reply)) = decode::<hdfs::VersionRequestProto>(&call, reply) else { return };
             reply.ok(&hdfs::VersionResponseProto {
-                info: wire::namespace_info(&core.cluster, core.partition.replica.standing().is_serving()),
+                info: wire::namespace_info(&core.cluster, core.partition.member.standing().is_serving()),
             });
         }
         "getTransactionId" => {
@@ -62,7 +62,7 @@ fn no_block_keys() -> hdfs::ExportedBlockKeysProto {
 
 /// `hdfs groups`.
 pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         // The active's view of groups is the one that counts.
         return hand_over(core, call, reply);
     }

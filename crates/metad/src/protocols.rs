@@ -73,7 +73,7 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         let message = format!(
             "Operation {} is not supported in state standby: {}.",
             call.method,
-            condition::removed(core.partition.replica.me().member)
+            condition::removed(core.partition.member.me().member)
         );
         return reply.fs_error(&FsError::NotActive(message));
     }

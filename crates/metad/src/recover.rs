@@ -14,10 +14,10 @@ use crate::{
     fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
+    member::{GroupMember, Parts},
     partition::{self, Partition, queue::Queue},
     peers::Secret,
     repair::{self, Means, Outcome},
-    replica::{Parts, Replica},
     settle::{Unsettled, tell_unknown},
     watch::Threads,
 };
@@ -165,7 +165,7 @@ pub fn recover(
     let fatal = Fatal::open(&env, &config.name_directory, me.member);
     let threads = Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone()));
     let queue = Arc::new(Queue::default());
-    let replica = Replica::new(Parts {
+    let member = GroupMember::new(Parts {
         env: env.clone(),
         group: format::GROUP,
         me,
@@ -208,7 +208,7 @@ pub fn recover(
         unsettled,
         commit,
         queue,
-        replica,
+        member,
     };
     let partition = Arc::new(Partition::new(parts, secret.as_ref()));
     let core = core::Parts { env, config, cluster, secret, partition, fatal, threads, answer };

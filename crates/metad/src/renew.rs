@@ -40,7 +40,7 @@ const RETRY_MS: u64 = 5_000;
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
-    let needs_image = core.partition.replica.needs_image();
+    let needs_image = core.partition.member.needs_image();
     let mut checkpoints = core.partition.checkpoints.subscribe();
     // Nothing is fetched before this; and a checkpoint that could not be had is not tried again before it.
     let mut not_before = core.moment();
@@ -54,14 +54,14 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
             wanted = payload.and_then(|payload| Checkpoint::decode(&payload));
             not_before = core.moment();
         }
-        if core.moment() < not_before || core.partition.replica.ended().borrow().is_some() {
+        if core.moment() < not_before || core.partition.member.ended().borrow().is_some() {
             continue;
         }
         let is_stopped = || stop.load(Ordering::Acquire);
         let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
         // A member that is complete, in sync or an exile, throws nothing away: others may come to rely on its
         // entries.
-        let result = if *needs_image.borrow() && !core.partition.replica.status().is_eligible {
+        let result = if *needs_image.borrow() && !core.partition.member.status().is_eligible {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
             fetching.adopt(&checkpoint).map(|()| wanted = None)
@@ -94,7 +94,7 @@ pub fn wait_for_agreement(
         // First, for what this member has made itself is on its way to be compared.
         std::thread::sleep(AGREE_PERIOD);
         pulse::step();
-        match partition.replica.agreement() {
+        match partition.member.agreement() {
             Agreement::Agrees => return Ok(()),
             Agreement::Prevails(_) if is_own => return Ok(()),
             Agreement::Prevails(reason) | Agreement::Differs(reason) => {
@@ -120,7 +120,7 @@ struct Fetching<'a> {
 impl Fetching<'_> {
     /// Makes a committed checkpoint usable here.
     fn adopt(&self, checkpoint: &Checkpoint) -> Result<(), String> {
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         wait_for_agreement(&self.core.partition, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
         if journal.images().last().is_some_and(|image| image.at.id.sn >= checkpoint.at.id.sn) {
             return Ok(());
@@ -144,15 +144,15 @@ impl Fetching<'_> {
             "this member is too far behind for the log; an image is to take its place"
         );
         let image = self.fetch(holders, &checkpoint)?;
-        if core.partition.replica.status().is_eligible
+        if core.partition.member.status().is_eligible
             || core.partition.commit.committed() >= checkpoint.at.id.sn
         {
             return Err("this member has caught up meanwhile".into());
         }
         // First the end: what still arrives finds a server on its way out, and not a failed journal. The store
         // is let go of only when this thread has ended.
-        core.partition.replica.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
-        core.partition.replica.journal().install(image).map_err(|error| error.to_string())
+        core.partition.member.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
+        core.partition.member.journal().install(image).map_err(|error| error.to_string())
     }
 
     /// The newest image, and who has it.
@@ -186,7 +186,7 @@ impl Fetching<'_> {
         }
         let first = self.failures % sources.len();
         sources.rotate_left(first);
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         let staged = journal.stage(*checkpoint).map_err(|error| error.to_string())?;
         let missing = checkpoint.file_bytes - staged.have();
         let free_bytes = journal.room().map_err(|error| error.to_string())?.free_bytes;

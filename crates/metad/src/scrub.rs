@@ -45,7 +45,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_PERIOD);
         pulse::step();
-        if core.moment() < next || core.partition.replica.ended().borrow().is_some() {
+        if core.moment() < next || core.partition.member.ended().borrow().is_some() {
             continue;
         }
         scrub.pass();
@@ -69,7 +69,7 @@ enum Kept {
 
 impl Scrub<'_> {
     fn pass(&self) {
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         let images = journal.images().into_iter().map(Kept::Image);
         let kept: Vec<Kept> = images.chain(journal.sealed().into_iter().map(Kept::Segment)).collect();
         let counts = &self.core.partition.scrub;
@@ -100,7 +100,7 @@ impl Scrub<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire) || self.core.partition.replica.ended().borrow().is_some()
+        self.stop.load(Ordering::Acquire) || self.core.partition.member.ended().borrow().is_some()
     }
 
     fn look(&self, kept: Kept) -> Look {
@@ -116,7 +116,7 @@ impl Scrub<'_> {
             }
             !self.is_stopped()
         };
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         match kept {
             Kept::Image(checkpoint) => journal.look_at_image(&checkpoint, &mut pace),
             Kept::Segment(sealed) => journal.look_at_segment(sealed, &mut pace),
@@ -147,7 +147,7 @@ impl Scrub<'_> {
     }
 
     fn mend_image(&self, sources: &[Source], checkpoint: Checkpoint) -> Result<(), String> {
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         let staged = journal.stage(checkpoint).map_err(|error| error.to_string())?;
         let means = Means {
             // Not of the download that the page of a junior shows.
@@ -161,7 +161,7 @@ impl Scrub<'_> {
     }
 
     fn mend_segment(&self, sources: &[Source], sealed: Sealed) -> Result<(), String> {
-        let journal = self.core.partition.replica.journal();
+        let journal = self.core.partition.member.journal();
         let (previous, end) =
             journal.bounds_of(sealed).ok_or("neither it nor those beside it tell what it should hold")?;
         let mut reasons = String::new();

@@ -6,13 +6,13 @@ use crate::{
     core::Core,
     datanodes,
     ended::Ended,
-    format, older_answers,
+    format,
+    member::GroupMember,
+    older_answers,
     peers::{Identity, Peers},
     protocols::{self, Protocols},
     recover::{self, RecoverError, Recovered},
-    renew,
-    replica::Replica,
-    scrub,
+    renew, scrub,
     watch::RUNTIME,
 };
 use base::{FsError, MemberId, MemberLife};
@@ -129,7 +129,7 @@ impl MetaServer {
         let watcher = spawn("meta-watch", {
             let core = core.clone();
             move || {
-                let failed = |reason: &str| core.partition.replica.fail(reason);
+                let failed = |reason: &str| core.partition.member.fail(reason);
                 core.threads.run(&core.env, failed);
             }
         });
@@ -236,15 +236,15 @@ impl MetaServer {
         let mine = self.record(life, peers.as_ref());
         records.retain(|record| record.life.store.member != life.store.member);
         records.push(mine.clone());
-        let coordinator = core.partition.replica.coordinator().clone();
+        let coordinator = core.partition.member.coordinator().clone();
         tokio::task::spawn_blocking(move || tell(&*coordinator, &mine))
             .await
             .expect("the coordinator does not panic")?;
-        core.partition.replica.start(peers, records);
+        core.partition.member.start(peers, records);
         if member_count > 1 {
             return Ok(());
         }
-        let (mut standing, mut ended) = (core.partition.replica.subscribe(), core.partition.replica.ended());
+        let (mut standing, mut ended) = (core.partition.member.subscribe(), core.partition.member.ended());
         tokio::select! {
             biased;
             _ = standing.wait_for(|standing| standing.is_serving()) => Ok(()),
@@ -271,17 +271,9 @@ impl MetaServer {
         };
         let pulses = core.threads.pulses.clone();
         let level = core.partition.tree().namespace.group_level().level;
-        Peers::start(
-            core.env.clone(),
-            identity,
-            secret,
-            address,
-            level,
-            core.partition.replica.hear(),
-            pulses,
-        )
-        .map(Some)
-        .map_err(|source| StartError::Peers { address, source })
+        Peers::start(core.env.clone(), identity, secret, address, level, core.partition.member.hear(), pulses)
+            .map(Some)
+            .map_err(|source| StartError::Peers { address, source })
     }
 
     /// The record that this member publishes for the others.
@@ -299,7 +291,7 @@ impl MetaServer {
     }
 
     pub fn member(&self) -> MemberId {
-        self.core.partition.replica.me().member
+        self.core.partition.member.me().member
     }
 
     pub fn rpc_address(&self) -> SocketAddr {
@@ -325,10 +317,10 @@ impl MetaServer {
 
     /// Resolves when this server cannot go on.
     pub async fn ended(&self) -> Ended {
-        let mut ended = self.core.partition.replica.ended();
+        let mut ended = self.core.partition.member.ended();
         match ended.wait_for(Option::is_some).await {
             Ok(ended) => ended.clone().expect("waited for"),
-            Err(_) => Ended::Failed("the replica is gone".into()),
+            Err(_) => Ended::Failed("the member is gone".into()),
         }
     }
 
@@ -339,8 +331,8 @@ impl MetaServer {
     }
 
     /// This server's membership in its group.
-    pub fn replica(&self) -> &Replica {
-        &self.core.partition.replica
+    pub fn replica(&self) -> &GroupMember {
+        &self.core.partition.member
     }
 
     /// The last entry applied, and a digest of the namespace at it: equal on all members at one entry.
@@ -364,12 +356,12 @@ impl MetaServer {
     /// Hands over the lead. Calls that arrive meanwhile are held, and passed on to the next active.
     async fn hand_over(&self) {
         const PATIENCE: Duration = Duration::from_millis(1_500);
-        let replica = &self.core.partition.replica;
-        if replica.peer_address().is_none() || !replica.is_serving() {
+        let member = &self.core.partition.member;
+        if member.peer_address().is_none() || !member.is_serving() {
             return;
         }
-        let mut standing = replica.subscribe();
-        replica.step_down();
+        let mut standing = member.subscribe();
+        member.step_down();
         let leads = |role: &Role| matches!(role, Role::Serving { .. } | Role::HandingOver { .. });
         let over = standing.wait_for(|standing| !leads(&standing.role));
         if tokio::time::timeout(PATIENCE, over).await.is_err() {
@@ -387,7 +379,7 @@ impl MetaServer {
             web.shutdown().await;
         }
         self.stop.store(true, Ordering::Release);
-        self.core.partition.replica.stop();
+        self.core.partition.member.stop();
         self.core.partition.checkpoint.close();
         self.core.walks.close();
         self.core.partition.older_answers.close();
@@ -398,7 +390,7 @@ impl MetaServer {
             for thread in threads {
                 let _ = thread.join();
             }
-            core.partition.replica.close()
+            core.partition.member.close()
         })
         .await;
         match ended {

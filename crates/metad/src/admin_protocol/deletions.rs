@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AllowDeletionsRequestProto>(&call, reply) else { return };
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
     if !request.is_confirmed() {

@@ -31,7 +31,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
-            let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.replica.me().member);
+            let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);
             reply.ok(&core.challenges.challenge(&core.env, cluster_id, member));
         }
         "order" => {
@@ -39,7 +39,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some(method) = protocol::method(protocol::ADMIN, &request.order) else {
                 return reply.error(RpcError::no_such_method(&request.order, call.protocol));
             };
-            let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.replica.me().member);
+            let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);
             let secret = core.secret.as_ref();
             match core.challenges.admit(secret, cluster_id, member, &request, core.moment()) {
                 Ok(()) => carry_out(core, Call { method, request: request.request, ..call }, reply),

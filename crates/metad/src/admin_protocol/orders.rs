@@ -1,7 +1,7 @@
 //! Orders that the active carries out.
 
 use super::{refuse, successor};
-use crate::{CoordinatorConfig, client_protocol::decode, core::Core, forward, replica::Standing};
+use crate::{CoordinatorConfig, client_protocol::decode, core::Core, forward, member::Standing};
 use base::MemberId;
 use group::Order;
 use prost::Message;
@@ -23,11 +23,11 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::HandOverRequestProto>(&call, reply) else { return };
     let to = request.to.map(MemberId);
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
-    if to == Some(core.partition.replica.me().member) {
-        return refuse(reply, format!("member {} is active already", core.partition.replica.me().member));
+    if to == Some(core.partition.member.me().member) {
+        return refuse(reply, format!("member {} is active already", core.partition.member.me().member));
     }
     let Some(runtime) = core.partition.forwarder.runtime() else {
         return refuse(reply, "this group has one member: nobody could go on");
@@ -52,7 +52,7 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
 /// silence.
 pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::FailActiveRequestProto>(&call, reply) else { return };
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
     let Some(runtime) = core.partition.forwarder.runtime() else {
@@ -65,7 +65,7 @@ pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
         {
             return refuse(reply, reason);
         }
-        let me = core.partition.replica.me().member;
+        let me = core.partition.member.me().member;
         tracing::warn!(user = %call.caller, "this member fails because an operator wants to see it");
         reply.ok(&p::FailActiveResponseProto {
             message: Some(format!(
@@ -74,13 +74,13 @@ pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
             failed: Some(me.0),
         });
         tokio::time::sleep(LAST_WORDS).await;
-        core.partition.replica.restart("an operator has failed it");
+        core.partition.member.restart("an operator has failed it");
     }));
 }
 
 pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddMemberRequestProto>(&call, reply) else { return };
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
     if matches!(core.config.group.coordinator, CoordinatorConfig::Embedded) {
@@ -105,7 +105,7 @@ pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn remove_member(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveMemberRequestProto>(&call, reply) else { return };
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
     let removed = MemberId(request.member);
@@ -122,7 +122,7 @@ fn reconfigure(
     change: impl FnOnce(&mut Vec<MemberId>),
     done: impl FnOnce(Replier, String) + Send + 'static,
 ) {
-    let Some((view, _)) = core.partition.replica.status().view else {
+    let Some((view, _)) = core.partition.member.status().view else {
         return refuse(reply, "the group's view is not known yet");
     };
     let mut members = view.members.clone();
@@ -162,7 +162,7 @@ fn order(
     reply: Replier,
     done: impl FnOnce(Replier, String) + Send + 'static,
 ) {
-    core.partition.replica.order(
+    core.partition.member.order(
         order,
         Box::new(move |answer| match answer {
             Ok(message) => done(reply, message),
@@ -179,7 +179,7 @@ pub(super) fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
     if reply.is_captured() {
         return refuse(
             reply,
-            format!("member {} is not active (any more)", core.partition.replica.me().member),
+            format!("member {} is not active (any more)", core.partition.member.me().member),
         );
     }
     let core = core.clone();
@@ -216,8 +216,8 @@ pub fn order_hand_over(
 /// An order that comes while the group is between two actives, or while a member that has just handed over is
 /// not back in sync, is given again for a while.
 async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
-    let me = core.partition.replica.me().member;
-    let mut standing = core.partition.replica.subscribe();
+    let me = core.partition.member.me().member;
+    let mut standing = core.partition.member.subscribe();
     let is_so = |standing: &Standing| match to {
         Some(to) if to == me => standing.is_serving(),
         // Another member leads now; it is not enough that this one does not.
@@ -242,11 +242,11 @@ async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Re
 
 /// Gives the order once.
 async fn given(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
-    if core.partition.replica.is_serving() {
+    if core.partition.member.is_serving() {
         let to = successor::look(core, &order.caller.user, to).await?.to;
         let (sender, receiver) = tokio::sync::oneshot::channel();
         core.partition
-            .replica
+            .member
             .order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
         let answer = tokio::time::timeout(PATIENCE, receiver).await;
         answer.map_err(|_| format!("no answer within {PATIENCE:?}"))?.map_err(|_| "no answer")??;

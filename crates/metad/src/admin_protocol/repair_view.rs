@@ -16,7 +16,7 @@ pub fn repair(core: &Arc<Core>, call: Call, reply: Replier) {
     if is_confirmed {
         tracing::error!(user = %call.caller, ?without, "REPAIR of the coordinator's view ordered");
     }
-    core.partition.replica.order(
+    core.partition.member.order(
         Order::Repair { without, is_confirmed },
         Box::new(move |result| match result {
             Ok(message) => {

@@ -40,7 +40,7 @@ async fn of_the_active(
     call: &Call,
     reply: &Replier,
 ) -> Result<p::GetGroupResponseProto, Option<String>> {
-    if core.partition.replica.is_serving() || reply.is_captured() {
+    if core.partition.member.is_serving() || reply.is_captured() {
         return Err(None);
     }
     let ForwardResponseProto { response, refusal, is_elsewhere, .. } =
@@ -56,9 +56,9 @@ async fn of_the_active(
 
 /// Each member knows itself best: its role, its log, the takeovers that it had nobody to tell of.
 async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
-    let (me, user) = (core.partition.replica.me().member, &call.caller.user);
-    ask_each(me, core.partition.replica.records().into_values(), user, answer, |theirs| {
-        core.partition.chronicle.learn(theirs, core.partition.replica.standing().epoch);
+    let (me, user) = (core.partition.member.me().member, &call.caller.user);
+    ask_each(me, core.partition.member.records().into_values(), user, answer, |theirs| {
+        core.partition.chronicle.learn(theirs, core.partition.member.standing().epoch);
     })
     .await;
 }
@@ -177,13 +177,13 @@ pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponsePro
 
 /// Only what this member knows.
 pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
-    core.partition.chronicle.look(&core.partition.replica, core.env.clock.timestamp());
-    let status = core.partition.replica.status();
-    let records = core.partition.replica.records();
-    let me = core.partition.replica.me();
+    core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
+    let status = core.partition.member.status();
+    let records = core.partition.member.records();
+    let me = core.partition.member.me();
     let view = status.view.as_ref().map(|(view, version)| view_proto(view, *version));
     let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
-    let releases = core.partition.replica.releases();
+    let releases = core.partition.member.releases();
     let others = listed.iter().filter(|member| **member != me.member);
     let members = others.map(|member| other(*member, &status, records.get(member), releases.get(member)));
     let level = core.partition.tree().namespace.group_level().clone();
@@ -200,7 +200,7 @@ pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
         unclean_elections: Some(core.partition.chronicle.unclean_elections()),
         active_unreachable: None,
         silent: Vec::new(),
-        coordinator_away_ms: core.partition.replica.coordinator_away_ms(),
+        coordinator_away_ms: core.partition.member.coordinator_away_ms(),
         safe_mode: safe_mode(core),
         now_ms: Some(core.env.clock.timestamp().ms),
         stale_after_ms: Some(core.config.blocks.stale_interval_ms),
@@ -282,12 +282,12 @@ pub fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>
 }
 
 fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecord>) -> p::MemberProto {
-    let me = core.partition.replica.me();
-    let reason = match (&*core.partition.replica.ended().borrow(), &status.role) {
+    let me = core.partition.member.me();
+    let reason = match (&*core.partition.member.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
         (None, _) if core.partition.condition.is_removed() => {
-            Some(condition::removed(core.partition.replica.me().member))
+            Some(condition::removed(core.partition.member.me().member))
         }
         (None, _) => status.trouble.clone(),
     };
@@ -303,7 +303,7 @@ fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecor
         lag: matches!(status.role, Role::Serving { .. }).then_some(0),
         reason,
         data_servers: Some(core.partition.data_servers()),
-        coordinator_away_ms: core.partition.replica.coordinator_away_ms(),
+        coordinator_away_ms: core.partition.member.coordinator_away_ms(),
         disk_free_bytes: Some(core.partition.condition.disk().0).filter(|bytes| *bytes > 0),
         is_disk_low: Some(core.partition.condition.disk().1),
         ..with_release(

@@ -37,7 +37,7 @@ pub async fn look(core: &Arc<Core>, user: &str, to: Option<MemberId>) -> Result<
         return Err(format!(
             "nobody could follow member {}: the coordinator does not answer it ({reason}). Bring ZooKeeper back first; \
              nothing was done",
-            core.partition.replica.me().member
+            core.partition.member.me().member
         ));
     }
     let candidates = ask(core, user, in_sync(core, to)?).await;
@@ -62,7 +62,7 @@ async fn coordinator_answers(core: &Arc<Core>) -> Result<(), String> {
     let deadline = Instant::now() + COORDINATOR_PATIENCE;
     loop {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        core.partition.replica.confirm(move |answer| drop(sender.send(answer)));
+        core.partition.member.confirm(move |answer| drop(sender.send(answer)));
         let reason = match timeout_at(deadline, receiver).await {
             Ok(Ok(Ok(()))) => return Ok(()),
             Ok(Ok(Err(reason))) => reason,
@@ -78,7 +78,7 @@ async fn coordinator_answers(core: &Arc<Core>) -> Result<(), String> {
 
 /// The complete members that are heard of.
 fn in_sync(core: &Core, to: Option<MemberId>) -> Result<Vec<PeerStatus>, String> {
-    let status = core.partition.replica.status();
+    let status = core.partition.member.status();
     let is_there = |peer: &&PeerStatus| peer.is_connected && peer.state == "in sync";
     let wanted = |peer: &&PeerStatus| to.is_none_or(|to| to == peer.member);
     let found: Vec<_> = status.peers.iter().filter(is_there).filter(wanted).cloned().collect();
@@ -99,7 +99,7 @@ fn how(peer: &PeerStatus) -> &'static str {
 /// The members' answers about themselves. A member that does not answer on its port for clients counts all the same,
 /// if it is heard by the group.
 async fn ask(core: &Arc<Core>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candidate> {
-    let records = core.partition.replica.records();
+    let records = core.partition.member.records();
     let asked: Vec<_> = peers
         .into_iter()
         .map(|peer| {
@@ -133,7 +133,7 @@ fn fewer_data_servers(core: &Core, to: &Candidate) -> Option<String> {
              read there before they reach it",
             to.member,
             to.data_servers,
-            core.partition.replica.me().member
+            core.partition.member.me().member
         )
     })
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 pub fn elect(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UncleanElectRequestProto>(&call, reply) else { return };
-    let status = core.partition.replica.status();
-    let risk = Risk::of(core.partition.replica.me().member, &status);
+    let status = core.partition.member.status();
+    let risk = Risk::of(core.partition.member.me().member, &status);
     let off: Vec<MemberId> = request.off.iter().copied().map(MemberId).collect();
     let not_off: Vec<MemberId> =
         risk.complete.iter().filter(|member| !off.contains(member)).copied().collect();
@@ -44,7 +44,7 @@ pub fn elect(core: &Arc<Core>, call: Call, reply: Replier) {
         "at_ms={} user={} member={} after_epoch={epoch} {risk} off={off:?}\n",
         core.env.clock.timestamp().ms,
         call.caller,
-        core.partition.replica.me().member,
+        core.partition.member.me().member,
     );
     tracing::error!(record = line.trim_end(), "UNCLEAN ELECTION ordered: acknowledged changes may be lost");
     let Some(runtime) = core.partition.forwarder.runtime() else {
@@ -60,7 +60,7 @@ fn order(core: &Core, line: &str, done: p::UncleanElectResponseProto, reply: Rep
         return refuse(reply, format!("nothing was done, since it could not be noted: {error}: {}", error.0));
     }
     core.partition.chronicle.count_unclean_election();
-    core.partition.replica.order(
+    core.partition.member.order(
         Order::UncleanElect,
         Box::new(move |result| match result {
             Ok(message) => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RaiseLevelRequestProto>(&call, reply) else { return };
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         return pass_on(core, call, reply);
     }
     let wanted = match request.level.map(u16::try_from) {
@@ -36,14 +36,14 @@ pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
     let found = answer(
         level,
         wanted,
-        if level < wanted { obstacles(&core.partition.replica, wanted) } else { Vec::new() },
+        if level < wanted { obstacles(&core.partition.member, wanted) } else { Vec::new() },
     );
     if !request.is_confirmed() || !found.obstacles.is_empty() || level >= wanted {
         let is_done = level >= wanted;
         return reply.ok(&p::RaiseLevelResponseProto { is_done: Some(is_done), ..found });
     }
     calls::turn(core, call, reply, move |turn, call| {
-        let member = &turn.partition().replica;
+        let member = &turn.partition().member;
         let before = turn.namespace().group_level().level;
         // From here on a member that connects must know the level. The members that are connected already are looked at afterwards.
         member.require_level(wanted);

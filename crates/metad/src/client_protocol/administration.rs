@@ -69,7 +69,7 @@ pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
     if let Err(error) = allowed {
         return reply.fs_error(&error);
     }
-    let next = core.partition.replica.journal().begin_segment_with_next();
+    let next = core.partition.member.journal().begin_segment_with_next();
     reply.ok(&p::RollEditsResponseProto { new_segment_tx_id: next.0 });
 }
 

@@ -39,8 +39,8 @@ pub fn decode<M: Message + Default + prost::Name>(call: &Call, reply: Replier) -
 /// The epoch is taken first. A member that was deposed and leads again has taken the entries in between into its tree
 /// before it answers again: if it does, the tree is at least that of the epoch taken.
 pub fn begin(partition: &Partition) -> Option<Epoch> {
-    let epoch = partition.replica.epoch();
-    partition.replica.answers().then_some(epoch)
+    let epoch = partition.member.epoch();
+    partition.member.answers().then_some(epoch)
 }
 
 /// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
@@ -74,7 +74,7 @@ pub fn read_since<A: Answer>(
     match wait_for {
         None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),
         // It may wait for long, until another member is back.
-        Some(_) if core.partition.replica.is_reading() => reply.fs_error(&in_doubt(&core.partition)),
+        Some(_) if core.partition.member.is_reading() => reply.fs_error(&in_doubt(&core.partition)),
         Some(sn) => {
             let Some(room) = core.partition.commit.room_for(waiting_bytes(call, &answer)) else {
                 let text = "The answers that wait for a commit take all the memory that they may; try again in a moment.";
@@ -96,13 +96,13 @@ pub fn read_since<A: Answer>(
 /// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
 pub fn admit(partition: &Partition) -> FsResult<()> {
     partition.admit()?;
-    partition.condition.refusal(&partition.replica)?;
-    if partition.replica.is_writable() { Ok(()) } else { Err(too_few(partition)) }
+    partition.condition.refusal(&partition.member)?;
+    if partition.member.is_writable() { Ok(()) } else { Err(too_few(partition)) }
 }
 
 /// How many copies are in sync, and how many a change needs.
 fn copies(partition: &Partition) -> (usize, u32) {
-    let view = partition.replica.status().view;
+    let view = partition.member.status().view;
     view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min))
 }
 
@@ -151,7 +151,7 @@ fn in_safe_mode(partition: &Partition, blocks: &BlockMap, what: &str, ask_for_pa
     let tip = blocks.safe_mode_message(partition.moment());
     let host = partition.config.host_name();
     let text = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
-    match ask_for_patience && partition.replica.peer_address().is_some() {
+    match ask_for_patience && partition.member.peer_address().is_some() {
         true => FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE)),
         false => FsError::SafeMode(text),
     }

@@ -8,7 +8,7 @@ use super::{
     answers::{Answer, send, waiting_bytes},
     elsewhere,
 };
-use crate::{core::Core, partition::leading::Waiting, replica::Replica};
+use crate::{core::Core, member::GroupMember, partition::leading::Waiting};
 use base::{Epoch, FsError, FsResult};
 use rpc::{Call, Replier};
 use serving::{Fate, Question, Reign, Rules};
@@ -23,10 +23,10 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// This member's lead now. The lease is read first, then whether the member answers, and the epoch last. The lease of a later
 /// reign may stand there before that reign is told of; until it is, the member does not answer.
-fn reign(replica: &Replica) -> Reign {
-    let holds_lease = replica.may_answer();
-    let answers = replica.answers();
-    Reign { holds_lease, answers, epoch: replica.epoch() }
+fn reign(member: &GroupMember) -> Reign {
+    let holds_lease = member.may_answer();
+    let answers = member.answers();
+    Reign { holds_lease, answers, epoch: member.epoch() }
 }
 
 /// Sends an answer that has just been evaluated, now or as soon as it may go out. `epoch` is the one in which the
@@ -43,7 +43,7 @@ pub fn answer<A: Answer>(
         proved();
         return send(reply, answer);
     };
-    if group.settings.is_proved(Rules::default(), reign(&core.partition.replica), epoch) {
+    if group.settings.is_proved(Rules::default(), reign(&core.partition.member), epoch) {
         proved();
         return send(reply, answer);
     }
@@ -74,7 +74,7 @@ async fn attend(core: Arc<Core>) {
         let step = {
             let mut state = group.state.lock();
             // Under the lock: a lease that was seen before an answer was evaluated proves nothing about it.
-            let reign = reign(&core.partition.replica);
+            let reign = reign(&core.partition.member);
             state.unproved.look(reign, group.now())
         };
         finish(&core, step.done);
@@ -87,7 +87,7 @@ async fn attend(core: Arc<Core>) {
             if state.unproved.is_empty() {
                 if let Some((question, _)) = asked {
                     // Nobody listens to its answer. The next one to wait may ask at once.
-                    state.unproved.answered(question, false, reign(&core.partition.replica));
+                    state.unproved.answered(question, false, reign(&core.partition.member));
                 }
                 state.is_attended = false;
                 return;
@@ -102,7 +102,7 @@ async fn attend(core: Arc<Core>) {
         asked = None;
         let done = {
             let mut state = group.state.lock();
-            state.unproved.answered(question, told == Ok(true), reign(&core.partition.replica))
+            state.unproved.answered(question, told == Ok(true), reign(&core.partition.member))
         };
         finish(&core, done);
     }
@@ -113,7 +113,7 @@ async fn attend(core: Arc<Core>) {
 fn ask(core: &Core) -> oneshot::Receiver<bool> {
     core.partition.leading.confirmations.fetch_add(1, Ordering::Relaxed);
     let (sender, receiver) = oneshot::channel();
-    core.partition.replica.confirm(move |confirmed| {
+    core.partition.member.confirm(move |confirmed| {
         // Nobody listens any more once the question was asked anew.
         let _ = sender.send(confirmed.is_ok());
     });

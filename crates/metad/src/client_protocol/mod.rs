@@ -45,12 +45,12 @@ use std::sync::Arc;
 
 /// Answers one call, or hands it to the member that can. Every method of the protocol has its line.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.partition.replica.is_serving() {
+    if !core.partition.member.is_serving() {
         let kind = methods::method(call.method).map(|method| method.kind);
         match kind {
             // Clients look for the active with one of these, and another is about a file beside the member.
             Some(Kind::Own) => {}
-            _ if !core.partition.replica.is_reading() => return hand_over(core, call, reply),
+            _ if !core.partition.member.is_reading() => return hand_over(core, call, reply),
             // This member leads with too few in sync since it took over.
             Some(Kind::Look) => {}
             _ => return reply.fs_error(&calls::too_few(&core.partition)),

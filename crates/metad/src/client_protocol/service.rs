@@ -151,7 +151,7 @@ pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
 
 /// The state by Hadoop's name.
 pub fn ha_state(core: &Core) -> HaServiceStateProto {
-    match core.partition.replica.standing().role {
+    match core.partition.member.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => HaServiceStateProto::Active,
         Role::Stopped { .. } => HaServiceStateProto::Initializing,
         Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 impl DatanodeSide {
     pub(super) fn version_request(&self, reply: Replier) {
-        let is_active = self.core.partition.replica.standing().is_serving();
+        let is_active = self.core.partition.member.standing().is_serving();
         reply.ok(&p::VersionResponseProto { info: wire::namespace_info(&self.core.cluster, is_active) });
     }
 
@@ -93,7 +93,7 @@ impl DatanodeSide {
         let heartbeat = heartbeat_of(request);
         let claim = Claim::of(&self.core);
         // Tested before orders are taken out of their queue, and again before they go out.
-        let may_command = claim.is_active && self.core.partition.replica.may_answer();
+        let may_command = claim.is_active && self.core.partition.member.may_answer();
         let (mut commands, lease) = self
             .change(|map, now| {
                 let commands = match may_command {
@@ -105,7 +105,7 @@ impl DatanodeSide {
                 Ok((commands, lease))
             })
             .map_err(|error| refusal("Heartbeat from ", &error))?;
-        if may_command && !self.core.partition.replica.may_answer() {
+        if may_command && !self.core.partition.member.may_answer() {
             commands.retain(|command| matches!(command, Command::Register));
         }
         let pool = &self.core.cluster.block_pool;
@@ -149,7 +149,7 @@ impl Claim {
     /// each commit. The claim does not waver with the lease: a stock data server that hears "not active" does not
     /// take the same number again, and would wait for the next commit.
     fn of(core: &Core) -> Self {
-        let epoch = match core.partition.replica.standing().role {
+        let epoch = match core.partition.member.standing().role {
             Role::Serving { epoch } => Some(epoch),
             _ => None,
         };

@@ -78,7 +78,7 @@ fn order(
 /// Changes the namespace, so only the active takes it. A data server that sent it to another member looks for the
 /// active, as Hadoop's do.
 pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier) {
-    if !core.partition.replica.standing().is_serving() {
+    if !core.partition.member.standing().is_serving() {
         return reply.fs_error(&FsError::NotActive(
             "Operation category WRITE is not supported in state standby: this member of the group is not active."
                 .into(),

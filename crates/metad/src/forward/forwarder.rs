@@ -5,7 +5,7 @@ use super::{
     hold::{Hold, HoldLimits, Ticket},
     links::Links,
 };
-use crate::replica::Standing;
+use crate::member::Standing;
 use base::{FsError, MemberId};
 use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
 use rpc::{Call, CallError, Client, Replier, RpcError};

@@ -28,25 +28,25 @@ mod tests;
 pub use envelope::Seal;
 pub use forwarder::{Fate, Forwarder, pass_on};
 
-use crate::{cluster::Cluster, config::MetaConfig, replica::Replica};
+use crate::{cluster::Cluster, config::MetaConfig, member::GroupMember};
 use forwarder::Parts;
 use hold::HoldLimits;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// The forwarder of a member of this group. To be called on a thread of the runtime.
-pub fn of(config: &MetaConfig, cluster: &Cluster, replica: &Replica, secret: Option<&[u8]>) -> Forwarder {
+pub fn of(config: &MetaConfig, cluster: &Cluster, member: &GroupMember, secret: Option<&[u8]>) -> Forwarder {
     if config.group.peer_address.is_none() {
         return Forwarder::alone();
     }
     let runtime = Handle::current();
-    let (located, serving) = (replica.clone(), replica.clone());
+    let (located, serving) = (member.clone(), member.clone());
     Forwarder::new(Parts {
-        me: replica.me().member,
+        me: member.me().member,
         cluster_id: cluster.cluster_id.clone(),
         seal: secret.map(Seal::new),
         limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
-        standing: replica.subscribe(),
+        standing: member.subscribe(),
         is_serving: Arc::new(move || serving.answers()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
         runtime,

@@ -6,7 +6,7 @@ use super::{
     hold::HoldLimits,
     service::{self, Look},
 };
-use crate::replica::Standing;
+use crate::member::Standing;
 use base::{CallId, CallOrigin, Caller, ClientId, Epoch, FsError, MemberId};
 use bytes::Bytes;
 use group::Role;

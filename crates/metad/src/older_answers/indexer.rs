@@ -42,7 +42,7 @@ const FREE_SEGMENTS_MIN: u64 = 16;
 
 /// Before any thread may let go of a segment: those that are here are needed if there is to be an index.
 pub fn prepare(partition: &Partition) {
-    let journal = partition.replica.journal();
+    let journal = partition.member.journal();
     if partition.older_answers.is_filling.load(Ordering::Acquire)
         && let Err(error) = journal.keep_from(Sn(0))
     {
@@ -55,7 +55,7 @@ pub fn run(partition: &Arc<Partition>, stop: &AtomicBool) {
     let now = partition.moment();
     let mut indexer = Indexer { partition, stop, not_before: now, tidied: now, failures: 0 };
     while !stop.load(Ordering::Acquire) {
-        if partition.moment() >= indexer.not_before && partition.replica.ended().borrow().is_none() {
+        if partition.moment() >= indexer.not_before && partition.member.ended().borrow().is_none() {
             match indexer.look() {
                 Ok(()) => indexer.failures = 0,
                 Err(reason) => indexer.on_failure(&reason),
@@ -111,7 +111,7 @@ impl Indexer<'_> {
     }
 
     fn journal(&self) -> &Journal {
-        self.partition.replica.journal()
+        self.partition.member.journal()
     }
 
     /// The index begins with the segment that has the calls of ten minutes ago, or with the first one.

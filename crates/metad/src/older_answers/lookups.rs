@@ -86,7 +86,7 @@ fn look(core: &Core, call: &Call, places: &[RangeInclusive<Sn>]) -> Result<Retry
     for range in places {
         let (mut after, mut latest) = (Sn(range.start().0 - 1), None);
         while after < *range.end() {
-            let entries = match core.partition.replica.journal().read(after, *range.end(), PIECE_BYTES) {
+            let entries = match core.partition.member.journal().read(after, *range.end(), PIECE_BYTES) {
                 Ok((_, entries)) => entries,
                 // The journal has let go of it meanwhile: the call is forgotten.
                 Err(ReadLogError::Gone { .. }) => break,

@@ -1,7 +1,7 @@
 //! The conditions that keep this server from serving although nothing of it has failed: it is no member any more, or
 //! its disk is nearly full.
 
-use crate::replica::Replica;
+use crate::member::GroupMember;
 use base::{FsError, MemberId};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,9 +21,9 @@ impl Condition {
     }
 
     /// Looks whether the view that is known lists this server. A change is logged.
-    pub fn look_at_view(&self, replica: &Replica) {
-        let me = replica.me().member;
-        let Some((view, _)) = replica.status().view else { return };
+    pub fn look_at_view(&self, member: &GroupMember) {
+        let me = member.me().member;
+        let Some((view, _)) = member.status().view else { return };
         let is_removed = !view.members.contains(&me);
         if is_removed != self.removed.swap(is_removed, Ordering::Relaxed) {
             match is_removed {
@@ -59,8 +59,8 @@ impl Condition {
 
     /// Why no change is taken, where the disk has no room for it. In a group another member takes over, so the client is to
     /// come again.
-    pub fn refusal(&self, replica: &Replica) -> Result<(), FsError> {
-        match (self.refuses_changes(), replica.peer_address().is_some()) {
+    pub fn refusal(&self, member: &GroupMember) -> Result<(), FsError> {
+        match (self.refuses_changes(), member.peer_address().is_some()) {
             (false, _) => Ok(()),
             (true, true) => Err(FsError::Retry(self.full())),
             (true, false) => Err(FsError::SafeMode(self.full())),

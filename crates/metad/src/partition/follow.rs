@@ -2,7 +2,7 @@
 
 use super::{Partition, turn::TURN_NS_MAX};
 use crate::{
-    replica::Followed,
+    member::Followed,
     settle::{tell_ahead, tell_committed},
 };
 use base::{Entry, EntryKind, Sn};
@@ -13,7 +13,7 @@ use serving::Said;
 
 /// On the writer's thread: applies, then lets the commit be known, then the role.
 pub fn follow(partition: &Partition, followed: Followed) {
-    if partition.replica.is_ending() {
+    if partition.member.is_ending() {
         // It may have applied what was cut off, and is built anew from its disk.
         return;
     }
@@ -52,7 +52,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         drop(tree);
         feed.push(&mut news);
         if let Some(digest) = digest {
-            partition.replica.say_digest(digest);
+            partition.member.say_digest(digest);
         }
     }
     for entry in &followed.apply {
@@ -62,7 +62,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
     }
     apply_ahead(partition, &followed.ahead);
     if let Some(sn) = followed.committed {
-        partition.replica.committed(sn);
+        partition.member.committed(sn);
     }
     if let Some(role) = followed.role {
         let committed = partition.commit.committed();
@@ -75,7 +75,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         } else {
             partition.blocks.lock().set_commanding(false, partition.moment());
         }
-        partition.replica.publish(role);
+        partition.member.publish(role);
     }
 }
 

@@ -27,10 +27,10 @@ use crate::{
     config::MetaConfig,
     fatal::InHand,
     forward::{self, Forwarder},
+    member::GroupMember,
     older_answers::OlderAnswers,
     peers::Secret,
     pool::{fetch::Progress, reads::Reads},
-    replica::Replica,
     scrub::Counts,
     settle::Unsettled,
 };
@@ -66,7 +66,7 @@ pub struct Partition {
     pub unsettled: Arc<Unsettled>,
     pub renewals: Mutex<Renewals>,
     pub commit: Arc<CommitWatch>,
-    pub replica: Replica,
+    pub member: GroupMember,
     /// Takes the calls that cannot be answered here.
     pub forwarder: Forwarder,
     /// Answers that wait for the lease.
@@ -107,19 +107,19 @@ pub struct Parts {
     pub unsettled: Arc<Unsettled>,
     pub commit: Arc<CommitWatch>,
     pub queue: Arc<Queue>,
-    pub replica: Replica,
+    pub member: GroupMember,
 }
 
 impl Partition {
     /// `secret` proves calls that are passed on. To be called on a thread of the runtime.
     pub fn new(parts: Parts, secret: Option<&Secret>) -> Self {
-        let Parts { env, config, cluster, namespace, blocks, unsettled, commit, queue, replica } = parts;
+        let Parts { env, config, cluster, namespace, blocks, unsettled, commit, queue, member } = parts;
         let (now, began) = (env.clock.moment(), env.clock.timestamp());
         let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
             tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
             Chronicle::default()
         });
-        let forwarder = forward::of(&config, &cluster, &replica, secret.map(Secret::as_bytes));
+        let forwarder = forward::of(&config, &cluster, &member, secret.map(Secret::as_bytes));
         let leading = match forwarder.runtime() {
             Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
             None => Leading::default(),
@@ -134,7 +134,7 @@ impl Partition {
             unsettled,
             renewals: Mutex::new(Renewals::new(now)),
             commit,
-            replica,
+            member,
             forwarder,
             leading,
             condition: Condition::default(),
@@ -195,7 +195,7 @@ impl Partition {
         if let Some(reason) = self.commit.failure() {
             return Err(FsError::NotActive(format!("This metadata server no longer takes writes: {reason}")));
         }
-        if !self.replica.is_serving() {
+        if !self.member.is_serving() {
             return Err(FsError::NotActive(
                 "This metadata server is not the active one of its group.".into(),
             ));

@@ -3,7 +3,7 @@
 use super::turn::Turn;
 use crate::{
     fatal::InHand,
-    replica::{Followed, Writer},
+    member::{Followed, Writer},
 };
 use env::pulse;
 use group::Proposal;

@@ -59,7 +59,7 @@ pub struct Turn<'a> {
 impl<'a> Turn<'a> {
     pub fn begin(partition: &'a Arc<Partition>, tree: &'a mut Tree, moment: Moment) -> Self {
         Self {
-            epoch: partition.replica.epoch(),
+            epoch: partition.member.epoch(),
             now: partition.env.clock.timestamp(),
             moment,
             partition,
@@ -212,7 +212,7 @@ impl<'a> Turn<'a> {
         let (partition, digest) = (self.partition.clone(), self.tree.digest());
         self.after_commit(move |committed| {
             if committed.is_ok() {
-                partition.replica.say_digest(digest);
+                partition.member.say_digest(digest);
             }
             done(committed.map_err(str::to_owned));
         });
@@ -243,7 +243,7 @@ impl<'a> Turn<'a> {
 
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
     pub fn finish(self) -> Finished {
-        let Some(end) = self.partition.replica.propose(self.entries) else {
+        let Some(end) = self.partition.member.propose(self.entries) else {
             // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server. The news
             // for the block map is dropped with it.
             return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };

@@ -1,6 +1,6 @@
 //! The level of the group: the rest of this server is told when it rises, and an operator hears what stands in the way.
 
-use crate::{peers::Release, replica::Replica};
+use crate::{member::GroupMember, peers::Release};
 use base::{Level, MemberId, Sn, Timestamp, level::RELEASE};
 use group::PeerStatus;
 use namespace::GroupLevel;
@@ -26,14 +26,14 @@ impl Upgrade {
     }
 
     /// Looks whether the entry that has raised the level has committed. If so, all later writes are at that level.
-    pub fn look(&self, known: &GroupLevel, committed: Sn, replica: &Replica) {
+    pub fn look(&self, known: &GroupLevel, committed: Sn, member: &GroupMember) {
         let has_committed = known.since.sn <= committed;
-        if known.level.0 <= self.said.load(Ordering::Relaxed) || !has_committed || replica.is_ending() {
+        if known.level.0 <= self.said.load(Ordering::Relaxed) || !has_committed || member.is_ending() {
             return;
         }
         self.said.store(known.level.0, Ordering::Relaxed);
         tracing::info!(level = %known.level, release = %known.release, "the group is at this level");
-        replica.say_level(known.level);
+        member.say_level(known.level);
     }
 }
 
@@ -50,12 +50,12 @@ pub fn unfinished(level: Level) -> Option<String> {
 
 /// Why the group cannot be brought to this level now. Each member must be there, and must know it: one that is not could come back
 /// with an older release, and would be shut out.
-pub fn obstacles(replica: &Replica, wanted: Level) -> Vec<String> {
-    let status = replica.status();
+pub fn obstacles(member: &GroupMember, wanted: Level) -> Vec<String> {
+    let status = member.status();
     let Some((view, _)) = &status.view else { return vec!["the group's view is not known yet".into()] };
-    let me = replica.me().member;
+    let me = member.me().member;
     let others = view.members.iter().copied().filter(|member| *member != me);
-    in_the_way(others, &status.peers, &replica.releases(), wanted)
+    in_the_way(others, &status.peers, &member.releases(), wanted)
 }
 
 fn in_the_way(

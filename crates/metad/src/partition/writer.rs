@@ -26,8 +26,8 @@ impl Partition {
     fn run_batch(self: &Arc<Self>, batch: &mut VecDeque<Work>) {
         while let Some(work) = batch.front() {
             match work {
-                Work::Attempt(..) if self.replica.is_serving() => {
-                    self.replica.wait_for_room();
+                Work::Attempt(..) if self.member.is_serving() => {
+                    self.member.wait_for_room();
                     self.run_turn(batch);
                 }
                 _ => match batch.pop_front().expect("looked at above") {
@@ -67,7 +67,7 @@ impl Partition {
             turn.finish()
         };
         // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.
-        self.replica.write_proposed();
+        self.member.write_proposed();
         for (sn, release) in finished.releases {
             self.commit.when(sn, release);
         }

@@ -73,15 +73,15 @@ impl Shelf for Core {
     }
 
     fn images(&self) -> Vec<Checkpoint> {
-        self.partition.replica.journal().images()
+        self.partition.member.journal().images()
     }
 
     fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>> {
-        self.partition.replica.journal().open_image(checkpoint)
+        self.partition.member.journal().open_image(checkpoint)
     }
 
     fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String> {
-        match self.partition.replica.journal().read(after, up_to, LOG_BYTES) {
+        match self.partition.member.journal().read(after, up_to, LOG_BYTES) {
             Ok(read) => Ok(Some(read)),
             Err(ReadLogError::Gone { .. }) => Ok(None),
             Err(error) => Err(error.to_string()),
@@ -89,7 +89,7 @@ impl Shelf for Core {
     }
 
     fn standing(&self, committed: Sn) -> Result<Standing, String> {
-        let (journal, status) = (self.partition.replica.journal(), self.partition.replica.status());
+        let (journal, status) = (self.partition.member.journal(), self.partition.member.status());
         let state = journal.state();
         let point = |sn: Sn| journal.read(sn, sn, 0).map(|(point, _)| point);
         let end = point(journal.durable()).map_err(|error| error.to_string())?;
@@ -97,16 +97,16 @@ impl Shelf for Core {
             Err(ReadLogError::Gone { first, .. }) => first,
             _ => Sn(0),
         };
-        let serves = self.partition.replica.is_serving() && self.partition.replica.may_answer();
+        let serves = self.partition.member.is_serving() && self.partition.member.may_answer();
         Ok(Standing {
-            store: self.partition.replica.me(),
+            store: self.partition.member.me(),
             promised: status.promised,
             begins_after,
             end,
             is_end_certain: !state.is_suspect,
             is_damaged: false,
             written: end.id.sn,
-            serves: serves.then(|| self.partition.replica.standing().epoch),
+            serves: serves.then(|| self.partition.member.standing().epoch),
             at_commit: point(committed).ok(),
         })
     }
@@ -114,17 +114,17 @@ impl Shelf for Core {
     fn archive(&self) -> Result<p::AskArchiveResponseProto, String> {
         // Before the end of the log is looked at: what was begun by then stands before that end.
         let now_ms = self.env.clock.timestamp().ms;
-        let status = self.partition.replica.status();
-        let journal = self.partition.replica.journal();
+        let status = self.partition.member.status();
+        let journal = self.partition.member.journal();
         let begins_after = match journal.read(Sn(0), Sn(0), 0) {
             Err(ReadLogError::Gone { first, .. }) => first,
             _ => Sn(0),
         };
-        let serves = self.partition.replica.is_serving() && self.partition.replica.may_answer();
+        let serves = self.partition.member.is_serving() && self.partition.member.may_answer();
         let view_epoch = status.view.as_ref().map_or(status.promised, |(view, _)| view.epoch);
         let access = &self.config.limits.access;
         Ok(p::AskArchiveResponseProto {
-            member: self.partition.replica.me().member.0,
+            member: self.partition.member.me().member.0,
             namespace_id: self.cluster.namespace_id,
             block_pool: self.cluster.block_pool.to_string(),
             created_ms: self.cluster.created_ms,
@@ -137,7 +137,7 @@ impl Shelf for Core {
             end: status.end.id.sn.0,
             epoch: view_epoch.max(status.promised).0,
             begins_after: begins_after.0,
-            serves: serves.then(|| self.partition.replica.standing().epoch.0),
+            serves: serves.then(|| self.partition.member.standing().epoch.0),
         })
     }
 }

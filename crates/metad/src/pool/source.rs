@@ -72,12 +72,12 @@ fn order(merits: &mut [Merits]) {
 
 /// The other members, the one to be asked first at the front. Blocks for two round trips.
 pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
-    let status = core.partition.replica.status();
+    let status = core.partition.member.status();
     let is_in_sync = |member: MemberId| {
         status.view.as_ref().is_some_and(|(view, _)| view.in_sync.iter().any(|store| store.member == member))
     };
-    let me = core.partition.replica.me().member;
-    let records = core.partition.replica.records();
+    let me = core.partition.member.me().member;
+    let records = core.partition.member.records();
     let Some(secret) = core.secret.clone() else { return Vec::new() };
     let asker = Arc::new(Asker {
         cluster_id: core.cluster.cluster_id.clone(),

@@ -1,4 +1,4 @@
-//! The state that the threads of a replica share.
+//! The state that the threads of a member share.
 
 use super::{
     OrderDone, Standing, Writer, disk_queue::DiskQueue, inbox::Inbox, reader::Reader, room::Room,
@@ -27,7 +27,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// The parts of a replica.
+/// The parts of a member.
 pub struct Parts {
     pub env: Env,
     pub group: GroupId,

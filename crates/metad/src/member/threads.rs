@@ -17,7 +17,7 @@ const LOOK_MS: u64 = 1_000;
 /// An active looks less often, because a member that deposes it tells it so.
 const SERVING_LOOK_MS: u64 = 5_000;
 
-/// Calls the member when its deadline has come, and never waits for anything else. Runs until the timer is stopped or the replica
+/// Calls the member when its deadline has come, and never waits for anything else. Runs until the timer is stopped or the member
 /// is gone.
 pub fn run_timer(shared: &Weak<Shared>) {
     let (mut looked, mut starvation) = (None::<Moment>, Starvation::default());

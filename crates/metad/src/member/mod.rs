@@ -51,12 +51,12 @@ use tokio::sync::watch;
 /// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
 /// ask.
 #[derive(Clone)]
-pub struct Replica {
+pub struct GroupMember {
     shared: Arc<Shared>,
     threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
-impl Replica {
+impl GroupMember {
     pub fn new(parts: Parts) -> Self {
         Self { shared: Arc::new(Shared::new(parts)), threads: Arc::default() }
     }
@@ -121,7 +121,7 @@ impl Replica {
         self.shared.look(|member| member.end())
     }
 
-    /// The member's role at this moment; [`Replica::standing`] has the one that may be acted on.
+    /// The member's role at this moment; [`GroupMember::standing`] has the one that may be acted on.
     pub fn role(&self) -> Role {
         self.shared.look(|member| member.role().clone())
     }
@@ -151,7 +151,7 @@ impl Replica {
         self.shared.standing.subscribe()
     }
 
-    /// Whether this member takes operations. Leave to answer is more: [`Replica::may_answer`].
+    /// Whether this member takes operations. Leave to answer is more: [`GroupMember::may_answer`].
     pub fn is_serving(&self) -> bool {
         self.shared.is_serving.load(Ordering::Acquire)
     }
@@ -190,7 +190,7 @@ impl Replica {
     }
 
     /// Whether an answer that was evaluated before this call may be sent: no other member can have been elected yet.
-    /// Where this is false while the member answers, [`Replica::confirm`] may still prove it.
+    /// Where this is false while the member answers, [`GroupMember::confirm`] may still prove it.
     pub fn may_answer(&self) -> bool {
         let now = self.shared.env.clock.moment();
         // The lease is looked at first: that of a later reign stands there before the member answers in it.
@@ -253,7 +253,7 @@ impl Replica {
     }
 
     /// A majority of the members has made something else of the log than this one, which has stopped: where they differ. Its store is
-    /// to be given up with [`Replica::give_up`] once the evidence is kept.
+    /// to be given up with [`GroupMember::give_up`] once the evidence is kept.
     pub fn differs(&self) -> Option<String> {
         self.shared.differs.lock().clone()
     }
@@ -327,7 +327,7 @@ impl Replica {
 
     /// Appends entries; the commit watch hears of them. Called by the writer alone, so that the order of the
     /// log is the order in which the edits were applied, and under the namespace's lock. The end of the log behind them, or `None`
-    /// when they were not taken. Then the server is about to start again. They go to the disk with [`Replica::write_proposed`].
+    /// when they were not taken. Then the server is about to start again. They go to the disk with [`GroupMember::write_proposed`].
     pub fn propose(&self, entries: Vec<(EntryKind, Bytes)>) -> Option<LogPoint> {
         if entries.is_empty() {
             return Some(self.end());
