@@ -1,6 +1,9 @@
 //! The server's own work, done now and then: overdue answers, expired leases.
 
-use crate::{admin_protocol::takeovers, client_protocol::completes, core::Core, datanodes::release};
+use crate::{
+    admin_protocol::takeovers, client_protocol::completes, core::Core, datanodes::release,
+    partition::Partition,
+};
 use ::blocks::SafeModeStage;
 use base::InodeId;
 use env::pulse;
@@ -33,14 +36,14 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     let mut said_ready = true;
     let mut said_data_servers = 0;
     while !stop.load(Ordering::Acquire) {
-        say_ready(core, &mut said_ready);
+        say_ready(&core.partition, &mut said_ready);
         std::thread::sleep(TICK);
         pulse::step();
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
-            say_data_servers(core, &mut said_data_servers);
+            say_data_servers(&core.partition, &mut said_data_servers);
             core.partition.condition.look_at_view(&core.partition.member);
-            look_at_level(core);
+            look_at_level(&core.partition);
         }
         core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
         core.partition.chronicle.save(&core.env, &core.config.name_directory);
@@ -48,7 +51,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             core.fatal.look();
         }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
-            takeovers::ask_around(core);
+            takeovers::ask_around(&core.partition);
         }
         if !core.partition.member.is_serving() {
             completes::hand_over(core);
@@ -56,8 +59,8 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         }
         core.partition.parked.expire(core.moment());
         if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
-            release_expired_leases(core);
-            resume_recoveries(core, &mut resumed);
+            release_expired_leases(&core.partition);
+            resume_recoveries(&core.partition, &mut resumed);
         }
     }
     core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
@@ -66,68 +69,68 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
 
 /// Tells the group whether this member knows where the blocks are. Clients of one that leads without knowing wait for
 /// the data servers' reports, so that another had better lead.
-fn say_ready(core: &Core, said: &mut bool) {
-    let is_ready = core.partition.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
+fn say_ready(partition: &Partition, said: &mut bool) {
+    let is_ready = partition.blocks.lock().safe_mode_stage() == SafeModeStage::Off;
     if is_ready != *said {
-        core.partition.member.say_ready(is_ready);
+        partition.member.say_ready(is_ready);
         *said = is_ready;
     }
 }
 
 /// Looks whether an entry that raises the level has committed. All later writes are at that level.
-fn look_at_level(core: &Core) {
-    let known = core.partition.tree().namespace.group_level().clone();
-    core.partition.upgrade.look(&known, core.partition.commit.committed(), &core.partition.member);
+fn look_at_level(partition: &Partition) {
+    let known = partition.tree().namespace.group_level().clone();
+    partition.upgrade.look(&known, partition.commit.committed(), &partition.member);
 }
 
 /// Tells the group how many data servers reach this member. An active that none reaches is of no use.
-fn say_data_servers(core: &Core, said: &mut u32) {
-    let count = core.partition.data_servers();
+fn say_data_servers(partition: &Partition, said: &mut u32) {
+    let count = partition.data_servers();
     if count != *said {
-        core.partition.member.say_data_servers(count);
+        partition.member.say_data_servers(count);
         *said = count;
     }
 }
 
 /// Closes the files of writers that were silent for longer than the hard limit.
-fn release_expired_leases(core: &Arc<Core>) {
-    if core.partition.blocks.lock().in_safe_mode() {
+fn release_expired_leases(partition: &Arc<Partition>) {
+    if partition.blocks.lock().in_safe_mode() {
         return;
     }
     let expired = {
-        let tree = core.partition.tree();
-        core.partition.renewals.lock().take_hard_expired(&tree.namespace, core.moment())
+        let tree = partition.tree();
+        partition.renewals.lock().take_hard_expired(&tree.namespace, partition.moment())
     };
     for holder in expired.iter().filter(|holder| ***holder != *RECOVERY_HOLDER) {
-        let files = core.partition.tree().namespace.files_of(holder);
+        let files = partition.tree().namespace.files_of(holder);
         tracing::info!(%holder, files = files.len(), "lease expired");
-        release_files(core, files);
+        release_files(partition, files);
     }
 }
 
 /// Looks again at files whose recovery was begun: it may have led to nothing, or the server that ordered it
 /// may have stopped. Goes on behind the file that was looked at last.
-fn resume_recoveries(core: &Arc<Core>, last: &mut InodeId) {
-    if !core.partition.is_settled() || core.partition.blocks.lock().in_safe_mode() {
+fn resume_recoveries(partition: &Arc<Partition>, last: &mut InodeId) {
+    if !partition.is_settled() || partition.blocks.lock().in_safe_mode() {
         return;
     }
-    let mut files = core.partition.tree().namespace.files_of(RECOVERY_HOLDER);
-    files.extend(core.partition.tree().namespace.truncations());
+    let mut files = partition.tree().namespace.files_of(RECOVERY_HOLDER);
+    files.extend(partition.tree().namespace.truncations());
     files.sort_unstable();
     files.dedup();
     let files: Vec<InodeId> =
         files.into_iter().filter(|inode| inode > last).take(RECOVERIES_COUNT_MAX).collect();
     *last = files.last().filter(|_| files.len() == RECOVERIES_COUNT_MAX).copied().unwrap_or(InodeId(0));
-    release_files(core, files);
+    release_files(partition, files);
 }
 
-fn release_files(core: &Arc<Core>, files: Vec<InodeId>) {
+fn release_files(partition: &Arc<Partition>, files: Vec<InodeId>) {
     for inode in files {
-        if core.partition.admit().is_err() {
+        if partition.admit().is_err() {
             // The queue is full: the next round tries again.
             return;
         }
-        core.partition.write(Box::new(move |turn| {
+        partition.write(Box::new(move |turn| {
             let plan = turn
                 .plan_own(|namespace, context, facts| release_lease::plan(namespace, context, inode, facts));
             release(turn, plan);

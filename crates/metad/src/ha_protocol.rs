@@ -9,6 +9,7 @@ use crate::{
     admin_protocol,
     client_protocol::{decode, ha_state as state, require_superuser},
     core::Core,
+    partition::Partition,
 };
 use base::MemberId;
 use group::Role;
@@ -20,14 +21,14 @@ use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
 /// Why this member could not become active now; `None` where it is, or could.
-fn not_ready(core: &Core) -> Option<String> {
-    if let Some(reason) = core.partition.commit.failure() {
+fn not_ready(partition: &Partition) -> Option<String> {
+    if let Some(reason) = partition.commit.failure() {
         return Some(reason);
     }
-    match core.partition.member.standing().role {
+    match partition.member.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => None,
         Role::Stopped { reason } => Some(reason),
-        _ if core.partition.member.status().is_in_sync => None,
+        _ if partition.member.status().is_in_sync => None,
         _ => Some("This member is a junior: it is not complete yet, and catches up.".into()),
     }
 }
@@ -36,9 +37,9 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {
         "getServiceStatus" => {
             let Some((_, reply)) = decode::<p::GetServiceStatusRequestProto>(&call, reply) else { return };
-            let not_ready_reason = not_ready(core);
+            let not_ready_reason = not_ready(&core.partition);
             reply.ok(&p::GetServiceStatusResponseProto {
-                state: state(core) as i32,
+                state: state(&core.partition) as i32,
                 ready_to_become_active: Some(not_ready_reason.is_none()),
                 not_ready_reason,
             });
@@ -86,7 +87,7 @@ fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier
     if let Err(error) = require_superuser(core, call) {
         return reply.fs_error(&error);
     }
-    if state(core) == p::HaServiceStateProto::Active {
+    if state(&core.partition) == p::HaServiceStateProto::Active {
         return done(reply);
     }
     hand_over(core, call, Some(core.partition.member.me().member), reply, done);
@@ -100,7 +101,7 @@ fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replie
         let message = "This group has one member: nobody could take over. Add members first.";
         return reply.error(RpcError::application(SERVICE_FAILED, message));
     }
-    if state(core) != p::HaServiceStateProto::Active {
+    if state(&core.partition) != p::HaServiceStateProto::Active {
         return done(reply);
     }
     hand_over(core, call, None, reply, done);

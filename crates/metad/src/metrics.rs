@@ -1,6 +1,6 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{admin_protocol, core::Core, ended::Ended, partition::condition};
+use crate::{admin_protocol, core::Core, ended::Ended, partition::Partition, partition::condition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
@@ -39,7 +39,7 @@ fn health(core: &Core) -> Health {
         return Health { ok: false, state: "failed".to_owned(), details, not_ready: None };
     }
     let stats = core.partition.blocks.lock().stats();
-    let safe_mode = admin_protocol::show::safe_mode(core);
+    let safe_mode = admin_protocol::show::safe_mode(&core.partition);
     let status = core.partition.member.status();
     let is_removed = core.partition.condition.is_removed();
     let failure = match (&*core.partition.member.ended().borrow(), &status.role) {
@@ -83,11 +83,11 @@ fn health(core: &Core) -> Health {
     if let Some(away_ms) = core.partition.member.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }
-    let not_ready = not_ready(core, &status, safe_mode.as_deref());
+    let not_ready = not_ready(&core.partition, &status, safe_mode.as_deref());
     if let Some(safe_mode) = safe_mode {
         details.insert("safe_mode".to_owned(), safe_mode);
     }
-    let warnings = warnings(core, &stats);
+    let warnings = warnings(&core.partition, &stats);
     if !warnings.is_empty() {
         details.insert("warnings".to_owned(), warnings.join("; "));
     }
@@ -102,7 +102,7 @@ fn health(core: &Core) -> Health {
 }
 
 /// Why a change that a client sends here would not be carried out now.
-fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<String> {
+fn not_ready(partition: &Partition, status: &Status, safe_mode: Option<&str>) -> Option<String> {
     match &status.role {
         Role::Serving { .. } | Role::Reading { .. } if !status.is_writable => {
             let (in_sync, needed) = status
@@ -111,14 +111,12 @@ fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<St
                 .map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min as usize));
             Some(format!("changes are refused: {in_sync} members are in sync, and a change needs {needed}"))
         }
-        Role::Serving { .. } if core.partition.condition.refuses_changes() => {
-            Some(core.partition.condition.full())
-        }
+        Role::Serving { .. } if partition.condition.refuses_changes() => Some(partition.condition.full()),
         Role::Serving { .. } => safe_mode.map(|why| format!("safe mode is on: {why}")),
         Role::Reading { .. } | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
             Some("nobody serves: the group is between two actives".into())
         }
-        Role::Following if !status.hears_active => Some(match core.partition.member.coordinator_away_ms() {
+        Role::Following if !status.hears_active => Some(match partition.member.coordinator_away_ms() {
             Some(_) => "nobody serves, and the coordinator is out of reach: nobody can take over".into(),
             None => "nobody serves: no active is heard of".into(),
         }),
@@ -128,7 +126,7 @@ fn not_ready(core: &Core, status: &Status, safe_mode: Option<&str>) -> Option<St
 }
 
 /// Sentences about trouble that a person should look into, although this server serves.
-fn warnings(core: &Core, stats: &Stats) -> Vec<String> {
+fn warnings(partition: &Partition, stats: &Stats) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut say = |count: u64, what: &str| {
         if count > 0 {
@@ -142,7 +140,7 @@ fn warnings(core: &Core, stats: &Stats) -> Vec<String> {
     if stats.live_servers == 0 {
         warnings.push("no data server is there: no file can be read or written".into());
     }
-    let (free_bytes, is_low) = core.partition.condition.disk();
+    let (free_bytes, is_low) = partition.condition.disk();
     if is_low {
         warnings.push(format!("the disk of the metadata store has {} MiB free", free_bytes >> 20));
     }

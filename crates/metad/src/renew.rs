@@ -9,8 +9,8 @@
 //! One at a time, on one thread: both use the store's staging directory.
 
 use crate::{
-    core::Core,
     partition::Partition,
+    peers::Secret,
     pool::{
         PIECE_BYTES,
         fetch::{self, Means},
@@ -39,11 +39,11 @@ const AGREE_PERIOD: Duration = Duration::from_millis(20);
 const RETRY_MS: u64 = 5_000;
 
 /// Runs on a thread of its own until `stop`.
-pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
-    let needs_image = core.partition.member.needs_image();
-    let mut checkpoints = core.partition.checkpoints.subscribe();
+pub fn run(partition: &Arc<Partition>, secret: Option<&Secret>, stop: &AtomicBool, runtime: &Handle) {
+    let needs_image = partition.member.needs_image();
+    let mut checkpoints = partition.checkpoints.subscribe();
     // Nothing is fetched before this; and a checkpoint that could not be had is not tried again before it.
-    let mut not_before = core.moment();
+    let mut not_before = partition.moment();
     let mut wanted: Option<Checkpoint> = None;
     let mut failures = 0;
     while !stop.load(Ordering::Acquire) {
@@ -52,16 +52,16 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
         if checkpoints.has_changed().unwrap_or(false) {
             let payload = checkpoints.borrow_and_update().clone();
             wanted = payload.and_then(|payload| Checkpoint::decode(&payload));
-            not_before = core.moment();
+            not_before = partition.moment();
         }
-        if core.moment() < not_before || core.partition.member.ended().borrow().is_some() {
+        if partition.moment() < not_before || partition.member.ended().borrow().is_some() {
             continue;
         }
         let is_stopped = || stop.load(Ordering::Acquire);
-        let fetching = Fetching { core, runtime, is_stopped: &is_stopped, failures };
+        let fetching = Fetching { partition, secret, runtime, is_stopped: &is_stopped, failures };
         // A member that is complete, in sync or an exile, throws nothing away: others may come to rely on its
         // entries.
-        let result = if *needs_image.borrow() && !core.partition.member.status().is_eligible {
+        let result = if *needs_image.borrow() && !partition.member.status().is_eligible {
             fetching.renew()
         } else if let Some(checkpoint) = wanted {
             fetching.adopt(&checkpoint).map(|()| wanted = None)
@@ -73,7 +73,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
             if !is_stopped() {
                 tracing::warn!(reason, "an image could not be fetched; it is tried again");
             }
-            not_before = core.moment().plus_ms(RETRY_MS);
+            not_before = partition.moment().plus_ms(RETRY_MS);
         }
     }
 }
@@ -110,7 +110,8 @@ pub fn wait_for_agreement(
 }
 
 struct Fetching<'a> {
-    core: &'a Arc<Core>,
+    partition: &'a Partition,
+    secret: Option<&'a Secret>,
     runtime: &'a Handle,
     is_stopped: &'a dyn Fn() -> bool,
     /// Each puts another source first: one whose own copy has rotted must not be asked for ever.
@@ -120,13 +121,13 @@ struct Fetching<'a> {
 impl Fetching<'_> {
     /// Makes a committed checkpoint usable here.
     fn adopt(&self, checkpoint: &Checkpoint) -> Result<(), String> {
-        let journal = self.core.partition.member.journal();
-        wait_for_agreement(&self.core.partition, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
+        let journal = self.partition.member.journal();
+        wait_for_agreement(self.partition, journal.open_image(checkpoint).is_ok(), self.is_stopped)?;
         if journal.images().last().is_some_and(|image| image.at.id.sn >= checkpoint.at.id.sn) {
             return Ok(());
         }
         if journal.open_image(checkpoint).is_err() {
-            let image = self.fetch(source::sources(self.core, self.runtime), checkpoint)?;
+            let image = self.fetch(source::sources(self.partition, self.secret, self.runtime), checkpoint)?;
             journal.keep_image(image).map_err(|error| error.to_string())?;
         }
         journal.checkpoint_committed(checkpoint).map_err(|error| error.to_string())?;
@@ -136,28 +137,26 @@ impl Fetching<'_> {
 
     /// Fetches the newest image that any member has and ends this server, to start again from it.
     fn renew(&self) -> Result<(), String> {
-        let core = self.core;
-        let committed = core.partition.commit.committed();
+        let partition = self.partition;
+        let committed = partition.commit.committed();
         let (checkpoint, holders) = self.newest(committed)?;
         tracing::warn!(
             at = %checkpoint.at, %committed, bytes = checkpoint.file_bytes,
             "this member is too far behind for the log; an image is to take its place"
         );
         let image = self.fetch(holders, &checkpoint)?;
-        if core.partition.member.status().is_eligible
-            || core.partition.commit.committed() >= checkpoint.at.id.sn
-        {
+        if partition.member.status().is_eligible || partition.commit.committed() >= checkpoint.at.id.sn {
             return Err("this member has caught up meanwhile".into());
         }
         // First the end: what still arrives finds a server on its way out, and not a failed journal. The store
         // is let go of only when this thread has ended.
-        core.partition.member.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
-        core.partition.member.journal().install(image).map_err(|error| error.to_string())
+        partition.member.restart(&format!("its log is replaced by the image of {}", checkpoint.at));
+        partition.member.journal().install(image).map_err(|error| error.to_string())
     }
 
     /// The newest image, and who has it.
     fn newest(&self, committed: Sn) -> Result<(Checkpoint, Vec<Source>), String> {
-        let sources = source::sources(self.core, self.runtime);
+        let sources = source::sources(self.partition, self.secret, self.runtime);
         let mut found: Vec<(Source, Vec<Checkpoint>)> = Vec::new();
         let mut errors = String::new();
         for source in sources {
@@ -186,7 +185,7 @@ impl Fetching<'_> {
         }
         let first = self.failures % sources.len();
         sources.rotate_left(first);
-        let journal = self.core.partition.member.journal();
+        let journal = self.partition.member.journal();
         let staged = journal.stage(*checkpoint).map_err(|error| error.to_string())?;
         let missing = checkpoint.file_bytes - staged.have();
         let free_bytes = journal.room().map_err(|error| error.to_string())?.free_bytes;
@@ -194,9 +193,9 @@ impl Fetching<'_> {
             return Err(format!("the {missing} bytes missing of an image do not fit into {free_bytes}"));
         }
         let means = Means {
-            progress: &self.core.partition.fetching,
+            progress: &self.partition.fetching,
             piece_bytes: PIECE_BYTES,
-            bytes_per_second: self.core.config.group.fetch_bytes_per_second,
+            bytes_per_second: self.partition.config.group.fetch_bytes_per_second,
             is_stopped: self.is_stopped,
         };
         fetch::fetch(&means, &sources, staged)

@@ -10,7 +10,8 @@ mod counts;
 pub use counts::Counts;
 
 use crate::{
-    core::Core,
+    partition::Partition,
+    peers::Secret,
     pool::{
         PIECE_BYTES,
         fetch::{self, Means, Progress},
@@ -33,28 +34,29 @@ use tokio::runtime::Handle;
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Runs on a thread of its own until `stop`.
-pub fn run(core: &Arc<Core>, stop: &AtomicBool, runtime: &Handle) {
+pub fn run(partition: &Arc<Partition>, secret: Option<&Secret>, stop: &AtomicBool, runtime: &Handle) {
     let (bytes_per_second, period_ms) =
-        (core.config.group.scrub_bytes_per_second, core.config.group.scrub_period_ms);
+        (partition.config.group.scrub_bytes_per_second, partition.config.group.scrub_period_ms);
     if bytes_per_second == 0 {
         return;
     }
-    let scrub = Scrub { core, stop, runtime, bytes_per_second };
+    let scrub = Scrub { partition, secret, stop, runtime, bytes_per_second };
     // A start has just read what it needed.
-    let mut next = core.moment().plus_ms(period_ms);
+    let mut next = partition.moment().plus_ms(period_ms);
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_PERIOD);
         pulse::step();
-        if core.moment() < next || core.partition.member.ended().borrow().is_some() {
+        if partition.moment() < next || partition.member.ended().borrow().is_some() {
             continue;
         }
         scrub.pass();
-        next = core.moment().plus_ms(period_ms);
+        next = partition.moment().plus_ms(period_ms);
     }
 }
 
 struct Scrub<'a> {
-    core: &'a Arc<Core>,
+    partition: &'a Partition,
+    secret: Option<&'a Secret>,
     stop: &'a AtomicBool,
     runtime: &'a Handle,
     bytes_per_second: u64,
@@ -69,10 +71,10 @@ enum Kept {
 
 impl Scrub<'_> {
     fn pass(&self) {
-        let journal = self.core.partition.member.journal();
+        let journal = self.partition.member.journal();
         let images = journal.images().into_iter().map(Kept::Image);
         let kept: Vec<Kept> = images.chain(journal.sealed().into_iter().map(Kept::Segment)).collect();
-        let counts = &self.core.partition.scrub;
+        let counts = &self.partition.scrub;
         let mut left = 0;
         for kept in kept {
             match self.look(kept) {
@@ -100,12 +102,12 @@ impl Scrub<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire) || self.core.partition.member.ended().borrow().is_some()
+        self.stop.load(Ordering::Acquire) || self.partition.member.ended().borrow().is_some()
     }
 
     fn look(&self, kept: Kept) -> Look {
         let mut pace = |bytes: u64| {
-            self.core.partition.scrub.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.partition.scrub.bytes.fetch_add(bytes, Ordering::Relaxed);
             let pause = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
             let mut left = pause;
             while !left.is_zero() && !self.is_stopped() {
@@ -116,7 +118,7 @@ impl Scrub<'_> {
             }
             !self.is_stopped()
         };
-        let journal = self.core.partition.member.journal();
+        let journal = self.partition.member.journal();
         match kept {
             Kept::Image(checkpoint) => journal.look_at_image(&checkpoint, &mut pace),
             Kept::Segment(sealed) => journal.look_at_segment(sealed, &mut pace),
@@ -132,7 +134,7 @@ impl Scrub<'_> {
     }
 
     fn mend(&self, kept: Kept) -> Result<(), String> {
-        let sources = source::sources(self.core, self.runtime);
+        let sources = source::sources(self.partition, self.secret, self.runtime);
         if sources.is_empty() {
             return Err("there is no other member to ask".into());
         }
@@ -147,13 +149,13 @@ impl Scrub<'_> {
     }
 
     fn mend_image(&self, sources: &[Source], checkpoint: Checkpoint) -> Result<(), String> {
-        let journal = self.core.partition.member.journal();
+        let journal = self.partition.member.journal();
         let staged = journal.stage(checkpoint).map_err(|error| error.to_string())?;
         let means = Means {
             // Not of the download that the page of a junior shows.
             progress: &Progress::default(),
             piece_bytes: PIECE_BYTES,
-            bytes_per_second: self.core.config.group.fetch_bytes_per_second,
+            bytes_per_second: self.partition.config.group.fetch_bytes_per_second,
             is_stopped: &|| self.is_stopped(),
         };
         let image = fetch::fetch(&means, sources, staged)?;
@@ -161,7 +163,7 @@ impl Scrub<'_> {
     }
 
     fn mend_segment(&self, sources: &[Source], sealed: Sealed) -> Result<(), String> {
-        let journal = self.core.partition.member.journal();
+        let journal = self.partition.member.journal();
         let (previous, end) =
             journal.bounds_of(sealed).ok_or("neither it nor those beside it tell what it should hold")?;
         let mut reasons = String::new();

@@ -153,12 +153,12 @@ impl MetaServer {
             helper("meta-pool", {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
-                Box::new(move || renew::run(&core, &stop, &runtime))
+                Box::new(move || renew::run(&core.partition, core.secret.as_ref(), &stop, &runtime))
             }),
             helper("meta-scrub", {
                 let (core, stop) = (core.clone(), stop.clone());
                 let runtime = tokio::runtime::Handle::current();
-                Box::new(move || scrub::run(&core, &stop, &runtime))
+                Box::new(move || scrub::run(&core.partition, core.secret.as_ref(), &stop, &runtime))
             }),
             helper("meta-older-answers", {
                 let core = core.clone();

@@ -1,7 +1,9 @@
 //! Orders that the active carries out.
 
 use super::{refuse, successor};
-use crate::{CoordinatorConfig, client_protocol::decode, core::Core, forward, member::Standing};
+use crate::{
+    CoordinatorConfig, client_protocol::decode, core::Core, forward, member::Standing, partition::Partition,
+};
 use base::MemberId;
 use group::Order;
 use prost::Message;
@@ -34,11 +36,11 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     let core = core.clone();
     drop(runtime.spawn(async move {
-        let found = match successor::look(&core, &call.caller.user, to).await {
+        let found = match successor::look(&core.partition, &call.caller.user, to).await {
             Ok(found) => found,
             Err(reason) => return refuse(reply, reason),
         };
-        order(&core, Order::HandOver { to: found.to }, reply, move |reply, message| {
+        order(&core.partition, Order::HandOver { to: found.to }, reply, move |reply, message| {
             let message = match found.warning {
                 Some(warning) => format!("{message}. WARNING: {warning}"),
                 None => message,
@@ -61,7 +63,7 @@ pub fn fail_active(core: &Arc<Core>, call: Call, reply: Replier) {
     let core = core.clone();
     drop(runtime.spawn(async move {
         if !request.is_forced()
-            && let Err(reason) = successor::look(&core, &call.caller.user, None).await
+            && let Err(reason) = successor::look(&core.partition, &call.caller.user, None).await
         {
             return refuse(reply, reason);
         }
@@ -146,7 +148,7 @@ fn reconfigure(
         return done(reply, "That is how it is already.".into());
     }
     let warning = one_copy_is_enough(&members, in_sync_min);
-    order(core, Order::Reconfigure { members, in_sync_min }, reply, move |reply, message| {
+    order(&core.partition, Order::Reconfigure { members, in_sync_min }, reply, move |reply, message| {
         done(reply, warning.map_or(message.clone(), |warning| format!("{message}. WARNING: {warning}")));
     });
 }
@@ -157,12 +159,12 @@ fn one_copy_is_enough(members: &[MemberId], in_sync_min: u32) -> Option<&'static
 }
 
 fn order(
-    core: &Arc<Core>,
+    partition: &Arc<Partition>,
     order: Order,
     reply: Replier,
     done: impl FnOnce(Replier, String) + Send + 'static,
 ) {
-    core.partition.member.order(
+    partition.member.order(
         order,
         Box::new(move |answer| match answer {
             Ok(message) => done(reply, message),
@@ -228,7 +230,7 @@ async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Re
         if is_so(&standing.borrow_and_update()) {
             return Ok(());
         }
-        let reason = match given(core, to, order).await {
+        let reason = match given(&core.partition, to, order).await {
             Ok(()) => format!("the order was taken, but had not come true after {PATIENCE:?}"),
             Err(reason) => reason,
         };
@@ -241,13 +243,11 @@ async fn handed_over(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Re
 }
 
 /// Gives the order once.
-async fn given(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
-    if core.partition.member.is_serving() {
-        let to = successor::look(core, &order.caller.user, to).await?.to;
+async fn given(partition: &Arc<Partition>, to: Option<MemberId>, order: &Call) -> Result<(), String> {
+    if partition.member.is_serving() {
+        let to = successor::look(partition, &order.caller.user, to).await?.to;
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        core.partition
-            .member
-            .order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
+        partition.member.order(Order::HandOver { to }, Box::new(move |answer| drop(sender.send(answer))));
         let answer = tokio::time::timeout(PATIENCE, receiver).await;
         answer.map_err(|_| format!("no answer within {PATIENCE:?}"))?.map_err(|_| "no answer")??;
         return Ok(());
@@ -255,7 +255,7 @@ async fn given(core: &Arc<Core>, to: Option<MemberId>, order: &Call) -> Result<(
     if to.is_none() {
         return Err("no other member leads yet".into());
     }
-    let answer = core.partition.forwarder.ask_active(order, PATIENCE).await?;
+    let answer = partition.forwarder.ask_active(order, PATIENCE).await?;
     match answer.refusal {
         Some(refusal) => Err(refusal.message),
         None if answer.is_elsewhere() => Err("the group is between two actives".into()),

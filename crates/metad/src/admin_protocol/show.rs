@@ -1,6 +1,8 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{core::Core, ended::Ended, format::GROUP, partition::condition, peers::Release};
+use crate::{
+    core::Core, ended::Ended, format::GROUP, partition::Partition, partition::condition, peers::Release,
+};
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
@@ -18,33 +20,34 @@ const OTHERS_PATIENCE: Duration = Duration::from_millis(400);
 
 pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
     let Some(runtime) = core.partition.forwarder.runtime().filter(|_| !is_local) else {
-        return reply.ok(&of_this_member(core));
+        return reply.ok(&of_this_member(&core.partition));
     };
     let core = core.clone();
     drop(runtime.spawn(async move {
-        let mut answer = match of_the_active(&core, &call, &reply).await {
+        let mut answer = match of_the_active(&core.partition, &call, &reply).await {
             Ok(answer) => return reply.ok(&answer),
-            Err(None) => of_this_member(&core),
-            Err(Some(reason)) => {
-                p::GetGroupResponseProto { active_unreachable: Some(reason), ..of_this_member(&core) }
-            }
+            Err(None) => of_this_member(&core.partition),
+            Err(Some(reason)) => p::GetGroupResponseProto {
+                active_unreachable: Some(reason),
+                ..of_this_member(&core.partition)
+            },
         };
-        ask_the_others(&core, &call, &mut answer).await;
+        ask_the_others(&core.partition, &call, &mut answer).await;
         reply.ok(&answer);
     }));
 }
 
 /// The active's answer. `Err(None)` if this member is the active, or is asked in its stead.
 async fn of_the_active(
-    core: &Core,
+    partition: &Partition,
     call: &Call,
     reply: &Replier,
 ) -> Result<p::GetGroupResponseProto, Option<String>> {
-    if core.partition.member.is_serving() || reply.is_captured() {
+    if partition.member.is_serving() || reply.is_captured() {
         return Err(None);
     }
     let ForwardResponseProto { response, refusal, is_elsewhere, .. } =
-        core.partition.forwarder.ask_active(call, ACTIVE_PATIENCE).await.map_err(Some)?;
+        partition.forwarder.ask_active(call, ACTIVE_PATIENCE).await.map_err(Some)?;
     if is_elsewhere == Some(true) {
         return Err(Some("it does not serve (yet)".into()));
     }
@@ -55,10 +58,10 @@ async fn of_the_active(
 }
 
 /// Each member knows itself best: its role, its log, the takeovers that it had nobody to tell of.
-async fn ask_the_others(core: &Arc<Core>, call: &Call, answer: &mut p::GetGroupResponseProto) {
-    let (me, user) = (core.partition.member.me().member, &call.caller.user);
-    ask_each(me, core.partition.member.records().into_values(), user, answer, |theirs| {
-        core.partition.chronicle.learn(theirs, core.partition.member.standing().epoch);
+async fn ask_the_others(partition: &Arc<Partition>, call: &Call, answer: &mut p::GetGroupResponseProto) {
+    let (me, user) = (partition.member.me().member, &call.caller.user);
+    ask_each(me, partition.member.records().into_values(), user, answer, |theirs| {
+        partition.chronicle.learn(theirs, partition.member.standing().epoch);
     })
     .await;
 }
@@ -176,44 +179,44 @@ pub async fn ask(address: String, user: String) -> Option<p::GetGroupResponsePro
 }
 
 /// Only what this member knows.
-pub fn of_this_member(core: &Core) -> p::GetGroupResponseProto {
-    core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
-    let status = core.partition.member.status();
-    let records = core.partition.member.records();
-    let me = core.partition.member.me();
+pub fn of_this_member(partition: &Partition) -> p::GetGroupResponseProto {
+    partition.chronicle.look(&partition.member, partition.env.clock.timestamp());
+    let status = partition.member.status();
+    let records = partition.member.records();
+    let me = partition.member.me();
     let view = status.view.as_ref().map(|(view, version)| view_proto(view, *version));
     let listed = status.view.as_ref().map(|(view, _)| view.members.clone()).unwrap_or_default();
-    let releases = core.partition.member.releases();
+    let releases = partition.member.releases();
     let others = listed.iter().filter(|member| **member != me.member);
     let members = others.map(|member| other(*member, &status, records.get(member), releases.get(member)));
-    let level = core.partition.tree().namespace.group_level().clone();
+    let level = partition.tree().namespace.group_level().clone();
     let is_raised = level.since != TxId::default();
     p::GetGroupResponseProto {
         group: GROUP.0,
-        cluster_id: core.cluster.cluster_id.clone(),
+        cluster_id: partition.cluster.cluster_id.clone(),
         answered_by: me.member.0,
         view,
-        members: std::iter::once(myself(core, &status, &records)).chain(members).collect(),
-        takeovers: core.partition.chronicle.takeovers(),
+        members: std::iter::once(myself(partition, &status, &records)).chain(members).collect(),
+        takeovers: partition.chronicle.takeovers(),
         is_writable: Some(status.is_writable),
         committed: Some(status.committed.0),
-        unclean_elections: Some(core.partition.chronicle.unclean_elections()),
+        unclean_elections: Some(partition.chronicle.unclean_elections()),
         active_unreachable: None,
         silent: Vec::new(),
-        coordinator_away_ms: core.partition.member.coordinator_away_ms(),
-        safe_mode: safe_mode(core),
-        now_ms: Some(core.env.clock.timestamp().ms),
-        stale_after_ms: Some(core.config.blocks.stale_interval_ms),
+        coordinator_away_ms: partition.member.coordinator_away_ms(),
+        safe_mode: safe_mode(partition),
+        now_ms: Some(partition.env.clock.timestamp().ms),
+        stale_after_ms: Some(partition.config.blocks.stale_interval_ms),
         level: Some(level.level.0.into()),
         level_since: is_raised
             .then_some(p::LogPlaceProto { epoch: level.since.epoch.0, sn: level.since.sn.0 }),
         level_at_ms: is_raised.then_some(level.at.ms),
-        contested: contested(core),
+        contested: contested(partition),
     }
 }
 
-fn contested(core: &Core) -> Vec<p::ContestedAddressProto> {
-    let contests = core.partition.blocks.lock().contested(core.moment());
+fn contested(partition: &Partition) -> Vec<p::ContestedAddressProto> {
+    let contests = partition.blocks.lock().contested(partition.moment());
     let told = |contest: blocks::Contest| p::ContestedAddressProto {
         address: contest.address,
         uuids: contest.uuids.iter().map(|uuid| uuid.to_string()).collect(),
@@ -222,9 +225,9 @@ fn contested(core: &Core) -> Vec<p::ContestedAddressProto> {
 }
 
 /// Why this server is in safe mode, how much is lacking, and how long that may take.
-pub fn safe_mode(core: &Core) -> Option<String> {
-    let blocks = core.partition.blocks.lock();
-    let now = core.moment();
+pub fn safe_mode(partition: &Partition) -> Option<String> {
+    let blocks = partition.blocks.lock();
+    let now = partition.moment();
     blocks.in_safe_mode().then(|| {
         let outlook = blocks.safe_mode_outlook(now).map(|outlook| format!(" {outlook}"));
         blocks.safe_mode_message(now).replace('\n', " ") + &outlook.unwrap_or_default()
@@ -281,31 +284,35 @@ pub fn blank(member: MemberId, role: p::RoleProto, record: Option<&MemberRecord>
     }
 }
 
-fn myself(core: &Core, status: &Status, records: &BTreeMap<MemberId, MemberRecord>) -> p::MemberProto {
-    let me = core.partition.member.me();
-    let reason = match (&*core.partition.member.ended().borrow(), &status.role) {
+fn myself(
+    partition: &Partition,
+    status: &Status,
+    records: &BTreeMap<MemberId, MemberRecord>,
+) -> p::MemberProto {
+    let me = partition.member.me();
+    let reason = match (&*partition.member.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
-        (None, _) if core.partition.condition.is_removed() => {
-            Some(condition::removed(core.partition.member.me().member))
+        (None, _) if partition.condition.is_removed() => {
+            Some(condition::removed(partition.member.me().member))
         }
         (None, _) => status.trouble.clone(),
     };
-    let fetching = core.partition.fetching.get();
+    let fetching = partition.fetching.get();
     // A member is never behind its own log: how far the active is, only the active can say.
     p::MemberProto {
         image_bytes_done: fetching.map(|(done, _)| done),
         image_bytes_total: fetching.map(|(_, total)| total),
         end: Some(place(status.end)),
-        committed: Some(core.partition.commit.committed().0),
+        committed: Some(partition.commit.committed().0),
         is_in_sync: Some(status.is_in_sync),
         is_eligible: Some(status.is_eligible),
         lag: matches!(status.role, Role::Serving { .. }).then_some(0),
         reason,
-        data_servers: Some(core.partition.data_servers()),
-        coordinator_away_ms: core.partition.member.coordinator_away_ms(),
-        disk_free_bytes: Some(core.partition.condition.disk().0).filter(|bytes| *bytes > 0),
-        is_disk_low: Some(core.partition.condition.disk().1),
+        data_servers: Some(partition.data_servers()),
+        coordinator_away_ms: partition.member.coordinator_away_ms(),
+        disk_free_bytes: Some(partition.condition.disk().0).filter(|bytes| *bytes > 0),
+        is_disk_low: Some(partition.condition.disk().1),
         ..with_release(
             &Release::ours(),
             blank(me.member, role(&status.role, status.is_eligible), records.get(&me.member)),

@@ -4,7 +4,7 @@
 //! must be in sync, heard of, and must not say that the coordinator is out of its reach.
 
 use super::show;
-use crate::core::Core;
+use crate::partition::Partition;
 use base::MemberId;
 use group::PeerStatus;
 use std::{sync::Arc, time::Duration};
@@ -32,15 +32,15 @@ struct Candidate {
 
 /// Looks for a member that could go on: `to`, or any member if none is named. The error says why none could, and that
 /// nothing was done.
-pub async fn look(core: &Arc<Core>, user: &str, to: Option<MemberId>) -> Result<Successor, String> {
-    if let Err(reason) = coordinator_answers(core).await {
+pub async fn look(partition: &Arc<Partition>, user: &str, to: Option<MemberId>) -> Result<Successor, String> {
+    if let Err(reason) = coordinator_answers(partition).await {
         return Err(format!(
             "nobody could follow member {}: the coordinator does not answer it ({reason}). Bring ZooKeeper back first; \
              nothing was done",
-            core.partition.member.me().member
+            partition.member.me().member
         ));
     }
-    let candidates = ask(core, user, in_sync(core, to)?).await;
+    let candidates = ask(partition, user, in_sync(partition, to)?).await;
     let able: Vec<&Candidate> = candidates.iter().filter(|one| one.coordinator_away_ms.is_none()).collect();
     // The group itself chooses among several, unless one of them could not claim.
     let Some(best) = able.iter().max_by_key(|one| one.data_servers) else {
@@ -54,15 +54,15 @@ pub async fn look(core: &Arc<Core>, user: &str, to: Option<MemberId>) -> Result<
         return Err(format!("nobody could follow: {}; nothing was done", reasons.join(", ")));
     };
     let named = to.or((able.len() < candidates.len()).then_some(best.member));
-    Ok(Successor { to: named, warning: fewer_data_servers(core, best) })
+    Ok(Successor { to: named, warning: fewer_data_servers(partition, best) })
 }
 
 /// Asks whether the view is still the one in which this member leads.
-async fn coordinator_answers(core: &Arc<Core>) -> Result<(), String> {
+async fn coordinator_answers(partition: &Arc<Partition>) -> Result<(), String> {
     let deadline = Instant::now() + COORDINATOR_PATIENCE;
     loop {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        core.partition.member.confirm(move |answer| drop(sender.send(answer)));
+        partition.member.confirm(move |answer| drop(sender.send(answer)));
         let reason = match timeout_at(deadline, receiver).await {
             Ok(Ok(Ok(()))) => return Ok(()),
             Ok(Ok(Err(reason))) => reason,
@@ -77,8 +77,8 @@ async fn coordinator_answers(core: &Arc<Core>) -> Result<(), String> {
 }
 
 /// The complete members that are heard of.
-fn in_sync(core: &Core, to: Option<MemberId>) -> Result<Vec<PeerStatus>, String> {
-    let status = core.partition.member.status();
+fn in_sync(partition: &Partition, to: Option<MemberId>) -> Result<Vec<PeerStatus>, String> {
+    let status = partition.member.status();
     let is_there = |peer: &&PeerStatus| peer.is_connected && peer.state == "in sync";
     let wanted = |peer: &&PeerStatus| to.is_none_or(|to| to == peer.member);
     let found: Vec<_> = status.peers.iter().filter(is_there).filter(wanted).cloned().collect();
@@ -98,8 +98,8 @@ fn how(peer: &PeerStatus) -> &'static str {
 
 /// The members' answers about themselves. A member that does not answer on its port for clients counts all the same,
 /// if it is heard by the group.
-async fn ask(core: &Arc<Core>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candidate> {
-    let records = core.partition.member.records();
+async fn ask(partition: &Arc<Partition>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candidate> {
+    let records = partition.member.records();
     let asked: Vec<_> = peers
         .into_iter()
         .map(|peer| {
@@ -125,15 +125,15 @@ async fn ask(core: &Arc<Core>, user: &str, peers: Vec<PeerStatus>) -> Vec<Candid
     candidates
 }
 
-fn fewer_data_servers(core: &Core, to: &Candidate) -> Option<String> {
-    let mine = core.partition.data_servers();
+fn fewer_data_servers(partition: &Partition, to: &Candidate) -> Option<String> {
+    let mine = partition.data_servers();
     (to.data_servers < mine).then(|| {
         format!(
             "member {} is reached by {} of the {mine} data servers that reach member {}: what only the others hold cannot be \
              read there before they reach it",
             to.member,
             to.data_servers,
-            core.partition.member.me().member
+            partition.member.me().member
         )
     })
 }

@@ -1,6 +1,6 @@
 //! The lines of the audit log.
 
-use crate::core::Core;
+use crate::{core::Core, partition::Partition};
 use base::{Caller, Timestamp, caller::Authentication};
 use bytes::Bytes;
 use namespace::reads::get_file_info;
@@ -59,17 +59,17 @@ fn to_text(
         Shows::Destination if allowed => line.destination.as_deref(),
         _ => None,
     };
-    let permission = shown.and_then(|path| permission_of(core, path));
+    let permission = shown.and_then(|path| permission_of(&core.partition, path));
     Some(format_line(core.env.clock.timestamp(), caller, address, allowed, &line, permission.as_deref()))
 }
 
 /// `owner:group:rwxr-xr-x`.
-fn permission_of(core: &Core, path: &str) -> Option<String> {
-    let access = &core.config.limits.access;
+fn permission_of(partition: &Partition, path: &str) -> Option<String> {
+    let access = &partition.config.limits.access;
     let itself = Caller::simple(&access.superuser, &[&access.supergroup]);
-    let tree = core.partition.tree();
+    let tree = partition.tree();
     let status =
-        get_file_info::get(&tree.namespace, &core.partition.context(&itself, None), path).ok().flatten()?;
+        get_file_info::get(&tree.namespace, &partition.context(&itself, None), path).ok().flatten()?;
     let mode = namespace::mode_text(status.permission);
     Some(format!("{}:{}:{mode}", audit::escape(status.owner), audit::escape(status.group)))
 }

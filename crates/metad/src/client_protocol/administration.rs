@@ -4,7 +4,7 @@ use super::{
     calls::{self, Sight},
     decode, refuse_in_safe_mode, require_superuser, require_superuser_for,
 };
-use crate::{core::Core, partition::upgrade};
+use crate::{core::Core, partition::Partition, partition::upgrade};
 use base::{FsError, FsResult, Level};
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
@@ -113,14 +113,14 @@ pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// Where the group is at the newest level nothing is under way, so there is nothing to make final: the same as in HDFS. Otherwise
 /// the caller is told what makes it final: a user's name proves nothing.
-fn level_of(core: &Core) -> Level {
-    core.partition.tree().namespace.group_level().level
+fn level_of(partition: &Partition) -> Level {
+    partition.tree().namespace.group_level().level
 }
 
 pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::FinalizeUpgradeRequestProto>(&call, reply) else { return };
     match require_superuser(core, &call) {
-        Ok(()) => match upgrade::unfinished(level_of(core)) {
+        Ok(()) => match upgrade::unfinished(level_of(&core.partition)) {
             None => reply.ok(&p::FinalizeUpgradeResponseProto {}),
             Some(sentence) => reply.fs_error(&FsError::Unsupported(sentence)),
         },
@@ -130,7 +130,7 @@ pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn upgrade_status(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::UpgradeStatusRequestProto>(&call, reply) else { return };
-    let upgrade_finalized = upgrade::unfinished(level_of(core)).is_none();
+    let upgrade_finalized = upgrade::unfinished(level_of(&core.partition)).is_none();
     reply.ok(&p::UpgradeStatusResponseProto { upgrade_finalized });
 }
 
@@ -148,7 +148,7 @@ pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     }
     match request.action() {
         p::RollingUpgradeActionProto::Query => {
-            let rolling_upgrade_info = upgrade::unfinished(level_of(core)).map(|_| p::RollingUpgradeInfoProto {
+            let rolling_upgrade_info = upgrade::unfinished(level_of(&core.partition)).map(|_| p::RollingUpgradeInfoProto {
                 status: p::RollingUpgradeStatusProto {
                     block_pool_id: core.cluster.block_pool.to_string(),
                     finalized: Some(false),
@@ -160,7 +160,7 @@ pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
             });
             reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info });
         }
-        p::RollingUpgradeActionProto::Finalize => match upgrade::unfinished(level_of(core)) {
+        p::RollingUpgradeActionProto::Finalize => match upgrade::unfinished(level_of(&core.partition)) {
             None => reply.ok(&p::RollingUpgradeResponseProto { rolling_upgrade_info: None }),
             Some(sentence) => reply.fs_error(&FsError::Unsupported(sentence)),
         },

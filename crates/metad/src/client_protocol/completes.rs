@@ -100,7 +100,7 @@ fn wait(core: &Arc<Core>, turn: &mut Turn<'_>, block: Block, waiter: Waiter) {
     if waiter.deadline <= turn.moment {
         return waiter.not_yet();
     }
-    if let Err(waiter) = core.partition.parked.park(block.id, waiter) {
+    if let Some(waiter) = core.partition.parked.park(block.id, waiter) {
         return waiter.not_yet();
     }
     // The report may have come between the plan and the parking.

@@ -5,7 +5,7 @@ use super::{
     calls::{self, decode},
     status,
 };
-use crate::{core::Core, datanodes::release, partition::turn::Turn};
+use crate::{core::Core, datanodes::release, partition::Partition, partition::turn::Turn};
 use base::{FsError, FsResult, InodeId};
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::{answers::Only, hdfs as p};
@@ -202,12 +202,12 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 /// A write of the service's own: a file was read after its access time had become too old.
-pub fn note_access(core: &Arc<Core>, inode: base::InodeId) {
+pub fn note_access(partition: &Arc<Partition>, inode: base::InodeId) {
     // A full queue has better things to do than access times, and in safe mode nothing changes.
-    if core.partition.admit().is_err() || core.partition.blocks.lock().in_safe_mode() {
+    if partition.admit().is_err() || partition.blocks.lock().in_safe_mode() {
         return;
     }
-    core.partition.write(Box::new(move |turn| {
+    partition.write(Box::new(move |turn| {
         let planned =
             turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {

@@ -8,7 +8,7 @@ use super::{
     answers::{Answer, send, waiting_bytes},
     elsewhere,
 };
-use crate::{core::Core, member::GroupMember, partition::leading::Waiting};
+use crate::{core::Core, member::GroupMember, partition::Partition, partition::leading::Waiting};
 use base::{Epoch, FsError, FsResult};
 use rpc::{Call, Replier};
 use serving::{Fate, Question, Reign, Rules};
@@ -80,7 +80,7 @@ async fn attend(core: Arc<Core>) {
         finish(&core, step.done);
         if let Some(question) = step.ask {
             // An earlier question has waited too long for its answer, which counts no more.
-            asked = Some((question, ask(&core)));
+            asked = Some((question, ask(&core.partition)));
         }
         {
             let mut state = group.state.lock();
@@ -110,10 +110,10 @@ async fn attend(core: Arc<Core>) {
 
 /// Asks the coordinator whether the view is still the one by which this member leads. The answer is false, or the channel
 /// is closed, if that could not be confirmed.
-fn ask(core: &Core) -> oneshot::Receiver<bool> {
-    core.partition.leading.confirmations.fetch_add(1, Ordering::Relaxed);
+fn ask(partition: &Partition) -> oneshot::Receiver<bool> {
+    partition.leading.confirmations.fetch_add(1, Ordering::Relaxed);
     let (sender, receiver) = oneshot::channel();
-    core.partition.member.confirm(move |confirmed| {
+    partition.member.confirm(move |confirmed| {
         // Nobody listens any more once the question was asked anew.
         let _ = sender.send(confirmed.is_ok());
     });

@@ -1,7 +1,7 @@
 //! `dfsadmin -metasave`: a file on the server with every block that waits for copying or deletion, in HDFS's lines.
 
 use super::{decode, require_superuser};
-use crate::core::Core;
+use crate::{core::Core, partition::Partition};
 use ::blocks::{BlockMap, CorruptReason, DataServer, Replicas, ServerFilter, Waiting};
 use base::{Block, BlockId, FsError, FsResult, Moment};
 use env::{File, OpenMode};
@@ -101,15 +101,15 @@ impl Output {
     /// A line a block, some of them at a time.
     fn put_blocks(
         &mut self,
-        core: &Core,
+        partition: &Partition,
         blocks: &[BlockId],
         line: impl Fn(&mut String, &Namespace, &BlockMap, BlockId),
     ) -> io::Result<()> {
         for some in blocks.chunks(BLOCKS_AT_ONCE) {
             let mut text = String::new();
             {
-                let tree = core.partition.tree();
-                let map = core.partition.blocks.lock();
+                let tree = partition.tree();
+                let map = partition.blocks.lock();
                 some.iter().for_each(|id| line(&mut text, &tree.namespace, &map, *id));
             }
             self.put(&text)?;
@@ -139,11 +139,11 @@ fn write(core: &Core, output: &mut Output) -> io::Result<()> {
         servers.len() - live,
         endangered.len(),
     ))?;
-    output.put_blocks(core, &endangered, put_block)?;
+    output.put_blocks(&core.partition, &endangered, put_block)?;
     output.put(&format!("Metasave: Blocks currently missing: {}\n", lost.len()))?;
-    output.put_blocks(core, &lost, put_block)?;
+    output.put_blocks(&core.partition, &lost, put_block)?;
     output.put("Mis-replicated blocks that have been postponed:\n")?;
-    output.put_blocks(core, &undecided, put_block)?;
+    output.put_blocks(&core.partition, &undecided, put_block)?;
 
     output.put(&format!("Metasave: Blocks being reconstructed: {}\n", arriving.len()))?;
     for (id, began, count) in arriving {
@@ -162,7 +162,7 @@ fn write(core: &Core, output: &mut Output) -> io::Result<()> {
     }
 
     output.put("Corrupt Blocks:\n")?;
-    output.put_blocks(core, &corrupt, |text, _, map, id| {
+    output.put_blocks(&core.partition, &corrupt, |text, _, map, id| {
         map.replicas(id).iter().for_each(|replicas| put_damage(text, replicas));
     })?;
     output.put(&format!("Metasave: Number of datanodes: {}\n", servers.len()))?;

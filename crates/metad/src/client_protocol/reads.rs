@@ -156,7 +156,7 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         )?;
         calls::refuse_unknown_places(&core.partition, &request.src, &blocks.blocks)?;
         if blocks.wants_access_time {
-            files::note_access(core, blocks.inode);
+            files::note_access(&core.partition, blocks.inode);
         }
         Ok(Encoded::of(Only(Some(Places { partition: &core.partition, blocks, host: &host }))))
     });

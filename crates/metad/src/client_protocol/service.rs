@@ -1,7 +1,7 @@
 //! Questions about the service itself.
 
 use super::calls::{self, Sight, decode};
-use crate::{core::Core, datanodes::wire};
+use crate::{core::Core, datanodes::wire, partition::Partition};
 use ::blocks::ServerFilter;
 use base::{FsError, FsResult};
 use group::Role;
@@ -141,7 +141,7 @@ pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
-    reply.ok(&p::HaServiceStateResponseProto { state: ha_state(core) as i32 });
+    reply.ok(&p::HaServiceStateResponseProto { state: ha_state(&core.partition) as i32 });
 }
 
 pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
@@ -150,8 +150,8 @@ pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 /// The state by Hadoop's name.
-pub fn ha_state(core: &Core) -> HaServiceStateProto {
-    match core.partition.member.standing().role {
+pub fn ha_state(partition: &Partition) -> HaServiceStateProto {
+    match partition.member.standing().role {
         Role::Serving { .. } | Role::Reading { .. } => HaServiceStateProto::Active,
         Role::Stopped { .. } => HaServiceStateProto::Initializing,
         Role::Following | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {

@@ -1,7 +1,7 @@
 //! Data servers register, say that they live, and get their orders.
 
 use super::{DatanodeSide, identity, refusal, wire};
-use crate::{client_protocol::decode, core::Core};
+use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Transfer};
 use group::Role;
@@ -91,7 +91,7 @@ impl DatanodeSide {
             return Err(error);
         }
         let heartbeat = heartbeat_of(request);
-        let claim = Claim::of(&self.core);
+        let claim = Claim::of(&self.core.partition);
         // Tested before orders are taken out of their queue, and again before they go out.
         let may_command = claim.is_active && self.core.partition.member.may_answer();
         let (mut commands, lease) = self
@@ -148,12 +148,12 @@ impl Claim {
     /// epoch is in front, so that a new active is believed over every claim of the one before; the rest grows with
     /// each commit. The claim does not waver with the lease: a stock data server that hears "not active" does not
     /// take the same number again, and would wait for the next commit.
-    fn of(core: &Core) -> Self {
-        let epoch = match core.partition.member.standing().role {
+    fn of(partition: &Partition) -> Self {
+        let epoch = match partition.member.standing().role {
             Role::Serving { epoch } => Some(epoch),
             _ => None,
         };
-        let committed = core.partition.commit.committed().0.min((1 << SN_BITS) - 1);
+        let committed = partition.commit.committed().0.min((1 << SN_BITS) - 1);
         Self {
             is_active: epoch.is_some(),
             transaction: epoch.map_or(0, |epoch| epoch.0 << SN_BITS) + committed,

@@ -1,7 +1,7 @@
 //! Finds out, before a change waits for the writer, whether its call is an old one.
 
 use super::{Lookup, Older};
-use crate::core::Core;
+use crate::{core::Core, partition::Partition};
 use base::{EntryKind, FsError, Sn};
 use journal::ReadLogError;
 use namespace::{Edit, RetryLookup, older_calls};
@@ -61,7 +61,7 @@ pub fn run(core: &Arc<Core>) {
         }
         core.partition.older_answers.looked_up.fetch_add(1, Ordering::Relaxed);
         let _holding = core.in_hand(&call).hold();
-        match look(core, &call, &places) {
+        match look(&core.partition, &call, &places) {
             Ok(known) => {
                 let is_answered = known != RetryLookup::Miss;
                 core.partition.older_answers.answered.fetch_add(is_answered.into(), Ordering::Relaxed);
@@ -81,12 +81,12 @@ pub fn run(core: &Arc<Core>) {
 }
 
 /// Reads the entries that may have made the edit of this call.
-fn look(core: &Core, call: &Call, places: &[RangeInclusive<Sn>]) -> Result<RetryLookup, String> {
+fn look(partition: &Partition, call: &Call, places: &[RangeInclusive<Sn>]) -> Result<RetryLookup, String> {
     let fingerprint = namespace::fingerprint(call.method, &call.request);
     for range in places {
         let (mut after, mut latest) = (Sn(range.start().0 - 1), None);
         while after < *range.end() {
-            let entries = match core.partition.member.journal().read(after, *range.end(), PIECE_BYTES) {
+            let entries = match partition.member.journal().read(after, *range.end(), PIECE_BYTES) {
                 Ok((_, entries)) => entries,
                 // The journal has let go of it meanwhile: the call is forgotten.
                 Err(ReadLogError::Gone { .. }) => break,

@@ -31,8 +31,8 @@ impl Default for Parked {
 
 impl Parked {
     /// Holds a call until a replica of this block was reported. Gives it back when there are too many.
-    pub fn park(&self, block: BlockId, waiter: Waiter) -> Result<(), Waiter> {
-        self.waiters.lock().park(block, waiter.deadline, waiter)
+    pub fn park(&self, block: BlockId, waiter: Waiter) -> Option<Waiter> {
+        self.waiters.lock().park(block, waiter.deadline, waiter).err()
     }
 
     /// Another replica of these blocks was reported: the calls that waited for it, to be planned again.

@@ -2,7 +2,7 @@
 
 use super::{LOG_ANSWER_BYTES_MAX, fetch::Pieces, purpose};
 use crate::{
-    core::Core,
+    partition::Partition,
     peers::{
         Secret, codec,
         letter::Letter,
@@ -71,19 +71,19 @@ fn order(merits: &mut [Merits]) {
 }
 
 /// The other members, the one to be asked first at the front. Blocks for two round trips.
-pub fn sources(core: &Arc<Core>, runtime: &Handle) -> Vec<Source> {
-    let status = core.partition.member.status();
+pub fn sources(partition: &Partition, secret: Option<&Secret>, runtime: &Handle) -> Vec<Source> {
+    let status = partition.member.status();
     let is_in_sync = |member: MemberId| {
         status.view.as_ref().is_some_and(|(view, _)| view.in_sync.iter().any(|store| store.member == member))
     };
-    let me = core.partition.member.me().member;
-    let records = core.partition.member.records();
-    let Some(secret) = core.secret.clone() else { return Vec::new() };
+    let me = partition.member.me().member;
+    let records = partition.member.records();
+    let Some(secret) = secret.cloned() else { return Vec::new() };
     let asker = Arc::new(Asker {
-        cluster_id: core.cluster.cluster_id.clone(),
+        cluster_id: partition.cluster.cluster_id.clone(),
         me,
         secret,
-        user: core.config.limits.access.superuser.to_string(),
+        user: partition.config.limits.access.superuser.to_string(),
     });
     let sources: Vec<Source> = records
         .into_iter()
