@@ -31,40 +31,41 @@ const RECOVERIES_COUNT_MAX: usize = 1_000;
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
+    let partition = &core.partition;
     let mut tick = 0u64;
     let mut resumed = InodeId(0);
     let mut said_ready = true;
     let mut said_data_servers = 0;
     while !stop.load(Ordering::Acquire) {
-        say_ready(&core.partition, &mut said_ready);
+        say_ready(partition, &mut said_ready);
         std::thread::sleep(TICK);
         pulse::step();
         tick += 1;
         if tick.is_multiple_of(DATA_SERVERS_PERIOD_TICKS) {
-            say_data_servers(&core.partition, &mut said_data_servers);
-            core.partition.condition.look_at_view(&core.partition.member);
-            look_at_level(&core.partition);
+            say_data_servers(partition, &mut said_data_servers);
+            partition.condition.look_at_view(&partition.member);
+            look_at_level(partition);
         }
-        core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
-        core.partition.chronicle.save(&core.env, &core.config.name_directory);
+        partition.chronicle.look(&partition.member, core.env.clock.timestamp());
+        partition.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
             core.fatal.look();
         }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
-            takeovers::ask_around(&core.partition);
+            takeovers::ask_around(partition);
         }
-        if !core.partition.member.is_serving() {
+        if !partition.member.is_serving() {
             completes::hand_over(core);
             continue;
         }
-        core.partition.parked.expire(core.moment());
+        partition.parked.expire(core.moment());
         if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
-            release_expired_leases(&core.partition);
-            resume_recoveries(&core.partition, &mut resumed);
+            release_expired_leases(partition);
+            resume_recoveries(partition, &mut resumed);
         }
     }
-    core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
-    core.partition.chronicle.save(&core.env, &core.config.name_directory);
+    partition.chronicle.look(&partition.member, core.env.clock.timestamp());
+    partition.chronicle.save(&core.env, &core.config.name_directory);
 }
 
 /// Tells the group whether this member knows where the blocks are. Clients of one that leads without knowing wait for

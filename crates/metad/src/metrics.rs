@@ -31,6 +31,7 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.
 fn health(core: &Core) -> Health {
+    let partition = &core.partition;
     let threads = core.threads.verdict(core.moment());
     if let Err(reason) = threads {
         // Without a look at anything else: a thread that hangs may hold its lock.
@@ -38,22 +39,22 @@ fn health(core: &Core) -> Health {
         let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         return Health { ok: false, state: "failed".to_owned(), details, not_ready: None };
     }
-    let stats = core.partition.blocks.lock().stats();
-    let safe_mode = admin_protocol::show::safe_mode(&core.partition);
-    let status = core.partition.member.status();
-    let is_removed = core.partition.condition.is_removed();
-    let failure = match (&*core.partition.member.ended().borrow(), &status.role) {
+    let stats = partition.blocks.lock().stats();
+    let safe_mode = admin_protocol::show::safe_mode(partition);
+    let status = partition.member.status();
+    let is_removed = partition.condition.is_removed();
+    let failure = match (&*partition.member.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
-        _ if is_removed => Some(condition::removed(core.partition.member.me().member)),
-        _ => core.partition.commit.failure(),
+        _ if is_removed => Some(condition::removed(partition.member.me().member)),
+        _ => partition.commit.failure(),
     };
     let state = match &status.role {
         _ if is_removed => "removed",
         _ if failure.is_some() => "failed",
         Role::Serving { .. } if safe_mode.is_some() => "safe mode",
         Role::Serving { .. } if !status.is_writable => "active, takes no changes",
-        Role::Serving { .. } if core.partition.condition.refuses_changes() => "active, takes no changes",
+        Role::Serving { .. } if partition.condition.refuses_changes() => "active, takes no changes",
         Role::Reading { .. } => "active, answers what is certain",
         Role::Serving { .. } => "active",
         Role::Claiming | Role::Starting { .. } => "taking over",
@@ -61,14 +62,14 @@ fn health(core: &Core) -> Health {
         Role::Following if status.is_eligible => "standby",
         Role::Following | Role::Stopped { .. } => "junior",
     };
-    let (free_bytes, _) = core.partition.condition.disk();
+    let (free_bytes, _) = partition.condition.disk();
     let mut details = std::collections::BTreeMap::from([
         ("role".to_owned(), "metadata".to_owned()),
         ("threads".to_owned(), core.threads.idle_helper().unwrap_or_else(|| "sound".to_owned())),
-        ("member".to_owned(), core.partition.member.me().member.to_string()),
+        ("member".to_owned(), partition.member.me().member.to_string()),
         ("cluster".to_owned(), core.cluster.cluster_id.clone()),
-        ("epoch".to_owned(), core.partition.member.standing().epoch.to_string()),
-        ("committed_sn".to_owned(), core.partition.commit.committed().to_string()),
+        ("epoch".to_owned(), partition.member.standing().epoch.to_string()),
+        ("committed_sn".to_owned(), partition.commit.committed().to_string()),
         ("live_data_servers".to_owned(), stats.live_servers.to_string()),
         ("disk_free_bytes".to_owned(), free_bytes.to_string()),
     ]);
@@ -80,14 +81,14 @@ fn health(core: &Core) -> Health {
         details.insert("active".to_owned(), active.to_string());
     }
     // This is no failure of this member, and does no harm until another one fails.
-    if let Some(away_ms) = core.partition.member.coordinator_away_ms() {
+    if let Some(away_ms) = partition.member.coordinator_away_ms() {
         details.insert("coordinator_out_of_reach_ms".to_owned(), away_ms.to_string());
     }
-    let not_ready = not_ready(&core.partition, &status, safe_mode.as_deref());
+    let not_ready = not_ready(partition, &status, safe_mode.as_deref());
     if let Some(safe_mode) = safe_mode {
         details.insert("safe_mode".to_owned(), safe_mode);
     }
-    let warnings = warnings(&core.partition, &stats);
+    let warnings = warnings(partition, &stats);
     if !warnings.is_empty() {
         details.insert("warnings".to_owned(), warnings.join("; "));
     }
@@ -292,18 +293,18 @@ impl Numbers {
     /// This member's place in its group, and how the others are from here.
     fn encode_group(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let core = &self.core;
-        core.partition.chronicle.look(&core.partition.member, core.env.clock.timestamp());
-        let status = core.partition.member.status();
+        let partition = &core.partition;
+        partition.chronicle.look(&partition.member, core.env.clock.timestamp());
+        let status = partition.member.status();
         let in_sync = status.view.as_ref().map_or(0, |(view, _)| view.in_sync.len());
-        let level = core.partition.tree().namespace.group_level().clone();
+        let level = partition.tree().namespace.group_level().clone();
         let (fatal, fatal_refused) = core.fatal.numbers();
-        let (takeovers, count) =
-            (core.partition.chronicle.takeovers(), core.partition.chronicle.takeover_count());
+        let (takeovers, count) = (partition.chronicle.takeovers(), partition.chronicle.takeover_count());
         gauges(
             encoder,
             &[
-                ("clover_epoch", "Highest epoch seen", core.partition.member.standing().epoch.0),
-                ("clover_active", "1 while this member serves", core.partition.member.is_serving().into()),
+                ("clover_epoch", "Highest epoch seen", partition.member.standing().epoch.0),
+                ("clover_active", "1 while this member serves", partition.member.is_serving().into()),
                 ("clover_in_sync", "1 while changes wait for this member's log", status.is_in_sync.into()),
                 ("clover_eligible", "1 while this member is complete", status.is_eligible.into()),
                 ("clover_members_in_sync", "Members in the in-sync set", in_sync as u64),
@@ -315,7 +316,7 @@ impl Numbers {
                 (
                     "clover_coordinator_out_of_reach",
                     "1 while the coordinator does not answer: nobody can take over",
-                    core.partition.member.coordinator_away_ms().is_some().into(),
+                    partition.member.coordinator_away_ms().is_some().into(),
                 ),
                 (
                     "clover_helper_threads_hang",
@@ -330,17 +331,17 @@ impl Numbers {
                 (
                     "clover_disk_free_bytes",
                     "Bytes free on the disk of the metadata store",
-                    core.partition.condition.disk().0,
+                    partition.condition.disk().0,
                 ),
                 (
                     "clover_disk_refuses_changes",
                     "1 while changes are refused because that disk is full",
-                    core.partition.condition.refuses_changes().into(),
+                    partition.condition.refuses_changes().into(),
                 ),
                 (
                     "clover_removed",
                     "1 when the group goes on without this member",
-                    core.partition.condition.is_removed().into(),
+                    partition.condition.is_removed().into(),
                 ),
                 ("clover_level", "The level of the formats that the group is at", level.level.0.into()),
                 (
@@ -362,7 +363,7 @@ impl Numbers {
                 (
                     "clover_committed_edits",
                     "Entries of the log that have committed",
-                    core.partition.commit.committed().0,
+                    partition.commit.committed().0,
                 ),
                 (
                     "clover_fatal_requests_refused",
@@ -373,7 +374,7 @@ impl Numbers {
                 (
                     "clover_unclean_elections",
                     "Elections that may have lost acknowledged changes, noted by this member",
-                    core.partition.chronicle.unclean_elections(),
+                    partition.chronicle.unclean_elections(),
                 ),
             ],
         )?;
@@ -384,26 +385,18 @@ impl Numbers {
                 (
                     "clover_scrub_passes",
                     "Times that the whole store was looked at again",
-                    scrub(&core.partition.scrub.passes),
+                    scrub(&partition.scrub.passes),
                 ),
-                (
-                    "clover_scrub_bytes",
-                    "Bytes of the store looked at again",
-                    scrub(&core.partition.scrub.bytes),
-                ),
-                (
-                    "clover_scrub_rotten",
-                    "Files of the store found rotten",
-                    scrub(&core.partition.scrub.rotten),
-                ),
+                ("clover_scrub_bytes", "Bytes of the store looked at again", scrub(&partition.scrub.bytes)),
+                ("clover_scrub_rotten", "Files of the store found rotten", scrub(&partition.scrub.rotten)),
                 (
                     "clover_scrub_mended",
                     "Of them, mended with another member's copy",
-                    scrub(&core.partition.scrub.mended),
+                    scrub(&partition.scrub.mended),
                 ),
             ],
         )?;
-        let left = scrub(&core.partition.scrub.left);
+        let left = scrub(&partition.scrub.left);
         gauges(encoder, &[("clover_scrub_left", "Rotten files that the last pass could not mend", left)])?;
         let lags = status.peers.iter().filter_map(|peer| {
             let lag = status.committed.0.saturating_sub(peer.end?.id.sn.0);
@@ -433,7 +426,7 @@ impl Numbers {
             ("clover_last_takeover_milliseconds", "When each stage of the last takeover was over", "stage"),
             stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
         )?;
-        if let Some(peers) = core.partition.member.peer_counters() {
+        if let Some(peers) = partition.member.peer_counters() {
             let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             counters(
                 encoder,
