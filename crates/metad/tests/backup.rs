@@ -7,7 +7,7 @@ use cluster::{Cluster, Plan, failing_disk::FailingDisk, try_mkdirs, until};
 use env::Env;
 use journal::archive::{ArchiveError, Backup};
 use metad::{
-    MetaConfig, Replica,
+    GroupMember, MetaConfig,
     backup::{
         self, BackupError, Event, Operator, Options, Place, Rebuilt, RestoreError, Summary, TargetError,
         Until, Wish,
@@ -388,7 +388,7 @@ async fn a_group_is_restored_and_its_second_member_joins_as_any_other() {
     cluster.end().await;
     again.restart_together(&[1, 2]).await;
     // The one that has fetched an image starts again with it, as a process does.
-    let in_sync = |replica: Replica| replica.status().view.map_or(0, |(view, _)| view.in_sync.len());
+    let in_sync = |replica: GroupMember| replica.status().view.map_or(0, |(view, _)| view.in_sync.len());
     again
         .tend_until("both have it", |again| again.active(&[]) == Some(1) && in_sync(again.replica(1)) == 2)
         .await;

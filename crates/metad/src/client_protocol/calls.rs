@@ -1,13 +1,13 @@
 //! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
 //! which only the plan is unusual.
 
-use super::{
-    answers::{Answer, waiting_bytes},
-    leading,
-};
 pub use super::{
     answers::send,
     elsewhere::{hand_over, refuse, repeat},
+};
+use super::{
+    answers::{Answer, waiting_bytes},
+    leading,
 };
 use crate::{
     core::Core,

@@ -1,7 +1,7 @@
 //! Members begin and end.
 
 use super::{Cluster, PATIENCE, Process};
-use metad::{Ended, MetaServer, Replica, StartError};
+use metad::{Ended, GroupMember, MetaServer, StartError};
 use std::{
     collections::BTreeMap,
     net::{SocketAddr, TcpListener},
@@ -168,7 +168,7 @@ impl Cluster {
     }
 
     /// `None` while its process starts it again. As long as it is kept, the member's store cannot be opened again.
-    pub fn look_at(&self, member: u32) -> Option<Replica> {
+    pub fn look_at(&self, member: u32) -> Option<GroupMember> {
         match self.processes.get(&member) {
             Some(process) => process.replica(),
             None => self.servers.get(&member).map(|server| server.replica().clone()),
@@ -176,7 +176,7 @@ impl Cluster {
     }
 
     /// As [`Cluster::look_at`], of a member that is there.
-    pub fn replica(&self, member: u32) -> Replica {
+    pub fn replica(&self, member: u32) -> GroupMember {
         self.look_at(member).unwrap_or_else(|| panic!("member {member} runs"))
     }
 

@@ -2,7 +2,7 @@
 
 use super::until;
 use env::Env;
-use metad::{MetaConfig, Replica, RunError};
+use metad::{GroupMember, MetaConfig, RunError};
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ pub struct Process {
 #[derive(Default)]
 struct Seen {
     starts: u32,
-    replica: Option<Replica>,
+    replica: Option<GroupMember>,
     rpc_address: Option<SocketAddr>,
 }
 
@@ -58,7 +58,7 @@ impl Process {
     }
 
     /// `None` before its server has started, and while it is started again.
-    pub fn replica(&self) -> Option<Replica> {
+    pub fn replica(&self) -> Option<GroupMember> {
         self.seen.lock().unwrap().replica.clone()
     }
 

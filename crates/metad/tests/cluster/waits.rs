@@ -1,7 +1,7 @@
 //! Waiting for members to come to something, sooner or later.
 
 use super::Cluster;
-use metad::{MetaServer, Replica};
+use metad::{GroupMember, MetaServer};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes here, on a busy machine too.
@@ -16,11 +16,11 @@ pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-fn is_active(replica: &Replica) -> bool {
+fn is_active(replica: &GroupMember) -> bool {
     replica.is_serving() && replica.may_answer()
 }
 
-fn in_sync(replica: &Replica) -> usize {
+fn in_sync(replica: &GroupMember) -> usize {
     replica.status().view.map_or(0, |(view, _)| view.in_sync.len())
 }
 
