@@ -13,7 +13,10 @@ mod trigger;
 pub use trigger::Trigger;
 use trigger::Written;
 
-use crate::{partition::Partition, partition::turn::Turn, renew};
+use crate::{
+    partition::{Partition, turn::Turn},
+    renew,
+};
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
 use env::pulse;
 use group::{Agreement, Proposal, Status};

@@ -112,8 +112,8 @@ impl Chronicle {
         told.iter().filter(is_possible).for_each(|it| takeovers.add(it.clone()));
     }
 
-    /// True once after each start: then all others are asked.
-    pub fn has_never_asked(&self) -> bool {
+    /// Notes that others are asked now. True if they were not yet since the start.
+    pub fn note_asking(&self) -> bool {
         !self.has_asked_all.swap(true, Ordering::Relaxed)
     }
 

@@ -1,6 +1,11 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{admin_protocol, core::Core, ended::Ended, partition::Partition, partition::condition};
+use crate::{
+    admin_protocol,
+    core::Core,
+    ended::Ended,
+    partition::{Partition, condition},
+};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};

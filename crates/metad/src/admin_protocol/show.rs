@@ -1,7 +1,11 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
 use crate::{
-    core::Core, ended::Ended, format::GROUP, partition::Partition, partition::condition, peers::Release,
+    core::Core,
+    ended::Ended,
+    format::GROUP,
+    partition::{Partition, condition},
+    peers::Release,
 };
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};

@@ -10,7 +10,7 @@ pub fn ask_around(partition: &Arc<Partition>) {
     let epoch = partition.member.standing().epoch;
     let Some(runtime) = partition.forwarder.runtime() else { return };
     let Some((active, _)) = partition.member.active() else { return };
-    let is_first = partition.chronicle.has_never_asked();
+    let is_first = partition.chronicle.note_asking();
     let is_new = !partition.chronicle.knows(epoch);
     for (member, record) in partition.member.records() {
         let is_asked = is_first || (is_new && member == active);

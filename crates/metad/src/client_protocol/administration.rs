@@ -4,7 +4,10 @@ use super::{
     calls::{self, Sight},
     decode, refuse_in_safe_mode, require_superuser, require_superuser_for,
 };
-use crate::{core::Core, partition::Partition, partition::upgrade};
+use crate::{
+    core::Core,
+    partition::{Partition, upgrade},
+};
 use base::{FsError, FsResult, Level};
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};

@@ -4,7 +4,11 @@ use super::{
     answers::Encoded,
     calls::{self, decode},
 };
-use crate::{core::Core, datanodes::wire, partition::Partition, partition::turn::Turn};
+use crate::{
+    core::Core,
+    datanodes::wire,
+    partition::{Partition, turn::Turn},
+};
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 use namespace::{Planned, Reply, ops};

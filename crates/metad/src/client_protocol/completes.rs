@@ -5,7 +5,11 @@
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
 use super::calls::{self, decode};
-use crate::{core::Core, older_answers::lookups, partition::parked::Waiter, partition::turn::Turn};
+use crate::{
+    core::Core,
+    older_answers::lookups,
+    partition::{parked::Waiter, turn::Turn},
+};
 use base::{Block, BlockId, FsResult, InodeId};
 use namespace::ops;
 use proto::hdfs as p;

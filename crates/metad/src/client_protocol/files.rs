@@ -5,7 +5,11 @@ use super::{
     calls::{self, decode},
     status,
 };
-use crate::{core::Core, datanodes::release, partition::Partition, partition::turn::Turn};
+use crate::{
+    core::Core,
+    datanodes::release,
+    partition::{Partition, turn::Turn},
+};
 use base::{FsError, FsResult, InodeId};
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::{answers::Only, hdfs as p};

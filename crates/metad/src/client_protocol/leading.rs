@@ -8,7 +8,11 @@ use super::{
     answers::{Answer, send, waiting_bytes},
     elsewhere,
 };
-use crate::{core::Core, member::GroupMember, partition::Partition, partition::leading::Waiting};
+use crate::{
+    core::Core,
+    member::GroupMember,
+    partition::{Partition, leading::Waiting},
+};
 use base::{Epoch, FsError, FsResult};
 use rpc::{Call, Replier};
 use serving::{Fate, Question, Reign, Rules};

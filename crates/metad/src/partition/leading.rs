@@ -10,6 +10,7 @@ use tokio::{runtime::Handle, time::Instant};
 
 /// The most bytes of answers that wait. Half of this is as much as the largest listings of a thousand clients.
 const BYTES_MAX: usize = 256 << 20;
+
 /// An answer that waits, and the call, to be answered by another member if need be.
 pub struct Waiting {
     pub call: Call,
