@@ -134,8 +134,7 @@ async fn who_takes_over_alone_does_not_tell_what_may_have_committed_or_not() {
         let client = cluster.client(first);
         let call = tokio::spawn(async move { cluster::try_mkdirs(&client, "/changed/deep/in-doubt").await });
         tokio::time::sleep(Duration::from_millis(40)).await;
-        cluster.kill(first).await;
-        cluster.kill(second).await;
+        cluster.kill_both(first, second).await;
         let acknowledged = matches!(call.await.unwrap(), Ok(true));
         cluster.wait_for_reading(third).await;
         let status = cluster.server(third).replica().status();

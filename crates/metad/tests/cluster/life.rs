@@ -111,6 +111,12 @@ impl Cluster {
         self.servers.remove(&member).expect("it runs").stop_at_once().await;
     }
 
+    /// Kills two at the same moment: neither has the time to take over from the other.
+    pub async fn kill_both(&mut self, one: u32, other: u32) {
+        let [one, other] = [one, other].map(|member| self.servers.remove(&member).expect("it runs"));
+        tokio::join!(one.stop_at_once(), other.stop_at_once());
+    }
+
     /// Kills all that run, one after the other.
     pub async fn kill_all(&mut self) {
         for member in self.running() {
