@@ -138,6 +138,8 @@ impl Member {
                 // A member that was taken out because it acknowledged nothing is let in again when it acknowledges something, not when
                 // the same entries are sent to it anew.
                 let is_slow = peer.is_slow(now, self.settings.ack_silence_ms / 2);
+                // It would be taken out again at once.
+                let is_streamed_to = !matches!(peer.next, Next::NeedsImage | Next::Contradicts);
                 let is_near = self.end().id.sn.0 - peer.matched.0.min(self.end().id.sn.0) <= NEAR_COUNT;
                 !is_in
                     && !is_leaving
@@ -148,6 +150,7 @@ impl Member {
                     && is_near
                     && is_heard
                     && !is_slow
+                    && is_streamed_to
                     && peer.lease_end.is_some_and(|end| end > now)
             })
             .max_by_key(|(_, peer)| peer.matched)

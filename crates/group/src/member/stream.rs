@@ -66,6 +66,10 @@ impl Member {
             Message::Appended { epoch: of, last } if of == epoch => {
                 self.on_appended(now, sender, last, effects)
             }
+            // A log that was found to be equal up to some entry does not get shorter, or another one, in this life and epoch. The word
+            // is from before, and comes late.
+            Message::Mismatch { epoch: of, end, .. } | Message::Contradiction { epoch: of, end, .. }
+                if of == epoch && end.id.sn < peer.matched => {}
             Message::Mismatch { epoch: of, end, committed } if of == epoch => {
                 // If several messages were under way, each of them missed. The first answer says it all.
                 let is_told = peer
@@ -201,8 +205,10 @@ impl Member {
     }
 
     fn go_on_from(&mut self, now: Moment, member: MemberId, after: Option<Sn>, effects: &mut Effects) {
-        let Some(after) = after else { return self.nothing_in_common(now, member, effects) };
+        let Some(mut after) = after else { return self.nothing_in_common(now, member, effects) };
         if let Some(peer) = self.leading.as_mut().and_then(|leading| leading.peers.get_mut(&member)) {
+            // The word about its end may come late. Before what it has acknowledged in this life and epoch, it lacks nothing.
+            after = after.max(peer.matched);
             peer.next = Next::At(Sn(after.0 + 1));
             peer.in_flight.clear();
         }

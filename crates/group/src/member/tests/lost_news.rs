@@ -1,6 +1,6 @@
 //! Questions to members that lack nothing, which get lost.
 
-use super::{super::*, groups::serving, shown_more::pass_by};
+use super::{super::*, cluster::store, first_claim::restart_with_base, groups::serving, shown_more::pass_by};
 use crate::Message;
 
 /// 3 holds all entries, and its acknowledgements got lost. Over a new connection it is asked whether it does, and that
@@ -51,4 +51,70 @@ fn a_change_that_was_refused_is_not_asked_for_again_at_once_when_an_old_view_is_
     assert_eq!(cluster.asked, before, "nothing has changed since it was refused");
     cluster.pass(50);
     assert_eq!(cluster.asked, before + 1);
+}
+
+/// All have purged their first entries. A word of member 3 from when it still lacked them is told once more, long after it has
+/// acknowledged everything, in the same life and epoch.
+fn a_late_word_of_a_member_that_has_everything(message: fn(Epoch, LogPoint) -> Message) {
+    let mut cluster = serving(3);
+    for number in 0..5 {
+        cluster.propose(1, &format!("edit {number}"));
+    }
+    cluster.pass(100);
+    let long_ago = cluster.members[&3].log[1].point();
+    for id in 1..=3 {
+        cluster.kill(id);
+    }
+    for id in 1..=3 {
+        restart_with_base(&mut cluster, id, 4);
+        cluster.purged.insert(id, Sn(4));
+    }
+    cluster.pass(2_000);
+    let active = cluster.serving().expect("all are there");
+    let other = if active == 3 { 2 } else { 3 };
+    assert_eq!(cluster.view.in_sync.len(), 3);
+    cluster.propose(active, "more");
+    cluster.pass(50);
+    let (asked, epoch) = (cluster.asked, cluster.members[&active].member.promised());
+    let boot = cluster.members[&other].boot;
+    cluster.step(active, Input::PeerConnected(MemberId(other)));
+    cluster.step(active, Input::Message { from: store(other), boot, message: message(epoch, long_ago) });
+    cluster.pass(500);
+    cluster.propose(active, "after");
+    cluster.pass(500);
+    assert_eq!(cluster.operations(other).last().map(String::as_str), Some("after"));
+    assert_eq!(cluster.view.in_sync.len(), 3);
+    assert!(cluster.asked <= asked + 1, "the view learns what has committed, and nothing else");
+}
+
+#[test]
+fn a_late_word_that_entries_are_missing_takes_nobody_out() {
+    a_late_word_of_a_member_that_has_everything(|epoch, end| Message::Mismatch {
+        epoch,
+        end,
+        committed: end,
+    });
+}
+
+#[test]
+fn a_late_word_that_the_logs_contradict_each_other_takes_nobody_out() {
+    a_late_word_of_a_member_that_has_everything(|epoch, end| Message::Contradiction {
+        epoch,
+        end,
+        committed: LogPoint { chain: base::Chain(1), ..end },
+    });
+}
+
+/// An answer to a beacon of long ago, after its connection was made anew: the stream would go on from there.
+#[test]
+fn a_late_word_about_the_end_of_a_log_takes_nobody_out() {
+    a_late_word_of_a_member_that_has_everything(|epoch, end| Message::Grant {
+        epoch,
+        round: 1,
+        is_granted: false,
+        is_ready: true,
+        end,
+        committed: end,
+        data_servers: 0,
+    });
 }
