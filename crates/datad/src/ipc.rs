@@ -118,7 +118,8 @@ fn visible_length(state: &State, call: &Call) -> Result<GetReplicaVisibleLengthR
 /// # Errors
 /// There is no replica, or it has an older stamp.
 pub(crate) fn visible_length_of(state: &State, block: &ExtendedBlock) -> Result<u64, RpcError> {
-    match state.store.facts(&block.pool, block.block.id) {
+    let facts = state.pool(&block.pool).and_then(|pool| pool.store.facts(&pool.id, block.block.id));
+    match facts {
         Ok(facts) if facts.block.generation_stamp >= block.block.generation_stamp => Ok(facts.visible_length),
         // Not "not found": a client that hears that from all places takes the block for empty.
         Ok(facts) => Err(RpcError::application(
@@ -144,9 +145,11 @@ fn require_owner(state: &State, call: &Call) -> Result<(), RpcError> {
 fn trigger_report(state: &State, call: &Call) -> Result<TriggerBlockReportResponseProto, RpcError> {
     require_owner(state, call)?;
     let request: TriggerBlockReportRequestProto = call.decode()?;
-    match request.incremental {
-        true => state.reporter.flush(),
-        false => state.reporter.request_full_report(),
+    for pool in state.pools() {
+        match request.incremental {
+            true => pool.reporter.flush(),
+            false => pool.reporter.request_full_report(),
+        }
     }
     Ok(TriggerBlockReportResponseProto {})
 }

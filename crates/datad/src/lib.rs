@@ -5,7 +5,8 @@
 //! answers a few administrative calls ([`ipc`]). Decisions about bytes on disk are
 //! made in `blockstore`, those about packets and acks in `pipeline`. This crate never learns a file's name.
 //!
-//! Start with [`server::DataServer`], then [`state::State`], which all parts share.
+//! Start with [`server::DataServer`], then [`state::State`], which all parts share, and [`pool::Pool`], the value that has
+//! all that belongs to one block pool.
 
 pub mod config;
 pub mod convert;
@@ -13,6 +14,7 @@ pub mod identity;
 pub mod ipc;
 pub mod metadata;
 pub mod metrics;
+pub mod pool;
 pub mod recovery;
 pub mod reporter;
 pub mod server;
@@ -21,5 +23,6 @@ pub mod transfer;
 pub mod xceiver;
 
 pub use config::DataConfig;
+pub use pool::Pool;
 pub use server::{DataServer, StartError};
 pub use state::State;

@@ -4,7 +4,7 @@
 //! itself included, what it has ([`begin`]), has each take the length that comes of it ([`finish`]), and tells the
 //! metadata server. Which length that is, and what is told, `pipeline::recovery` decides.
 
-use crate::{convert, ipc::refuse, state::State};
+use crate::{convert, ipc::refuse, pool::Pool, state::State};
 use base::{Block, BlockId, Candidate, ExtendedBlock, FsError, GenerationStamp};
 use pipeline::recovery::{
     BlockRecovery, Commit, Failure, Outcome, Participant, RecoveryError, RecoveryOrder,
@@ -96,8 +96,9 @@ async fn begin_here(
     block: ExtendedBlock,
     recovery: GenerationStamp,
 ) -> Result<Option<Candidate>, RpcError> {
+    let pool = state.pool(&block.pool).map_err(|error| refuse(&error))?.clone();
     state
-        .on_volume_thread(move |store| store.begin_recovery(&block, recovery))
+        .on_volume_thread(move |_| pool.store.begin_recovery(&block, recovery))
         .await
         .map_err(|error| refuse(&error))
 }
@@ -109,9 +110,11 @@ async fn finish_here(
     length: u64,
     target: BlockId,
 ) -> Result<Arc<str>, RpcError> {
+    let pool = state.pool(&block.pool).map_err(|error| refuse(&error))?;
     let mut finished = Block { id: target, ..block.block };
+    let store = pool.store.clone();
     let storage = state
-        .on_volume_thread(move |store| {
+        .on_volume_thread(move |_| {
             if target == block.block.id {
                 store.finish_recovery(&block, recovery, length)
             } else {
@@ -121,17 +124,17 @@ async fn finish_here(
         .await
         .map_err(|error| refuse(&error))?;
     (finished.generation_stamp, finished.length) = (recovery, length);
-    state.reporter.notify_received(&storage, finished, None);
+    pool.reporter.notify_received(&storage, finished, None);
     Ok(storage)
 }
 
-/// Sets a recovery off. `orderer` is the metadata server that wants it; whichever is active then is told the
+/// Sets a recovery off. `orderer` is the metadata server of `pool` that wants it; whichever is active then is told the
 /// outcome.
-pub fn start(state: &Arc<State>, orderer: usize, order: RecoveringBlockProto) {
-    let state = state.clone();
+pub fn start(state: &Arc<State>, pool: &Arc<Pool>, orderer: usize, order: RecoveringBlockProto) {
+    let (state, pool) = (state.clone(), pool.clone());
     tokio::spawn(async move {
         let block = convert::extended_from_proto(&order.block.b);
-        match recover(&state, orderer, order).await {
+        match recover(&state, &pool, orderer, order).await {
             Ok(length) => tracing::info!(%block, length, "a block was recovered"),
             Err(error) => tracing::warn!(%block, %error, "a block was not recovered"),
         }
@@ -140,6 +143,7 @@ pub fn start(state: &Arc<State>, orderer: usize, order: RecoveringBlockProto) {
 
 async fn recover(
     state: &Arc<State>,
+    pool: &Pool,
     orderer: usize,
     order: RecoveringBlockProto,
 ) -> Result<u64, NotRecovered> {
@@ -177,7 +181,7 @@ async fn recover(
         }
     };
     let length = outcome.length;
-    commit(state, orderer, &block, &order, outcome).await.map_err(NotRecovered::Commit)?;
+    commit(pool, orderer, &block, &order, outcome).await.map_err(NotRecovered::Commit)?;
     Ok(length)
 }
 
@@ -244,7 +248,7 @@ async fn finish(
 
 /// Tells the outcome in Hadoop's form: even of a copy by the number of the old block.
 async fn commit(
-    state: &State,
+    pool: &Pool,
     orderer: usize,
     block: &ExtendedBlock,
     order: &RecoveringBlockProto,
@@ -262,20 +266,20 @@ async fn commit(
         new_taragets: new_targets,
         new_target_storages,
     };
-    tell_the_active(state, orderer, &request).await
+    tell_the_active(pool, orderer, &request).await
 }
 
 /// A takeover may have come between the order and its outcome. The stamp had committed before the order was given, so
 /// the active knows of it, whichever member that is; and telling it twice has one effect.
 async fn tell_the_active(
-    state: &State,
+    pool: &Pool,
     orderer: usize,
     request: &CommitBlockSynchronizationRequestProto,
 ) -> Result<(), CallError> {
     let mut tries = 0;
     loop {
-        let active = state.leadership.active().unwrap_or(orderer);
-        let metadata = &state.metadata_servers[active];
+        let active = pool.leadership.active().unwrap_or(orderer);
+        let metadata = &pool.metadata_servers[active];
         let answer: Result<CommitBlockSynchronizationResponseProto, CallError> =
             metadata.call("commitBlockSynchronization", request).await;
         tries += 1;

@@ -46,9 +46,9 @@ pub struct Corrupt {
 }
 
 /// The queues, one for each metadata server. Cheap to clone; callable from any thread.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Reporter {
-    queues: Arc<Mutex<Vec<Arc<Queue>>>>,
+    queues: Arc<[Arc<Queue>]>,
 }
 
 /// The news that one metadata server has not been told yet.
@@ -66,6 +66,16 @@ struct Pending {
 }
 
 impl Reporter {
+    /// With a queue for each of `count` metadata servers.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { queues: (0..count).map(|_| Arc::default()).collect() }
+    }
+
+    /// The queue of a metadata server, by its place in the configuration.
+    pub(crate) fn queue(&self, server: usize) -> &Arc<Queue> {
+        &self.queues[server]
+    }
+
     /// `at_once`: the metadata server must not take the replica for what it was before, and no new stamp tells it.
     pub fn notify_receiving(&self, storage_id: &Arc<str>, block: Block, at_once: bool) {
         self.notify(Event { storage_id: storage_id.clone(), block, change: Change::Receiving { at_once } });
@@ -85,7 +95,7 @@ impl Reporter {
 
     /// A replica that was read or received turned out corrupt: it is not to be read or copied from any more.
     pub fn notify_corrupt(&self, corrupt: Corrupt) {
-        for queue in self.queues.lock().iter() {
+        for queue in self.queues.iter() {
             let mut pending = queue.pending.lock();
             if pending.corrupt.len() < CORRUPT_COUNT_MAX && !pending.corrupt.contains(&corrupt) {
                 pending.corrupt.push(corrupt.clone());
@@ -97,29 +107,22 @@ impl Reporter {
 
     /// Everything is to be told anew, soon.
     pub fn request_full_report(&self) {
-        for queue in self.queues.lock().iter() {
+        for queue in self.queues.iter() {
             queue.request_full_report();
         }
     }
 
     /// Has the waiting news go out now.
     pub fn flush(&self) {
-        for queue in self.queues.lock().iter() {
+        for queue in self.queues.iter() {
             queue.wake.notify_one();
         }
     }
 
     fn notify(&self, event: Event) {
-        for queue in self.queues.lock().iter() {
+        for queue in self.queues.iter() {
             queue.push(event.clone());
         }
-    }
-
-    /// A queue for one more metadata server.
-    pub(crate) fn subscribe(&self) -> Arc<Queue> {
-        let queue = Arc::new(Queue::default());
-        self.queues.lock().push(queue.clone());
-        queue
     }
 }
 
@@ -196,8 +199,8 @@ mod tests {
 
     #[test]
     fn every_metadata_server_is_told_in_order() {
-        let reporter = Reporter::default();
-        let (one, other) = (reporter.subscribe(), reporter.subscribe());
+        let reporter = Reporter::new(2);
+        let (one, other) = (reporter.queue(0), reporter.queue(1));
         let storage: Arc<str> = "DS-1".into();
         reporter.notify_receiving(&storage, block(1), false);
         reporter.notify_received(&storage, block(1), None);
@@ -213,8 +216,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_finished_block_is_urgent_and_one_that_is_written_on_under_its_old_stamp() {
-        let reporter = Reporter::default();
-        let queue = reporter.subscribe();
+        let reporter = Reporter::new(1);
+        let queue = reporter.queue(0);
         let storage: Arc<str> = "DS-1".into();
         reporter.notify_receiving(&storage, block(1), false);
         let wait = std::time::Duration::from_millis(20);

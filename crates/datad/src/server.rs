@@ -11,7 +11,7 @@ use crate::{
 };
 use blockstore::{BlockStore, OpenError};
 use env::Env;
-use rpc::{Server, ServerConfig};
+use rpc::{Client, ClientOptions, Server, ServerConfig};
 use std::{
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -100,8 +100,14 @@ impl DataServer {
 
         let mut progress = Vec::new();
         let mut tasks = vec![tokio::spawn(xceiver::serve(state.clone(), transfer))];
-        for index in 0..state.config.metadata_servers.len() {
-            let (actor, seen) = Actor::new(state.clone(), index);
+        let group: Arc<[Client]> = state
+            .config
+            .metadata_servers
+            .iter()
+            .map(|at| to_metadata_server(at, &state.config.user))
+            .collect();
+        for index in 0..group.len() {
+            let (actor, seen) = Actor::new(state.clone(), group.clone(), index);
             progress.push(seen);
             tasks.push(tokio::spawn(actor.run()));
         }
@@ -214,6 +220,15 @@ impl DataServer {
         self.web.shutdown().await;
         self.state.store.close();
     }
+}
+
+fn to_metadata_server(address: &str, user: &str) -> Client {
+    let options = ClientOptions {
+        connect_timeout: Duration::from_secs(5),
+        call_timeout: Duration::from_secs(60),
+        ..ClientOptions::default()
+    };
+    Client::connect(address, proto::protocol::DATANODE, user, options)
 }
 
 fn bind_error(what: &'static str, addr: SocketAddr, error: io::Error) -> StartError {

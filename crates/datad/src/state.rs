@@ -1,17 +1,16 @@
 //! The state that all parts of a data server share.
 
-use crate::{config::DataConfig, identity::Identity, metadata::leadership::Leadership, reporter::Reporter};
-use base::{Block, Moment};
-use blockstore::{BlockStore, Observer, StorageType};
+use crate::{config::DataConfig, identity::Identity, pool::Pool};
+use base::Moment;
+use blockstore::{BlockStore, PoolInfo, StorageType, StoreError, StoreResult};
 use env::{Env, descriptors::Place};
-use rpc::{Client, ClientOptions};
+use rpc::Client;
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -26,12 +25,10 @@ pub struct State {
     pub env: Env,
     pub config: DataConfig,
     pub store: Arc<BlockStore>,
-    pub reporter: Reporter,
     pub identity: Identity,
-    pub leadership: Leadership,
-    /// The members of the group, as the configuration has them.
-    pub metadata_servers: Vec<Client>,
     pub counters: Counters,
+    /// The one pool there is, since the first handshake.
+    pool: OnceLock<Arc<Pool>>,
     started: Moment,
     storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
@@ -54,20 +51,14 @@ pub struct Counters {
 impl State {
     pub(crate) fn new(env: Env, config: DataConfig, store: Arc<BlockStore>, identity: Identity) -> Self {
         let storage_types = store.storages().collect();
-        let reporter = Reporter::default();
-        store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
         let started = env.clock.moment();
-        let metadata_servers = config.metadata_servers.iter().map(|at| to_metadata_server(at, &config.user));
-        let metadata_servers = metadata_servers.collect();
         Self {
             env,
             config,
             store,
-            reporter,
             identity,
-            leadership: Leadership::default(),
-            metadata_servers,
             counters: Counters::default(),
+            pool: OnceLock::new(),
             started,
             storage_types,
             transfers: AtomicUsize::new(0),
@@ -75,6 +66,30 @@ impl State {
             balancing_rate: AtomicU64::new(BALANCING_RATE),
             end: watch::Sender::new(None),
         }
+    }
+
+    /// The pool that a message means, by the id that it names.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownPool`] if that pool is not served here, or not yet.
+    pub fn pool(&self, id: &str) -> StoreResult<&Arc<Pool>> {
+        let served = self.pool.get().filter(|pool| *pool.id == *id);
+        served.ok_or_else(|| StoreError::UnknownPool(id.into()))
+    }
+
+    /// All pools that are served: none before the first handshake.
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.pool.get().into_iter()
+    }
+
+    /// Begins to serve a pool, whose replicas the store has. Later calls for the pool answer with the first one's.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownPool`] if another pool is served already.
+    pub(crate) fn serve(&self, info: &PoolInfo, metadata_servers: &Arc<[Client]>) -> StoreResult<Arc<Pool>> {
+        let begin = || Arc::new(Pool::new(info, self.store.clone(), metadata_servers.clone()));
+        self.pool.get_or_init(begin);
+        self.pool(&info.pool).cloned()
     }
 
     /// Runs `work` on an I/O thread and waits for it without blocking the runtime.
@@ -179,15 +194,6 @@ impl State {
     }
 }
 
-fn to_metadata_server(address: &str, user: &str) -> Client {
-    let options = ClientOptions {
-        connect_timeout: Duration::from_secs(5),
-        call_timeout: Duration::from_secs(60),
-        ..ClientOptions::default()
-    };
-    Client::connect(address, proto::protocol::DATANODE, user, options)
-}
-
 /// See [`State::admit_transfer`].
 pub struct TransferGuard {
     state: Arc<State>,
@@ -208,23 +214,5 @@ pub(crate) struct CopyGuard {
 impl Drop for CopyGuard {
     fn drop(&mut self) {
         self.state.copies.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Passes on what the store notices by itself.
-struct Teller {
-    reporter: Reporter,
-}
-
-impl Observer for Teller {
-    fn deleted(&self, storage_id: &Arc<str>, block: Block) {
-        self.reporter.notify_deleted(storage_id, block);
-    }
-
-    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>) {
-        for block in blocks {
-            self.reporter.notify_deleted(storage_id, block);
-        }
-        self.reporter.flush();
     }
 }

@@ -86,12 +86,13 @@ pub fn start(state: &Arc<State>, order: Order) {
 /// client), or when it has gone away.
 pub(crate) async fn send(state: &Arc<State>, copy: Copy) -> Result<(), TransferError> {
     let Some(target) = copy.targets.first() else { return Ok(()) };
-    let reader = outbound::open(state, copy.block.clone())
+    let pool = state.pool(&copy.block.pool).map_err(|error| TransferError::Replica(error.to_string()))?;
+    let reader = outbound::open(state, pool, copy.block.clone())
         .await
         .map_err(|refusal| TransferError::Replica(refusal.message().into()))?;
     if reader.meta_file.is_none() {
         // The copy would be without sums as well.
-        outbound::report_damaged(state, &reader, "its meta file is missing");
+        outbound::report_damaged(state, pool, &reader, "its meta file is missing");
         return Err(TransferError::Replica(format!("the meta file of {} is missing", reader.block)));
     }
     let is_for_client = !copy.client_name.is_empty();
@@ -106,7 +107,7 @@ pub(crate) async fn send(state: &Arc<State>, copy: Copy) -> Result<(), TransferE
     let mut block = copy.block.clone();
     block.block = reader.block;
     block.block.length = reader.visible_length;
-    let outbound = Outbound::new(reader, 0, block.block.length, true)
+    let outbound = Outbound::new(pool, reader, 0, block.block.length, true)
         .map_err(|refusal| TransferError::Replica(refusal.message().into()))?;
 
     let address = request::address(target);

@@ -163,19 +163,19 @@ fn block(id: u64) -> ExtendedBlock {
 
 /// As the transfer service does it: written, finished, told.
 fn store_block(server: &DataServer, id: u64) {
-    let state = server.state();
+    let pool = server.state().pool(POOL).unwrap();
     let new = NewReplica {
         block: block(id),
         checksum: Checksum::DEFAULT,
         storage_type: StorageType::Disk,
         size_expected: 100,
     };
-    let mut writer = state.store.create_rbw(&new).unwrap();
+    let mut writer = pool.store.create_rbw(&new).unwrap();
     let storage = writer.storage_id().clone();
-    state.reporter.notify_receiving(&storage, writer.block(), false);
+    pool.reporter.notify_receiving(&storage, writer.block(), false);
     writer.write(0, b"clover", &Checksum::DEFAULT.sum(b"clover")).unwrap();
     let finished = writer.finalize(false).unwrap();
-    state.reporter.notify_received(&storage, finished, None);
+    pool.reporter.notify_received(&storage, finished, None);
 }
 
 async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -271,7 +271,26 @@ async fn what_is_invalidated_goes_and_is_told() {
     store_block(&server, 5);
     metadata.log.lock().commands.push(invalidate(5));
     eventually("the removal is told", || metadata.changed(5, BlockStatus::Deleted)).await;
-    assert!(server.state().store.read(&block(5)).is_err());
+    assert!(server.state().pool(POOL).unwrap().store.read(&block(5)).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_about_another_pool_deletes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, 5);
+    store_block(&server, 6);
+    let mut foreign = invalidate(5);
+    foreign.blk_cmd.as_mut().unwrap().block_pool_id = "BP-other".into();
+    metadata.log.lock().commands.extend([foreign, invalidate(6)]);
+    eventually("the later order is carried out", || metadata.changed(6, BlockStatus::Deleted)).await;
+    let state = server.state();
+    assert!(state.pool(POOL).unwrap().store.read(&block(5)).is_ok());
+    let unknown = state.pool("BP-other").map(drop).unwrap_err();
+    assert_eq!(unknown.to_string(), "block pool BP-other is not served here");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,7 +312,7 @@ async fn a_standby_is_told_everything_and_not_obeyed() {
     standby.log.lock().commands.push(invalidate(5));
     eventually("the command is on its way", || standby.log.lock().commands.is_empty()).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(server.state().store.read(&block(5)).is_ok());
+    assert!(server.state().pool(POOL).unwrap().store.read(&block(5)).is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -366,7 +385,7 @@ async fn told_when_copied(spoil: impl FnOnce(&Path)) {
         })
     })
     .await;
-    assert!(target.state().store.read(&block(5)).is_err());
+    assert!(target.state().pool(POOL).unwrap().store.read(&block(5)).is_err());
 }
 
 /// `hdfs dfsadmin -shutdownDatanode` must not fail because the server is faster than its answer.
@@ -493,7 +512,7 @@ async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
             storage_type: StorageType::Disk,
             size_expected: 100,
         };
-        let mut writer = server.state().store.create_rbw(&new).unwrap();
+        let mut writer = server.state().pool(POOL).unwrap().store.create_rbw(&new).unwrap();
         writer.write(0, data, &Checksum::DEFAULT.sum(data)).unwrap();
         writer.acknowledger().acknowledge(6);
         writers.push(writer);
@@ -509,7 +528,7 @@ async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
         assert!(told.close_file && !told.delete_block);
     }
     for server in &servers {
-        let facts = server.state().store.facts(POOL, BlockId(5)).unwrap();
+        let facts = server.state().pool(POOL).unwrap().store.facts(POOL, BlockId(5)).unwrap();
         assert_eq!((facts.state, facts.block.length), (blockstore::ReplicaState::Finalized, 6));
     }
     eventually("the replicas are told", || metadata.changed(5, BlockStatus::Received)).await;

@@ -4,7 +4,7 @@
 //! server look dead. The other sends reports of single replicas and full ones, one at a time and in order.
 //! The price: a finished block waits for a full report that is on its way, which is rare and short.
 
-use crate::{reporter::Queue, state::State};
+use crate::{pool::Pool, reporter::Queue, state::State};
 use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
 use rpc::{CallError, Client};
 use std::{
@@ -46,7 +46,8 @@ pub struct Actor {
     pub(super) index: usize,
     pub(super) address: String,
     pub(super) client: Client,
-    pub(super) queue: Arc<Queue>,
+    /// The members of the server's group, itself included.
+    pub(super) group: Arc<[Client]>,
     /// Another data server takes its place there again and again; an operator was told.
     pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
@@ -55,7 +56,10 @@ pub struct Actor {
 /// The values that all messages of a session carry.
 pub(super) struct Session {
     pub registration: DatanodeRegistrationProto,
-    pub pool: Arc<str>,
+    /// The pool whose blocks the server's group knows.
+    pub pool: Arc<Pool>,
+    /// The news of the pool that this server has not been told yet.
+    pub queue: Arc<Queue>,
 }
 
 /// Why a call, or a session, did not go on.
@@ -82,12 +86,12 @@ impl From<CallError> for Failure {
 }
 
 impl Actor {
-    pub fn new(state: Arc<State>, index: usize) -> (Self, watch::Receiver<Progress>) {
-        let address = state.config.metadata_servers[index].clone();
-        let client = state.metadata_servers[index].clone();
-        let queue = state.reporter.subscribe();
+    /// For the member of `group` at `index`.
+    pub fn new(state: Arc<State>, group: Arc<[Client]>, index: usize) -> (Self, watch::Receiver<Progress>) {
+        let client = group[index].clone();
+        let address = client.address().to_owned();
         let (progress, seen) = watch::channel(Progress::default());
-        (Self { state, index, address, client, queue, progress, is_displaced: AtomicBool::new(false) }, seen)
+        (Self { state, index, address, client, group, progress, is_displaced: AtomicBool::new(false) }, seen)
     }
 
     /// Runs until it is dropped.
@@ -154,12 +158,12 @@ impl Actor {
     }
 
     async fn begin(&self) -> Result<Session, Failure> {
-        let registration = self.shake_hands().await?;
-        let pool = self.state.store.pool().expect("served since the handshake").pool.clone();
+        let (pool, registration) = self.shake_hands().await?;
         let registration = self.register(registration).await?;
-        let session = Session { registration, pool };
+        let queue = pool.reporter.queue(self.index).clone();
+        let session = Session { registration, pool, queue };
         // The full report tells what these would.
-        self.queue.clear();
+        session.queue.clear();
         self.report_in_turn(&session).await?;
         Ok(session)
     }
@@ -196,10 +200,10 @@ impl Actor {
             let pause_end = Instant::now() + pause;
             tokio::select! {
                 biased;
-                () = self.queue.urgent() => {}
+                () = session.queue.urgent() => {}
                 () = sleep_until(pause_end.min(full_due)) => {}
             }
-            let wants_full = self.queue.take_full_report_request() || Instant::now() >= full_due;
+            let wants_full = session.queue.take_full_report_request() || Instant::now() >= full_due;
             match self.send_due(session, wants_full).await {
                 Ok(()) => {
                     back_off.reset();
@@ -214,7 +218,7 @@ impl Actor {
                     }
                     back_off.wait().await;
                     // Whatever was urgent still is.
-                    self.state.reporter.flush();
+                    session.pool.reporter.flush();
                 }
                 Err(failure) => return failure,
             }
@@ -239,7 +243,7 @@ impl Actor {
             let lease = self.heartbeat(session, true).await?;
             if lease != 0 {
                 // A request for a report that came meanwhile is met by this one.
-                self.queue.take_full_report_request();
+                session.queue.take_full_report_request();
                 return self.report_everything(session, lease).await;
             }
             // The heartbeats of this loop say that we live; a turn comes sooner than the next of them.

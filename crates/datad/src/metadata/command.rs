@@ -1,11 +1,10 @@
 //! Carries out the orders of a metadata server.
 
 use super::{
-    actor::{Actor, Failure},
+    actor::{Actor, Failure, Session},
     leadership::Claim,
 };
-use crate::{convert, recovery, transfer};
-use base::ExtendedBlock;
+use crate::{convert, pool::Pool, recovery, transfer};
 use proto::hdfs::datanode::{
     BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
 };
@@ -14,7 +13,12 @@ use std::sync::Arc;
 impl Actor {
     /// Carries out a command, or sets it off. Only the active server is obeyed, by its claim, but for the call to
     /// register, which everybody may make.
-    pub(super) fn obey(&self, command: &DatanodeCommandProto, claim: Option<Claim>) -> Result<(), Failure> {
+    pub(super) fn obey(
+        &self,
+        session: &Session,
+        command: &DatanodeCommandProto,
+        claim: Option<Claim>,
+    ) -> Result<(), Failure> {
         if command.cmd_type() == Type::RegisterCommand {
             return Err(Failure::Unregistered);
         }
@@ -24,12 +28,14 @@ impl Actor {
         };
         match command.cmd_type() {
             Type::BlockCommand => {
-                command.blk_cmd.iter().for_each(|blocks| self.obey_blocks(blocks, claim));
+                command.blk_cmd.iter().for_each(|blocks| self.obey_blocks(session, blocks, claim));
                 Ok(())
             }
             Type::BlockRecoveryCommand => {
                 for order in command.recovery_cmd.iter().flat_map(|command| &command.blocks) {
-                    recovery::start(&self.state, self.index, order.clone());
+                    if let Some(pool) = self.own_pool(session, &order.block.b.pool_id) {
+                        recovery::start(&self.state, pool, self.index, order.clone());
+                    }
                 }
                 Ok(())
             }
@@ -47,17 +53,26 @@ impl Actor {
         }
     }
 
-    fn obey_blocks(&self, command: &BlockCommandProto, claim: Claim) {
-        let pool: Arc<str> = command.block_pool_id.as_str().into();
-        let blocks = command
-            .blocks
-            .iter()
-            .map(|block| ExtendedBlock { pool: pool.clone(), block: convert::block_from_proto(block) });
+    /// The pool that an order names. The server's claim is good for its own pool alone.
+    fn own_pool<'a>(&self, session: &'a Session, id: &str) -> Option<&'a Arc<Pool>> {
+        let served = self.state.pool(id).is_ok_and(|pool| Arc::ptr_eq(pool, &session.pool));
+        if !served {
+            tracing::warn!(server = %self.address, pool = id, "an order about a pool that is not this server's");
+        }
+        served.then_some(&session.pool)
+    }
+
+    fn obey_blocks(&self, session: &Session, command: &BlockCommandProto, claim: Claim) {
+        if command.action() == Action::Shutdown {
+            return self.state.request_end("a metadata server ordered it");
+        }
+        let Some(pool) = self.own_pool(session, &command.block_pool_id) else { return };
+        let blocks = command.blocks.iter().map(|block| pool.extended(convert::block_from_proto(block)));
         match command.action() {
             Action::Invalidate => {
                 for block in blocks {
-                    let invalidate = || self.state.store.invalidate(&block);
-                    match self.state.leadership.while_standing(claim, invalidate) {
+                    let invalidate = || pool.store.invalidate(&block);
+                    match pool.leadership.while_standing(claim, invalidate) {
                         Some(Ok(())) => {}
                         // Gone already, or replaced by a newer one: both are what is wanted.
                         Some(Err(error)) => tracing::debug!(%block, %error, "not invalidated"),
@@ -84,9 +99,8 @@ impl Actor {
                     );
                 }
             }
-            Action::Shutdown => {
-                self.state.request_end("a metadata server ordered it");
-            }
+            // Above: it is about no pool.
+            Action::Shutdown => {}
         }
     }
 }

@@ -32,7 +32,7 @@ impl Actor {
         for (index, reports) in calls.into_iter().enumerate() {
             let request = BlockReportRequestProto {
                 registration: session.registration.clone(),
-                block_pool_id: session.pool.to_string(),
+                block_pool_id: session.pool.id.to_string(),
                 reports,
                 context: Some(BlockReportContextProto {
                     total_rpcs: total,
@@ -43,7 +43,7 @@ impl Actor {
             };
             let answer: BlockReportResponseProto = self.client.call("blockReport", &request).await?;
             if let Some(command) = answer.cmd {
-                self.obey(&command, self.state.leadership.claim_of(self.index))?;
+                self.obey(session, &command, session.pool.leadership.claim_of(self.index))?;
             }
         }
         tracing::info!(server = %self.address, replicas = replica_count, "sent a full block report");

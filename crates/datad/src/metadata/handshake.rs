@@ -1,7 +1,7 @@
 //! The first words with a metadata server: whose it is, and who we are.
 
 use super::actor::{Actor, Failure};
-use crate::convert;
+use crate::{convert, pool::Pool};
 use base::level::RELEASE;
 use blockstore::{OpenError, PoolInfo, layout::LAYOUT_VERSION};
 use proto::hdfs::{
@@ -15,17 +15,19 @@ use std::sync::{Arc, atomic::Ordering};
 pub const SOFTWARE_VERSION: &str = "3.5.0";
 
 impl Actor {
-    /// Learns the cluster and serves its block pool; the answer registers this server from now on.
-    pub(super) async fn shake_hands(&self) -> Result<DatanodeRegistrationProto, Failure> {
+    /// Learns the cluster and serves its block pool; the registration is what this server calls itself from now on.
+    pub(super) async fn shake_hands(&self) -> Result<(Arc<Pool>, DatanodeRegistrationProto), Failure> {
         let answer: VersionResponseProto =
             self.client.call("versionRequest", &VersionRequestProto {}).await?;
         let info = answer.info;
         let pool = pool_info(&info)?;
+        let served = pool.clone();
         self.state
-            .in_office(move |store| store.serve_pool(&pool))
+            .in_office(move |store| store.serve_pool(&served))
             .await
             .map_err(|error| self.refuse_cluster(&error))?;
-        Ok(self.registration(&info))
+        let pool = self.state.serve(&pool, &self.group).map_err(|error| Failure::Fatal(error.to_string()))?;
+        Ok((pool, self.registration(&info)))
     }
 
     /// Registers this server. The answer names it as it is known from now on: by the address that it spoke from.

@@ -42,14 +42,14 @@ impl Actor {
         };
         let answer = self.send_heartbeat(&request).await?;
         let is_active = answer.ha_status.state() == HaState::Active;
-        let obeyed = self.state.leadership.observe(self.index, is_active, answer.ha_status.txid);
+        let obeyed = session.pool.leadership.observe(self.index, is_active, answer.ha_status.txid);
         if let Some(Obeyed { claim, is_new: true }) = obeyed {
             tracing::info!(server = %self.address, epoch = claim.epoch(), "this is the active metadata server now");
             // It deletes nothing here before it knows what there is under its own orders.
-            self.queue.request_full_report();
+            session.queue.request_full_report();
         }
         for command in answer.cmds {
-            self.obey(&command, obeyed.map(|obeyed| obeyed.claim))?;
+            self.obey(session, &command, obeyed.map(|obeyed| obeyed.claim))?;
         }
         Ok(answer.full_block_report_lease_id.unwrap_or(0))
     }

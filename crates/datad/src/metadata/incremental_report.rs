@@ -17,19 +17,19 @@ impl Actor {
     /// Reports all changes that wait. Those that cannot be reported go back to the queue.
     pub(super) async fn report_changes(&self, session: &Session) -> Result<(), Failure> {
         loop {
-            let events = self.queue.take(EVENT_COUNT_MAX);
+            let events = session.queue.take(EVENT_COUNT_MAX);
             if events.is_empty() {
                 return Ok(());
             }
             let request = BlockReceivedAndDeletedRequestProto {
                 registration: session.registration.clone(),
-                block_pool_id: session.pool.to_string(),
+                block_pool_id: session.pool.id.to_string(),
                 blocks: self.by_storage(&events),
             };
             let result: Result<BlockReceivedAndDeletedResponseProto, _> =
                 self.client.call("blockReceivedAndDeleted", &request).await;
             if let Err(error) = result {
-                self.queue.put_back(events);
+                session.queue.put_back(events);
                 return Err(error.into());
             }
         }

@@ -23,8 +23,9 @@ pub async fn block_checksum(
 ) -> Result<Next, Refusal> {
     let block = request::block(&op.header.block);
     let options = op.block_checksum_options.unwrap_or_default();
-    let sum = on_disk(state, block.block.id, move |state| {
-        let reader = state.store.read(&block)?;
+    let pool = state.pool(&block.pool)?.clone();
+    let sum = on_disk(state, block.block.id, move |_| {
+        let reader = pool.store.read(&block)?;
         summarize(&reader, block.block.length, &options)
     })
     .await??;

@@ -3,7 +3,7 @@
 //! The connection's task only queues; a job on the volume's thread takes all that waits, verifies, writes, and
 //! tells the task. Under load one job so carries many packets, and an idle stream costs no thread.
 
-use crate::state::State;
+use crate::{pool::Pool, state::State};
 use blockstore::{ReplicaWriter, StoreError, StoreResult, VolumeIndex};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -55,6 +55,7 @@ pub struct Lane {
 
 struct Inner {
     state: Arc<State>,
+    pool: Arc<Pool>,
     volume: VolumeIndex,
     lane: u64,
     queue: Mutex<Queue>,
@@ -80,7 +81,7 @@ struct Desk {
 
 impl Lane {
     pub fn new(
-        state: Arc<State>,
+        (state, pool): (Arc<State>, Arc<Pool>),
         writer: ReplicaWriter,
         wire: Checksum,
         ending: Ending,
@@ -90,6 +91,7 @@ impl Lane {
             volume: writer.volume(),
             lane: writer.block().id.0,
             state,
+            pool,
             queue: Mutex::default(),
             desk: Mutex::new(Desk { writer: Some(writer), wire, ending }),
             budget: Arc::new(Semaphore::new(WAITING_BYTES_MAX)),
@@ -203,12 +205,12 @@ impl Inner {
                 let storage_id = writer.storage_id().clone();
                 let block = writer.finalize(sync)?;
                 // At once, and before the writer hears of it: a closing client waits for this report.
-                self.state.reporter.notify_received(&storage_id, block, None);
+                self.pool.reporter.notify_received(&storage_id, block, None);
                 Ok(())
             }
             Ending::FinalizeQuietly => writer.finalize(sync).map(drop),
             Ending::KeepOpen { length_min } => {
-                self.state.store.convert_temporary_to_rbw(writer, length_min).map(drop)
+                self.pool.store.convert_temporary_to_rbw(writer, length_min).map(drop)
             }
         }
     }

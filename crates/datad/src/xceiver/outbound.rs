@@ -4,7 +4,7 @@
 //! is answered at once; they double while the reader goes on.
 
 use super::{on_disk, refusal::Refusal, request};
-use crate::{reporter::Corrupt, state::State};
+use crate::{pool::Pool, reporter::Corrupt, state::State};
 use base::{BlockId, PacketHeader};
 use blockstore::{ReplicaReader, ReplicaState, meta_file};
 use env::disk::read_exact_at;
@@ -26,6 +26,7 @@ const UNSUMMED_CHUNK_BYTES: u32 = 512;
 
 /// Which bytes of a replica are sent, and how they are summed.
 pub struct Outbound {
+    pool: Arc<Pool>,
     reader: Arc<ReplicaReader>,
     /// The checksum of the packets: NULL when the reader wants no checksums or the replica has none.
     pub checksum: Checksum,
@@ -39,8 +40,9 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// Plans to send `length` bytes from `offset`.
+    /// Plans to send `length` bytes from `offset` of a replica of `pool`.
     pub fn new(
+        pool: &Arc<Pool>,
         reader: ReplicaReader,
         offset: u64,
         length: u64,
@@ -60,7 +62,8 @@ impl Outbound {
         let chunk = u64::from(checksum.bytes_per_checksum());
         let end = asked_end.div_ceil(chunk).saturating_mul(chunk).min(available);
         let last_sum = reader.last_sum.filter(|_| end == available && checksum.size() > 0);
-        Ok(Self { reader: Arc::new(reader), checksum, start: offset - offset % chunk, end, last_sum })
+        let (pool, reader, start) = (pool.clone(), Arc::new(reader), offset - offset % chunk);
+        Ok(Self { pool, reader, checksum, start, end, last_sum })
     }
 
     /// Sends `greeting`, all packets and the empty one that ends them.
@@ -178,7 +181,7 @@ fn fill(
     state.clone().store.threads().submit(volume, id.0, move || {
         let filled = owned.fill(fill, data_bytes);
         if matches!(&filled, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) {
-            report_damaged(&state, &owned.reader, "it is shorter than it was");
+            report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");
         }
         let _ = sender.send(filled);
     });
@@ -187,15 +190,14 @@ fn fill(
 
 /// Tells that a finished replica's files are not what they were; unless it was opened again or cut on purpose since it was
 /// looked up: then it is another one by now.
-pub fn report_damaged(state: &State, reader: &ReplicaReader, why: &str) {
-    let Some(pool) = state.store.pool() else { return };
-    let is_the_same = state
+pub fn report_damaged(state: &State, pool: &Pool, reader: &ReplicaReader, why: &str) {
+    let is_the_same = pool
         .store
-        .facts(&pool.pool, reader.block.id)
+        .facts(&pool.id, reader.block.id)
         .is_ok_and(|facts| facts.state == ReplicaState::Finalized && facts.block == reader.block);
     if reader.state == ReplicaState::Finalized && is_the_same {
         tracing::error!(block = %reader.block, why, "a replica is reported as damaged");
-        state.reporter.notify_corrupt(Corrupt {
+        pool.reporter.notify_corrupt(Corrupt {
             block: reader.block,
             node: state.identity.to_info_proto(),
             storage_id: String::new(),
@@ -204,6 +206,11 @@ pub fn report_damaged(state: &State, reader: &ReplicaReader, why: &str) {
 }
 
 /// Opens a replica for reading on a thread that may block.
-pub async fn open(state: &Arc<State>, block: base::ExtendedBlock) -> Result<ReplicaReader, Refusal> {
-    Ok(on_disk(state, block.block.id, move |state| state.store.read(&block)).await??)
+pub async fn open(
+    state: &Arc<State>,
+    pool: &Arc<Pool>,
+    block: base::ExtendedBlock,
+) -> Result<ReplicaReader, Refusal> {
+    let pool = pool.clone();
+    Ok(on_disk(state, block.block.id, move |_| pool.store.read(&block)).await??)
 }

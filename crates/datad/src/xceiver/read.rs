@@ -6,7 +6,7 @@ use super::{
     refusal::Refusal,
     request,
 };
-use crate::state::State;
+use crate::{pool::Pool, state::State};
 use blockstore::{ReplicaReader, ReplicaState};
 use proto::{
     data_transfer::delimited,
@@ -34,9 +34,10 @@ pub async fn read_block(
     peer: SocketAddr,
 ) -> Result<Next, Refusal> {
     let block = request::block(&op.header.base_header.block);
+    let pool = state.pool(&block.pool)?;
     // Negative numbers arrive as numbers beyond any block.
-    let reader = open_with_length(state, &block, op.offset.saturating_add(op.len)).await?;
-    let outbound = Outbound::new(reader, op.offset, op.len, op.send_checksums())?;
+    let reader = open_with_length(state, pool, &block, op.offset.saturating_add(op.len)).await?;
+    let outbound = Outbound::new(pool, reader, op.offset, op.len, op.send_checksums())?;
     let response = BlockOpResponseProto {
         status: Status::Success.into(),
         read_op_checksum_info: Some(ReadOpChecksumInfoProto {
@@ -67,12 +68,13 @@ pub async fn read_block(
 /// Opens the replica, and again until one being written has grown to `length`.
 async fn open_with_length(
     state: &Arc<State>,
+    pool: &Arc<Pool>,
     block: &base::ExtendedBlock,
     length: u64,
 ) -> Result<ReplicaReader, Refusal> {
     let mut waited = Duration::ZERO;
     loop {
-        let reader = outbound::open(state, block.clone()).await?;
+        let reader = outbound::open(state, pool, block.clone()).await?;
         let may_grow = reader.state == ReplicaState::BeingWritten && length <= request::BLOCK_BYTES_MAX;
         if reader.block.length >= length || !may_grow || waited >= WAIT_FOR_LENGTH {
             return Ok(reader);

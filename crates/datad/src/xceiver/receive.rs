@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     speak,
 };
-use crate::state::State;
+use crate::{pool::Pool, state::State};
 use base::PacketHeader;
 use blockstore::ReplicaWriter;
 use parking_lot::Mutex;
@@ -24,6 +24,8 @@ use tokio::sync::Notify;
 /// The parameters of receiving a block.
 pub struct Reception<'a> {
     pub state: &'a Arc<State>,
+    /// The block's.
+    pub pool: &'a Arc<Pool>,
     /// The checksum of the packets.
     pub checksum: pipeline::Checksum,
     /// The length, in bytes, that the replica may grow to.
@@ -68,7 +70,8 @@ pub async fn receive(
     let acknowledger = writer.acknowledger();
     let receiver =
         Receiver::new(reception.checksum, writer.block().length, reception.limit, reception.verifies);
-    let (lane, tidings) = Lane::new(reception.state.clone(), writer, reception.checksum, reception.ending);
+    let owners = (reception.state.clone(), reception.pool.clone());
+    let (lane, tidings) = Lane::new(owners, writer, reception.checksum, reception.ending);
     let acknowledged_behind = reception.is_acknowledged && mirror.is_some();
     let shared = Shared {
         responder: Mutex::new(Responder::new(acknowledged_behind)),

@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX, Write},
 };
-use crate::{reporter::Corrupt, state::State};
+use crate::{pool::Pool, reporter::Corrupt, state::State};
 use base::{Block, GenerationStamp};
 use blockstore::{NewReplica, ReplicaWriter};
 use proto::hdfs::{
@@ -33,16 +33,17 @@ pub async fn write_block(
     peer: SocketAddr,
 ) -> Result<Next, Refusal> {
     let write = Arc::new(Write::new(state, header)?);
+    let pool = state.pool(&write.block.pool)?;
     tracing::debug!(block = %write.block, stage = ?write.stage, %peer, "receiving");
     let open = async {
-        let opened = write.clone();
-        on_disk(state, write.block.block.id, move |state| open(state, &opened)).await?
+        let (pool, opened) = (pool.clone(), write.clone());
+        on_disk(state, write.block.block.id, move |_| open(&pool, &opened)).await?
     };
     // Both at once: a pipeline of three is then set up in the time of one, not of three after another.
     let (place, mirror) = tokio::join!(open, open_mirror(state, &write));
     let (place, mirror) = match (place, mirror) {
         (Ok(Place::Open(writer)), Err(refusal)) if write.keeps_its_stamp() => {
-            finish_again(state, writer).await;
+            finish_again(state, pool, writer).await;
             return Err(refusal);
         }
         (place, mirror) => (place?, mirror?),
@@ -65,6 +66,7 @@ pub async fn write_block(
     };
     let reception = Reception {
         state,
+        pool,
         checksum: write.checksum,
         limit,
         ending,
@@ -74,7 +76,7 @@ pub async fn write_block(
     };
     let received = receive::receive(reception, writer, inbound, out, mirror).await;
     if write.is_copy && received.as_ref().is_err_and(Refusal::is_corrupt) {
-        report_source(state, &write);
+        report_source(pool, &write);
     }
     received?;
     if write.is_transfer() && !write.is_copy {
@@ -85,11 +87,11 @@ pub async fn write_block(
 
 /// No pipeline came of an append that kept its stamp, and nothing was written: the replica is what it was. Its writer does
 /// not mend pipelines, and the next one can append only to a finished replica.
-async fn finish_again(state: &Arc<State>, writer: ReplicaWriter) {
-    let block = writer.block();
-    let finished = on_disk(state, block.id, move |state| {
+async fn finish_again(state: &Arc<State>, pool: &Arc<Pool>, writer: ReplicaWriter) {
+    let (block, pool) = (writer.block(), pool.clone());
+    let finished = on_disk(state, block.id, move |_| {
         let storage_id = writer.storage_id().clone();
-        writer.finalize(true).map(|block| state.reporter.notify_received(&storage_id, block, None))
+        writer.finalize(true).map(|block| pool.reporter.notify_received(&storage_id, block, None))
     });
     match finished.await {
         Ok(Ok(())) => {}
@@ -101,9 +103,9 @@ async fn finish_again(state: &Arc<State>, writer: ReplicaWriter) {
 }
 
 /// The server that sent a copy has a corrupt replica: nobody else is there to have spoilt it.
-fn report_source(state: &State, write: &Write) {
+fn report_source(pool: &Pool, write: &Write) {
     if let Some(source) = &write.header.source {
-        state.reporter.notify_corrupt(Corrupt {
+        pool.reporter.notify_corrupt(Corrupt {
             block: write.block.block,
             node: source.clone(),
             storage_id: String::new(),
@@ -132,8 +134,8 @@ async fn open_mirror(state: &State, write: &Write) -> Result<Option<Mirror>, Ref
 }
 
 /// Opens the replica as the stage asks. Runs where it may block.
-fn open(state: &Arc<State>, write: &Write) -> Result<Place, Refusal> {
-    let store = &state.store;
+fn open(pool: &Pool, write: &Write) -> Result<Place, Refusal> {
+    let store = &pool.store;
     let mut block = write.block.clone();
     let known_length = block.block.length;
     let new = |block| -> Result<NewReplica, Refusal> {
@@ -163,13 +165,13 @@ fn open(state: &Arc<State>, write: &Write) -> Result<Place, Refusal> {
         Stage::PipelineSetupAppendRecovery => store.recover_append(&block, stamp, min)?,
         Stage::PipelineCloseRecovery => {
             let (block, storage_id) = store.recover_close(&block, stamp, min)?;
-            state.reporter.notify_received(&storage_id, block, None);
+            pool.reporter.notify_received(&storage_id, block, None);
             return Ok(Place::Closed);
         }
         other => return Err(Refusal::error(format!("Unsupported stage {other:?} while receiving {block}"))),
     };
     let Block { id, generation_stamp, .. } = writer.block();
     let receiving = Block { id, generation_stamp, length: 0 };
-    state.reporter.notify_receiving(writer.storage_id(), receiving, write.keeps_its_stamp());
+    pool.reporter.notify_receiving(writer.storage_id(), receiving, write.keeps_its_stamp());
     Ok(Place::Open(writer))
 }

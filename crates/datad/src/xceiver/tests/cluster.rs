@@ -1,6 +1,6 @@
 //! What the tests stand on: servers, blocks, and a metadata service's part in mending pipelines.
 
-use crate::{config::DataConfig, identity::Identity, state::State, xceiver};
+use crate::{config::DataConfig, identity::Identity, pool::Pool, state::State, xceiver};
 use blockstore::{BlockStore, PoolInfo, StoreConfig, VolumeConfig};
 use bytes::{Bytes, BytesMut};
 use client::block::{BlockOptions, BlockReader, BlockWriter, PipelineKeeper};
@@ -10,7 +10,10 @@ use proto::{
     data_transfer::{Opcode, op},
     hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, StorageTypeProto},
 };
-use rpc::streaming::{self, Inbound, Outgoing};
+use rpc::{
+    Client, ClientOptions,
+    streaming::{self, Inbound, Outgoing},
+};
 use std::{
     future::Future,
     path::PathBuf,
@@ -38,14 +41,8 @@ impl Server {
         let mut config = DataConfig::new(vec![volume.clone()], vec!["127.0.0.1:1".into()]);
         config.transfer_timeout_ms = 5_000;
         let store = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
-        store
-            .serve_pool(&PoolInfo {
-                pool: POOL.into(),
-                cluster: "CID-1".into(),
-                namespace_id: 1,
-                created_ms: 1,
-            })
-            .unwrap();
+        let pool = PoolInfo { pool: POOL.into(), cluster: "CID-1".into(), namespace_id: 1, created_ms: 1 };
+        store.serve_pool(&pool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let identity = Identity {
             uuid: store.uuid().clone(),
@@ -54,9 +51,16 @@ impl Server {
             ipc_port: 0,
             http_port: 0,
         };
+        let metadata_server =
+            Client::connect("127.0.0.1:1", proto::protocol::DATANODE, "test", ClientOptions::default());
         let state = Arc::new(State::new(Env::production(), config, store, identity));
+        state.serve(&pool, &[metadata_server].into()).unwrap();
         let task = tokio::spawn(xceiver::serve(state.clone(), listener));
         Self { state, task, directory }
+    }
+
+    pub fn pool(&self) -> &Pool {
+        self.state.pool(POOL).unwrap()
     }
 
     pub fn info(&self) -> DatanodeInfoProto {

@@ -179,7 +179,7 @@ async fn a_replica_of_an_older_stamp_is_not_called_missing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corrupt_replica_is_not_copied_and_its_server_is_reported() {
     let [a, b] = servers().await;
-    let told = b.state.reporter.subscribe();
+    let told = b.pool().reporter.queue(0);
     let closed = write_block(&located(block(1), &[&a]), &some_bytes(100_000)).await;
     let (path, mut bytes) = a.file(1).unwrap();
     bytes[99_999] ^= 1;

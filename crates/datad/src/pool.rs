@@ -1,0 +1,75 @@
+//! A block pool: the blocks of one group of metadata servers, as this data server keeps them and speaks of them.
+//!
+//! A pool is a value. It has the replicas, the group's members and who of them is obeyed, and the news for them. It
+//! begins with the first handshake with a member, which tells the pool's id, and stays for as long as this process
+//! runs. Today there is one; [`State::pool`](crate::State::pool) is the only place that says which pool a message means.
+
+use crate::{
+    metadata::leadership::Leadership,
+    reporter::{Corrupt, Reporter},
+};
+use base::{Block, ExtendedBlock};
+use blockstore::{BlockStore, Observer, PoolInfo};
+use proto::hdfs::{ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
+use rpc::Client;
+use std::sync::Arc;
+
+/// One for each block pool that is served, behind an `Arc`.
+pub struct Pool {
+    /// `BP-…`: the name of the pool in messages and directories.
+    pub id: Arc<str>,
+    pub store: Arc<BlockStore>,
+    /// The news of replicas, for each metadata server of the pool.
+    pub reporter: Reporter,
+    pub leadership: Leadership,
+    /// The members of the pool's group, in the order of the configuration.
+    pub metadata_servers: Arc<[Client]>,
+}
+
+impl Pool {
+    /// `store` serves the pool already.
+    pub(crate) fn new(info: &PoolInfo, store: Arc<BlockStore>, metadata_servers: Arc<[Client]>) -> Self {
+        let reporter = Reporter::new(metadata_servers.len());
+        store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
+        Self { id: info.pool.clone(), store, reporter, leadership: Leadership::default(), metadata_servers }
+    }
+
+    /// A block of this pool, as the store takes it.
+    pub fn extended(&self, block: Block) -> ExtendedBlock {
+        ExtendedBlock { pool: self.id.clone(), block }
+    }
+
+    /// A block of this pool, as messages name it.
+    pub fn to_proto(&self, block: Block) -> ExtendedBlockProto {
+        crate::convert::extended_to_proto(&self.id, block)
+    }
+
+    /// A corrupt replica of this pool, as messages name it.
+    pub(crate) fn located(&self, corrupt: &Corrupt) -> LocatedBlockProto {
+        LocatedBlockProto {
+            b: self.to_proto(corrupt.block),
+            locs: vec![corrupt.node.clone()],
+            storage_types: vec![StorageTypeProto::Disk.into()],
+            storage_i_ds: vec![corrupt.storage_id.clone()],
+            ..Default::default()
+        }
+    }
+}
+
+/// Passes on what the store notices by itself.
+struct Teller {
+    reporter: Reporter,
+}
+
+impl Observer for Teller {
+    fn deleted(&self, storage_id: &Arc<str>, block: Block) {
+        self.reporter.notify_deleted(storage_id, block);
+    }
+
+    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>) {
+        for block in blocks {
+            self.reporter.notify_deleted(storage_id, block);
+        }
+        self.reporter.flush();
+    }
+}
