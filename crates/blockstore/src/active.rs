@@ -5,7 +5,7 @@ use crate::{
     error::{StoreError, StoreResult},
     layout::Place,
     replica::ReplicaFacts,
-    store::VolumeIndex,
+    volume::VolumeIndex,
 };
 use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use env::File;

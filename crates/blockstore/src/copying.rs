@@ -7,7 +7,7 @@ use crate::{
     error::{StoreError, StoreResult},
     map::{Record, Settled},
     meta_file,
-    store::BlockStore,
+    pool::PoolStore,
     writer::ReplicaWriter,
 };
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
@@ -17,17 +17,17 @@ use std::sync::Arc;
 /// About so many bytes are copied at a time.
 const PIECE: usize = 1 << 20;
 
-impl BlockStore {
-    /// Like [`BlockStore::finish_recovery`], but leaves the replica as it is and makes one of `target` that has its
+impl PoolStore {
+    /// Like [`PoolStore::finish_recovery`], but leaves the replica as it is and makes one of `target` that has its
     /// first `length` bytes, each checked against its checksum. A replica of `target` that an earlier recovery has
     /// made is removed.
     ///
     /// # Errors
-    /// Those of [`BlockStore::finish_recovery`], and [`StoreError::State`] if the replica is not finalized.
+    /// Those of [`PoolStore::finish_recovery`], and [`StoreError::State`] if the replica is not finalized.
     /// [`StoreError::Corrupt`] if its meta file is missing or bytes do not match their checksums. Those of
-    /// [`BlockStore::create_temporary`] for the copy.
+    /// [`PoolStore::create_temporary`] for the copy.
     pub fn finish_recovery_as_copy(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         recovery: GenerationStamp,
         length: u64,
@@ -42,26 +42,21 @@ impl BlockStore {
         };
         let copy = Block { id: target, generation_stamp: recovery, length };
         let storage = self.copy(id, settled, &ExtendedBlock { pool: block.pool.clone(), block: copy })?;
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         if map.recovering.get(&id) == Some(&recovery) {
             map.recovering.remove(&id);
         }
         Ok(storage)
     }
 
-    fn copy(
-        self: &Arc<Self>,
-        id: BlockId,
-        settled: Settled,
-        target: &ExtendedBlock,
-    ) -> StoreResult<Arc<str>> {
+    fn copy(&self, id: BlockId, settled: Settled, target: &ExtendedBlock) -> StoreResult<Arc<str>> {
         let reader = self.read_settled(id, settled)?;
         let corrupt = |what: String| StoreError::Corrupt { block: reader.block, what };
         let Some(meta) = &reader.meta_file else { return Err(corrupt("its meta file is missing".into())) };
         let failed = |error| {
             self.io_error(reader.volume, &format!("copying {} to another block", reader.block), error)
         };
-        let types: Vec<(Arc<str>, StorageType)> = self.storages().collect();
+        let types: Vec<(Arc<str>, StorageType)> = self.volumes.storages().collect();
         let here = types.iter().find(|(storage, _)| storage == self.storage_id(reader.volume));
         let checksum = reader.checksum;
         let length = target.block.length;

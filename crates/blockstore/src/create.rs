@@ -8,13 +8,13 @@ use crate::{
     layout::Place,
     map::{Record, ReplicaMap},
     meta_file,
-    store::{BlockStore, VolumeIndex},
+    pool::PoolStore,
     writer::ReplicaWriter,
 };
 use base::{Block, ExtendedBlock};
 use env::OpenMode;
 use parking_lot::MutexGuard;
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 /// The properties of a replica to be made.
 #[derive(Clone, Debug)]
@@ -29,13 +29,13 @@ pub struct NewReplica {
     pub size_expected: u64,
 }
 
-impl BlockStore {
+impl PoolStore {
     /// A new replica to be written by a client's pipeline.
     ///
     /// # Errors
     /// [`StoreError::Exists`] if there is a replica of the block already, [`StoreError::OutOfSpace`] if no volume has
     /// room; and those of every operation, see [`StoreError`].
-    pub fn create_rbw(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
+    pub fn create_rbw(&self, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.create(new, Place::BeingWritten)
     }
 
@@ -45,7 +45,7 @@ impl BlockStore {
     /// [`StoreError::Exists`] if there is a replica of the block that is not older, [`StoreError::State`] if the older
     /// one is being changed, [`StoreError::OutOfSpace`] if no volume has room; and those of every operation, see
     /// [`StoreError`].
-    pub fn create_temporary(self: &Arc<Self>, new: &NewReplica) -> StoreResult<ReplicaWriter> {
+    pub fn create_temporary(&self, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.check_pool(&new.block.pool)?;
         let id = new.block.block.id;
         if let Ok(record) = self.record(id)
@@ -56,11 +56,11 @@ impl BlockStore {
         self.create(new, Place::Temporary)
     }
 
-    fn create(self: &Arc<Self>, new: &NewReplica, place: Place) -> StoreResult<ReplicaWriter> {
+    fn create(&self, new: &NewReplica, place: Place) -> StoreResult<ReplicaWriter> {
         self.check_pool(&new.block.pool)?;
         let block = Block { length: 0, ..new.block.block };
-        refuse_existing(&self.map.read(), block)?;
-        let index = self.choose_volume(new.storage_type, new.size_expected)?;
+        refuse_existing(&self.state.map.read(), block)?;
+        let index = self.volumes.choose_volume(new.storage_type, new.size_expected)?;
         let volume = self.volume(index);
         let files =
             Files { place, open: None, last_sum: None, promised: 0, is_named_durably: false, is_gone: false };
@@ -69,7 +69,7 @@ impl BlockStore {
         // Held before anybody can find the replica, so that nobody sees it without its files.
         let mut files = active.files.lock();
         {
-            let mut map = self.map.write();
+            let mut map = self.state.map.write();
             refuse_existing(&map, block)?;
             if !volume.is_alive() {
                 return Err(StoreError::VolumeLost(block));
@@ -103,34 +103,13 @@ impl BlockStore {
         Ok(open)
     }
 
-    /// Which volume takes a replica of this size: one of the type asked for, or any when none has room.
-    fn choose_volume(&self, storage_type: StorageType, size: u64) -> StoreResult<VolumeIndex> {
-        let mut candidates = Vec::new();
-        for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
-            match volume.figures(self.disk()) {
-                Ok(figures) if figures.remaining_bytes > size => {
-                    candidates.push((volume.index, volume.storage_type, figures.remaining_bytes));
-                }
-                Ok(_) => {}
-                Err(error) => self.fail_volume(volume.index, &format!("its space cannot be read: {error}")),
-            }
-        }
-        if candidates.iter().any(|candidate| candidate.1 == storage_type) {
-            candidates.retain(|candidate| candidate.1 == storage_type);
-        }
-        let free: Vec<u64> = candidates.iter().map(|candidate| candidate.2).collect();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let picked = self.config.choice.pick(&free, turn, self.env.random.next_u64());
-        picked.map(|at| candidates[at].0).ok_or(StoreError::OutOfSpace(size))
-    }
-
     /// Forgets a replica and removes its files before returning.
     ///
     /// # Errors
     /// [`StoreError::State`] if the replica in the map is another one by now, or is being removed.
     pub(crate) fn remove_now(&self, block: Block, record: Record) -> StoreResult<()> {
         {
-            let mut map = self.map.write();
+            let mut map = self.state.map.write();
             let is_same = map.records.get(&block.id).is_some_and(|found| found.block(block.id) == block);
             if !is_same || !map.removing.insert(block.id) {
                 return Err(StoreError::State {
@@ -142,12 +121,12 @@ impl BlockStore {
             map.records.remove(&block.id);
         }
         self.remove_record(block, record);
-        self.map.write().removing.remove(&block.id);
+        self.state.map.write().removing.remove(&block.id);
         Ok(())
     }
 
     pub(crate) fn forget_active(&self, active: &Arc<Active>) {
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         if map.records.get(&active.id).is_some_and(|record| record.is_active(active)) {
             map.records.remove(&active.id);
         }
@@ -158,7 +137,7 @@ impl BlockStore {
     /// # Errors
     /// [`StoreError::Replaced`] if the map has another replica in its place.
     pub(crate) fn settle(&self, active: &Arc<Active>, record: Record) -> StoreResult<()> {
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         match map.records.get_mut(&active.id) {
             Some(found) if found.is_active(active) => {
                 *found = record;

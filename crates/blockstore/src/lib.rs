@@ -1,14 +1,14 @@
 //! A data server's disks: volumes, replicas, block files and meta files.
 //!
 //! Directories have the layout of a Hadoop DataNode, so that one can be taken over and given back. A store
-//! serves one block pool over several volumes; losing a volume takes its replicas away and leaves the server
-//! standing. Everything blocks and is meant to run on [`VolumeThreads`], never on an async runtime.
+//! has the volumes; the replicas of a block pool are a value of their own above them. There is one pool today. Losing a
+//! volume takes its replicas away and leaves the server standing. Everything blocks and is meant to run on [`VolumeThreads`], never on an async runtime.
 //!
 //! This crate never opens a socket and never learns who asks: it knows blocks, generation stamps and bytes.
 //! It does not check data against checksums while writing (the caller has, before it acknowledges); it does
 //! check what it reads back from its own disks to continue a replica.
 //!
-//! Start with [`store::BlockStore`]; the layout is in [`layout`], a replica's life in [`replica`].
+//! Start with [`store::BlockStore`] and [`pool::PoolStore`]; the layout is in [`layout`], a replica's life in [`replica`].
 
 mod active;
 pub mod checksum;
@@ -20,7 +20,10 @@ pub mod error;
 pub mod layout;
 mod map;
 pub mod meta_file;
+mod observer;
 mod open;
+pub mod pool;
+mod pool_state;
 pub mod reader;
 mod recovery;
 mod remove;
@@ -39,8 +42,11 @@ pub use choice::VolumeChoice;
 pub use config::{PoolInfo, StorageType, StoreConfig, VolumeConfig};
 pub use create::NewReplica;
 pub use error::{OpenError, StoreError, StoreResult};
+pub use observer::Observer;
+pub use pool::{PoolStore, StorageReplicas};
 pub use reader::ReplicaReader;
 pub use replica::ReplicaFacts;
-pub use store::{BlockStore, Observer, StorageReplicas, StorageReport, VolumeIndex};
+pub use store::{BlockStore, StorageReport};
 pub use threads::VolumeThreads;
+pub use volume::VolumeIndex;
 pub use writer::{Acknowledger, ReplicaWriter};

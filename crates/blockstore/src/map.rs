@@ -1,6 +1,6 @@
 //! All replicas by block id: some thirty bytes for each finalized one.
 
-use crate::{active::Active, replica::ReplicaFacts, store::VolumeIndex};
+use crate::{active::Active, replica::ReplicaFacts, volume::VolumeIndex};
 use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use std::{
     collections::{HashMap, HashSet},

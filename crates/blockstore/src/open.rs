@@ -5,15 +5,16 @@ use crate::{
     error::OpenError,
     layout::{LAYOUT_VERSION, VolumePaths, is_pool_name},
     map::{Record, ReplicaMap},
+    pool::PoolStore,
+    pool_state::PoolState,
     scan::{Scanned, scan_pool},
-    store::{BlockStore, VolumeIndex},
+    store::BlockStore,
     threads::VolumeThreads,
     version_file::Version,
-    volume::Volume,
+    volume::{Volume, VolumeIndex},
 };
 use base::BlockId;
 use env::{Disk, Env};
-use parking_lot::RwLock;
 use std::{
     collections::hash_map::Entry,
     io,
@@ -79,8 +80,6 @@ impl BlockStore {
             volumes,
             failed_at_start,
             pool: OnceLock::new(),
-            map: RwLock::new(ReplicaMap::default()),
-            observer: OnceLock::new(),
             turn: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             threads,
@@ -88,19 +87,21 @@ impl BlockStore {
     }
 
     /// The handshake's answer: refuses directories of another cluster, formats empty ones, and scans the
-    /// pool's replicas, all volumes at once. A second call with the same pool changes nothing.
+    /// pool's replicas, all volumes at once. A second call with the same pool answers with the same store.
     ///
     /// # Errors
     /// [`OpenError::Foreign`] if another pool is served already or a directory belongs to another cluster,
     /// [`OpenError::Missing`] if a directory was missing although the cluster is not new, [`OpenError::Layout`] if a
     /// later release wrote it, [`OpenError::Version`] if the pool's name cannot be a directory's or a `VERSION` file is
     /// wrong; or the error of the last volume, if none can be formatted and scanned.
-    pub fn serve_pool(&self, pool: &PoolInfo) -> Result<(), OpenError> {
+    pub fn serve_pool(self: &Arc<Self>, pool: &PoolInfo) -> Result<PoolStore, OpenError> {
         let root = &self.volumes[0].paths.root;
-        if let Some(served) = self.pool.get() {
+        if let Some(state) = self.pool.get() {
+            let served = &state.info;
             check(root, "blockpoolID", &served.pool, &pool.pool)?;
             check(root, "clusterID", &served.cluster, &pool.cluster)?;
-            return check(root, "namespaceID", &served.namespace_id, &pool.namespace_id);
+            check(root, "namespaceID", &served.namespace_id, &pool.namespace_id)?;
+            return Ok(PoolStore { volumes: self.clone(), state: state.clone() });
         }
         if !is_pool_name(&pool.pool) {
             let what = format!("the metadata server's block pool id `{}` is not one", pool.pool);
@@ -142,12 +143,11 @@ impl BlockStore {
         {
             return Err(error);
         }
-        *self.map.write() = map;
-        let _ = self.pool.set(pool.clone());
+        let state = self.pool.get_or_init(|| Arc::new(PoolState::new(pool.clone(), map))).clone();
         for (volume, error) in failures {
             self.fail_volume(volume.index, &error.to_string());
         }
-        Ok(())
+        Ok(PoolStore { volumes: self.clone(), state })
     }
 
     /// A directory that was not there is made anew only for a cluster that is new itself: later it is rather the place of a disk

@@ -5,11 +5,12 @@ use crate::{
     checksum::{Checksum, ChecksumKind},
     error::{StoreError, StoreResult},
     layout::Place,
-    map::Settled,
+    map::{Record, Settled},
     meta_file,
-    store::{BlockStore, VolumeIndex},
+    pool::PoolStore,
+    volume::VolumeIndex,
 };
-use base::{Block, BlockId, ReplicaState};
+use base::{Block, BlockId, ExtendedBlock, ReplicaState};
 use env::{File, OpenMode};
 use std::{io, sync::Arc};
 
@@ -33,7 +34,45 @@ pub struct ReplicaReader {
     pub volume: VolumeIndex,
 }
 
-impl BlockStore {
+impl PoolStore {
+    /// Opens a replica for reading: not temporary ones, and not those waiting for recovery. The stamp may be
+    /// older than the replica's, as a reader learnt it before an append; a replica older than asked for is
+    /// refused.
+    ///
+    /// # Errors
+    /// [`StoreError::GenerationStamp`] if the replica's stamp is lower than asked for, [`StoreError::State`] if it is
+    /// temporary or waits for recovery, [`StoreError::Corrupt`] if the header of its meta file is damaged; and those of
+    /// every operation, see [`StoreError`].
+    pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
+        self.check_pool(&block.pool)?;
+        let id = block.block.id;
+        let record = self.record(id)?;
+        let found = record.block(id).generation_stamp;
+        if found < block.block.generation_stamp {
+            return Err(StoreError::GenerationStamp { wanted: block.block, found });
+        }
+        match record {
+            Record::Finalized(settled) => {
+                let reader = self.read_settled(id, settled);
+                let is_whole = reader.as_ref().is_ok_and(|reader| reader.meta_file.is_some());
+                // An append or a new stamp renames files: what was looked up may have moved before it was
+                // opened, and then it is looked up once more.
+                match self.record(id)? {
+                    Record::Finalized(now) if now == settled || is_whole => reader,
+                    Record::Finalized(now) => self.read_settled(id, now),
+                    Record::Active(active) if !is_whole => self.read_active(&active),
+                    _ => reader,
+                }
+            }
+            Record::Waiting(settled) => Err(StoreError::State {
+                block: settled.block(id),
+                state: ReplicaState::WaitingRecovery,
+                what: "it can be read once its lease has been recovered".into(),
+            }),
+            Record::Active(active) => self.read_active(&active),
+        }
+    }
+
     pub(crate) fn read_settled(&self, id: BlockId, settled: Settled) -> StoreResult<ReplicaReader> {
         let block = settled.block(id);
         let paths = self.paths(settled.volume);
@@ -128,7 +167,7 @@ impl BlockStore {
 }
 
 pub(crate) fn read_header(
-    store: &BlockStore,
+    store: &PoolStore,
     volume: VolumeIndex,
     block: Block,
     meta: &dyn File,

@@ -7,8 +7,9 @@ use crate::{
     layout::Place,
     map::{Record, Settled},
     meta_file,
+    pool::PoolStore,
     reader::read_header,
-    store::{BlockStore, VolumeIndex},
+    volume::VolumeIndex,
     writer::ReplicaWriter,
 };
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp, ReplicaState};
@@ -16,7 +17,7 @@ use env::OpenMode;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
-impl BlockStore {
+impl PoolStore {
     /// Opens a finalized replica of exactly `length` bytes and `block`'s generation stamp to be written on, at
     /// stamp `new_stamp`. That may be the stamp that it has: as in Hadoop, whose rule some clients rely on that append
     /// without asking the metadata service for a new one. `docs/protocol/stamps.md` says what holds then.
@@ -27,7 +28,7 @@ impl BlockStore {
     /// lower than its own, [`StoreError::Corrupt`] if its last chunk or the header of its meta file is damaged; and
     /// those of every operation, see [`StoreError`].
     pub fn append(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         new_stamp: GenerationStamp,
         length: u64,
@@ -55,7 +56,7 @@ impl BlockStore {
     /// `block`'s or higher than `new_stamp`, [`StoreError::Corrupt`] if it is finalized and its last chunk or the
     /// header of its meta file is damaged; and those of every operation, see [`StoreError`].
     pub fn recover_append(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         new_stamp: GenerationStamp,
         length: u64,
@@ -91,7 +92,7 @@ impl BlockStore {
     /// [`StoreError::Range`] if its lengths are outside the bounds: then the earlier writer is fenced off all the same.
     /// And those of every operation, see [`StoreError`].
     pub fn recover_rbw(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         new_stamp: GenerationStamp,
         length_min: u64,
@@ -126,9 +127,9 @@ impl BlockStore {
     /// the block and the storage id that holds it.
     ///
     /// # Errors
-    /// Those of [`BlockStore::recover_append`] but [`StoreError::Corrupt`].
+    /// Those of [`PoolStore::recover_append`] but [`StoreError::Corrupt`].
     pub fn recover_close(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         new_stamp: GenerationStamp,
         length: u64,
@@ -168,11 +169,7 @@ impl BlockStore {
     /// [`StoreError::Replaced`] if a newer writer has the replica, [`StoreError::Exists`] if it is not temporary,
     /// [`StoreError::Range`] if fewer than `visible` bytes were copied, [`StoreError::Io`] if its files cannot be
     /// moved.
-    pub fn convert_temporary_to_rbw(
-        self: &Arc<Self>,
-        writer: ReplicaWriter,
-        visible: u64,
-    ) -> StoreResult<Block> {
+    pub fn convert_temporary_to_rbw(&self, writer: ReplicaWriter, visible: u64) -> StoreResult<Block> {
         let (active, token) = writer.parts();
         let mut files = active.files_for(token)?;
         let block = active.block();
@@ -276,7 +273,7 @@ impl BlockStore {
     ) -> StoreResult<()> {
         let paths = self.paths(settled.volume);
         // Under the map's lock: a rename is quick, and nobody may look the replica up half-way.
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         let record = map.records.get_mut(&found.id).filter(|record| record.block(found.id) == found);
         let Some(record @ Record::Finalized(_)) = record else {
             return Err(StoreError::NotFound(found.id));
@@ -301,7 +298,7 @@ impl BlockStore {
     /// [`StoreError::NotFound`] if the replica was changed meanwhile, [`StoreError::Corrupt`] if its last chunk or the
     /// header of its meta file is damaged, [`StoreError::Io`] if its files cannot be opened or moved.
     pub(crate) fn reopen(
-        self: &Arc<Self>,
+        &self,
         settled: Settled,
         found: Block,
         stamp: GenerationStamp,
@@ -321,7 +318,7 @@ impl BlockStore {
         let writer = active.replace_writer();
         let mut files = active.files.lock();
         {
-            let mut map = self.map.write();
+            let mut map = self.state.map.write();
             match map.records.get_mut(&found.id) {
                 Some(Record::Finalized(now)) if *now == settled => {
                     *map.records.get_mut(&found.id).expect("just found") = Record::Active(active.clone());

@@ -6,23 +6,24 @@ use crate::{
     layout::Place,
     map::{Record, Settled},
     meta_file,
-    store::{BlockStore, VolumeIndex},
+    pool::PoolStore,
+    volume::VolumeIndex,
 };
 use base::{Block, ExtendedBlock};
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path};
 
-impl BlockStore {
+impl PoolStore {
     /// Forgets the replica at once and removes its files in the background, then tells the observer. Only a
     /// replica of exactly this generation stamp: a newer one is not what the caller wants gone.
     ///
     /// # Errors
     /// [`StoreError::UnknownPool`] if the pool is not served, [`StoreError::NotFound`] if there is no replica of the
     /// block, [`StoreError::GenerationStamp`] if it has another stamp. That files cannot be removed is not told here.
-    pub fn invalidate(self: &Arc<Self>, block: &ExtendedBlock) -> StoreResult<()> {
+    pub fn invalidate(&self, block: &ExtendedBlock) -> StoreResult<()> {
         self.check_pool(&block.pool)?;
         let id = block.block.id;
         let record = {
-            let mut map = self.map.write();
+            let mut map = self.state.map.write();
             let found = map.records.get(&id).ok_or(StoreError::NotFound(id))?.block(id).generation_stamp;
             if found != block.block.generation_stamp {
                 return Err(StoreError::GenerationStamp { wanted: block.block, found });
@@ -34,10 +35,10 @@ impl BlockStore {
         let removed = record.block(id);
         let volume = record.volume();
         let store = self.clone();
-        self.threads.submit_background(volume, move || {
+        self.volumes.threads.submit_background(volume, move || {
             store.remove_record(removed, record);
-            store.map.write().removing.remove(&id);
-            if let Some(observer) = store.observer.get() {
+            store.state.map.write().removing.remove(&id);
+            if let Some(observer) = store.state.observer.get() {
                 observer.deleted(store.storage_id(volume), removed);
             }
         });
@@ -99,7 +100,7 @@ impl BlockStore {
             return;
         }
         let is_forgotten = {
-            let mut map = self.map.write();
+            let mut map = self.state.map.write();
             // It may have been removed or appended to since the look-up, which explains the missing file.
             let is_same = map.records.get(&block.id).is_some_and(
                 |record| matches!(record, Record::Finalized(settled) if settled.block(block.id) == block),
@@ -108,7 +109,7 @@ impl BlockStore {
         };
         if is_forgotten {
             tracing::error!(%block, "the replica's block file is missing; it is forgotten");
-            if let Some(observer) = self.observer.get() {
+            if let Some(observer) = self.state.observer.get() {
                 observer.deleted(self.storage_id(index), block);
             }
         }

@@ -9,7 +9,7 @@ use crate::{
     layout::{FileName, Place, PoolPaths, SUBDIRECTORY_COUNT, parse_name},
     map::{Record, Settled},
     meta_file::{self, HEADER_SIZE},
-    store::VolumeIndex,
+    volume::VolumeIndex,
 };
 use base::{Block, BlockId, GenerationStamp};
 use env::{Disk, OpenMode};

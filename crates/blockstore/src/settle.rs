@@ -1,22 +1,22 @@
 //! Block recovery: the writer is gone, and the servers that have the block agree on its length.
 //!
-//! One server, ordered by the metadata service, asks each of them to begin ([`BlockStore::begin_recovery`]):
+//! One server, ordered by the metadata service, asks each of them to begin ([`PoolStore::begin_recovery`]):
 //! from then on nobody else may change the replica. It picks the length and tells each to take it
-//! ([`BlockStore::finish_recovery`]). A recovery with a higher stamp takes over from one that got stuck.
+//! ([`PoolStore::finish_recovery`]). A recovery with a higher stamp takes over from one that got stuck.
 
 use crate::{
     active::{Active, Files},
     error::{StoreError, StoreResult},
     layout::Place,
     map::{Record, Settled},
+    pool::PoolStore,
     reader::read_header,
-    store::BlockStore,
 };
 use base::{Block, Candidate, ExtendedBlock, GenerationStamp};
 use env::OpenMode;
 use std::sync::Arc;
 
-impl BlockStore {
+impl PoolStore {
     /// Stops the writer, if there is one, and keeps all others off the replica. `recovery` is the stamp that the
     /// block will have. `None` when there is no such replica here.
     ///
@@ -26,7 +26,7 @@ impl BlockStore {
     /// the same. [`StoreError::UnknownPool`] if the pool is not served; [`StoreError::VolumeLost`] if the volume of a
     /// replica that is being written has failed, and [`StoreError::NotFound`] if such a replica is removed meanwhile.
     pub fn begin_recovery(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         recovery: GenerationStamp,
     ) -> StoreResult<Option<Candidate>> {
@@ -46,7 +46,7 @@ impl BlockStore {
             }
             Record::Finalized(_) | Record::Waiting(_) => None,
         };
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         let Some(record) = map.records.get(&wanted.id) else { return Ok(None) };
         let (found, state) = (record.block(wanted.id), record.state());
         if found.generation_stamp < wanted.generation_stamp || found.generation_stamp >= recovery {
@@ -61,7 +61,7 @@ impl BlockStore {
     }
 
     /// Gives the replica the agreed length and the recovery's stamp, finished and durable. `block` is the
-    /// candidate as [`BlockStore::begin_recovery`] told it. Answers the storage id.
+    /// candidate as [`PoolStore::begin_recovery`] told it. Answers the storage id.
     ///
     /// # Errors
     /// [`StoreError::State`] if the recovery has not begun at this stamp, or a later one has; [`StoreError::Range`] if
@@ -69,7 +69,7 @@ impl BlockStore {
     /// is to be cut and its last chunk or the header of its meta file is damaged; and those of every operation, see
     /// [`StoreError`].
     pub fn finish_recovery(
-        self: &Arc<Self>,
+        &self,
         block: &ExtendedBlock,
         recovery: GenerationStamp,
         length: u64,
@@ -102,7 +102,7 @@ impl BlockStore {
                 self.take_length(&active, &mut files, length)?;
             }
         }
-        self.map.write().recovering.remove(&id);
+        self.state.map.write().recovering.remove(&id);
         Ok(self.storage_id(volume).clone())
     }
 
@@ -121,7 +121,7 @@ impl BlockStore {
         let id = block.block.id;
         let record = self.record(id)?;
         let (found, state) = (record.block(id), record.state());
-        if self.map.read().recovering.get(&id) != Some(&recovery) {
+        if self.state.map.read().recovering.get(&id) != Some(&recovery) {
             let what = format!("no recovery at stamp {recovery} has begun");
             return Err(StoreError::State { block: found, state, what });
         }
@@ -155,7 +155,7 @@ impl BlockStore {
             is_gone: false,
         };
         let active = Arc::new(Active::new(found, settled.volume, checksum, files));
-        let mut map = self.map.write();
+        let mut map = self.state.map.write();
         match map.records.get_mut(&found.id) {
             Some(record @ Record::Waiting(_)) if record.block(found.id) == found => {
                 *record = Record::Active(active.clone());

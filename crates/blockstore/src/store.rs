@@ -1,18 +1,13 @@
-//! The store: replicas by block id, over all volumes.
+//! The store of a data server: its volumes, which all pools share.
 
 use crate::{
-    config::{PoolInfo, StorageType, StoreConfig},
+    config::{StorageType, StoreConfig},
     error::{StoreError, StoreResult},
-    layout::PoolPaths,
-    map::{Record, ReplicaMap},
-    reader::ReplicaReader,
-    replica::ReplicaFacts,
+    pool_state::PoolState,
     threads::VolumeThreads,
-    volume::{Volume, is_broken},
+    volume::{Volume, VolumeIndex, is_broken},
 };
-use base::{Block, BlockId, ExtendedBlock, ReplicaState};
 use env::{Disk, Env};
-use parking_lot::RwLock;
 use std::{
     io,
     path::PathBuf,
@@ -22,14 +17,10 @@ use std::{
     },
 };
 
-/// A volume's place among the opened ones; stays the same while the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VolumeIndex(pub u16);
-
-/// A data server's replicas. Shared behind an `Arc`; all operations block and may run on any thread.
+/// A data server's volumes. Shared behind an `Arc`; all operations block and may run on any thread.
 ///
-/// Opening is in [`crate::open`], creating in [`crate::create`], taking up interrupted writes in
-/// [`crate::recovery`], removing in [`crate::remove`].
+/// Opening is in [`crate::open`]. The replicas of a pool are in the [`PoolStore`](crate::PoolStore) that
+/// [`BlockStore::serve_pool`] makes.
 pub struct BlockStore {
     pub(crate) env: Env,
     pub(crate) config: StoreConfig,
@@ -37,21 +28,11 @@ pub struct BlockStore {
     pub(crate) volumes: Vec<Volume>,
     /// Data directories that could not be opened at start.
     pub(crate) failed_at_start: Vec<String>,
-    /// Set once, after the handshake.
-    pub(crate) pool: OnceLock<PoolInfo>,
-    pub(crate) map: RwLock<ReplicaMap>,
-    pub(crate) observer: OnceLock<Arc<dyn Observer>>,
+    /// The one pool there is, since the handshake.
+    pub(crate) pool: OnceLock<Arc<PoolState>>,
     pub(crate) turn: AtomicUsize,
     pub(crate) is_closed: AtomicBool,
     pub(crate) threads: VolumeThreads,
-}
-
-/// Told of replicas that went away without the caller's doing.
-pub trait Observer: Send + Sync {
-    /// An invalidated replica's files are gone, or a replica's files were found missing.
-    fn deleted(&self, storage_id: &Arc<str>, block: Block);
-    /// A volume failed and took these with it.
-    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
 }
 
 /// One volume's figures for a heartbeat.
@@ -69,28 +50,10 @@ pub struct StorageReport {
     pub reserved_bytes: u64,
 }
 
-/// The part of a full block report that is about one volume.
-#[derive(Clone, Debug)]
-pub struct StorageReplicas {
-    pub storage_id: Arc<str>,
-    pub storage_type: StorageType,
-    /// The replicas, sorted by block id.
-    pub replicas: Vec<ReplicaFacts>,
-}
-
 impl BlockStore {
-    pub fn pool(&self) -> Option<&PoolInfo> {
-        self.pool.get()
-    }
-
     /// This server's uuid: read from the directories, or made anew for empty ones.
     pub fn uuid(&self) -> &Arc<str> {
         &self.uuid
-    }
-
-    /// Only the first one is kept.
-    pub fn set_observer(&self, observer: Arc<dyn Observer>) {
-        let _ = self.observer.set(observer);
     }
 
     pub fn threads(&self) -> &VolumeThreads {
@@ -109,80 +72,6 @@ impl BlockStore {
 
     pub fn has_living_volume(&self) -> bool {
         self.volumes.iter().any(Volume::is_alive)
-    }
-
-    /// Opens a replica for reading: not temporary ones, and not those waiting for recovery. The stamp may be
-    /// older than the replica's, as a reader learnt it before an append; a replica older than asked for is
-    /// refused.
-    ///
-    /// # Errors
-    /// [`StoreError::GenerationStamp`] if the replica's stamp is lower than asked for, [`StoreError::State`] if it is
-    /// temporary or waits for recovery, [`StoreError::Corrupt`] if the header of its meta file is damaged; and those of
-    /// every operation, see [`StoreError`].
-    pub fn read(&self, block: &ExtendedBlock) -> StoreResult<ReplicaReader> {
-        self.check_pool(&block.pool)?;
-        let id = block.block.id;
-        let record = self.record(id)?;
-        let found = record.block(id).generation_stamp;
-        if found < block.block.generation_stamp {
-            return Err(StoreError::GenerationStamp { wanted: block.block, found });
-        }
-        match record {
-            Record::Finalized(settled) => {
-                let reader = self.read_settled(id, settled);
-                let is_whole = reader.as_ref().is_ok_and(|reader| reader.meta_file.is_some());
-                // An append or a new stamp renames files: what was looked up may have moved before it was
-                // opened, and then it is looked up once more.
-                match self.record(id)? {
-                    Record::Finalized(now) if now == settled || is_whole => reader,
-                    Record::Finalized(now) => self.read_settled(id, now),
-                    Record::Active(active) if !is_whole => self.read_active(&active),
-                    _ => reader,
-                }
-            }
-            Record::Waiting(settled) => Err(StoreError::State {
-                block: settled.block(id),
-                state: ReplicaState::WaitingRecovery,
-                what: "it can be read once its lease has been recovered".into(),
-            }),
-            Record::Active(active) => self.read_active(&active),
-        }
-    }
-
-    /// # Errors
-    /// [`StoreError::UnknownPool`] if the pool is not served, [`StoreError::NotFound`] if there is no replica of the
-    /// block.
-    pub fn facts(&self, pool: &str, id: BlockId) -> StoreResult<ReplicaFacts> {
-        self.check_pool(pool)?;
-        Ok(self.record(id)?.facts(id))
-    }
-
-    /// The storage id of the volume that has this replica.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`] if there is no replica of the block.
-    pub fn storage_of(&self, id: BlockId) -> StoreResult<Arc<str>> {
-        Ok(self.storage_id(self.record(id)?.volume()).clone())
-    }
-
-    /// Every replica of each living volume but temporary ones, sorted by block id.
-    pub fn block_reports(&self) -> Vec<StorageReplicas> {
-        let mut by_volume: Vec<Vec<ReplicaFacts>> = self.volumes.iter().map(|_| Vec::new()).collect();
-        for (id, record) in &self.map.read().records {
-            let facts = record.facts(*id);
-            if facts.state != ReplicaState::Temporary {
-                by_volume[record.volume().0 as usize].push(facts);
-            }
-        }
-        let mut reports = Vec::new();
-        for (volume, mut replicas) in self.volumes.iter().zip(by_volume) {
-            if volume.is_alive() {
-                replicas.sort_unstable_by_key(|facts| facts.block.id);
-                let (storage_id, storage_type) = (volume.storage_id.clone(), volume.storage_type);
-                reports.push(StorageReplicas { storage_id, storage_type, replicas });
-            }
-        }
-        reports
     }
 
     /// The figures of the living volumes. A volume whose disk does not tell its room is ended as failed.
@@ -215,11 +104,6 @@ impl BlockStore {
         self.failed_at_start.iter().cloned().chain(running).collect()
     }
 
-    /// Replicas of any state.
-    pub fn replica_count(&self) -> usize {
-        self.map.read().records.len()
-    }
-
     /// Refuses everything from now on and lets another process take the directories.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
@@ -228,28 +112,15 @@ impl BlockStore {
         }
     }
 
-    /// Takes a broken volume out of use. Its replicas are gone from now on; the observer is told.
+    /// Takes a broken volume out of use. Its replicas are gone from now on, those of every pool; the pools' observers are told.
     pub fn fail_volume(&self, index: VolumeIndex, why: &str) {
         let volume = self.volume(index);
         if !volume.fail(why.into()) {
             return;
         }
         tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");
-        let mut lost = Vec::new();
-        self.map.write().records.retain(|id, record| {
-            // Recoveries under way notice the loss when they look their replica up again.
-            if record.volume() != index {
-                return true;
-            }
-            if let Record::Active(active) = record {
-                active.replace_writer();
-            }
-            lost.push(record.block(*id));
-            false
-        });
-        lost.sort_unstable();
-        if let Some(observer) = self.observer.get() {
-            observer.volume_lost(&volume.storage_id, lost);
+        if let Some(pool) = self.pool.get() {
+            pool.lose_volume(volume);
         }
     }
 }
@@ -264,35 +135,29 @@ impl BlockStore {
         &self.volumes[index.0 as usize]
     }
 
-    pub(crate) fn check_pool(&self, pool: &str) -> StoreResult<()> {
-        match self.pool.get() {
-            Some(served) if *served.pool == *pool && !self.is_closed.load(Ordering::Acquire) => Ok(()),
-            _ => Err(StoreError::UnknownPool(pool.into())),
+    /// Which volume takes a replica of this size: one of the type asked for, or any when none has room.
+    pub(crate) fn choose_volume(&self, storage_type: StorageType, size: u64) -> StoreResult<VolumeIndex> {
+        let mut candidates = Vec::new();
+        for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
+            match volume.figures(self.disk()) {
+                Ok(figures) if figures.remaining_bytes > size => {
+                    candidates.push((volume.index, volume.storage_type, figures.remaining_bytes));
+                }
+                Ok(_) => {}
+                Err(error) => self.fail_volume(volume.index, &format!("its space cannot be read: {error}")),
+            }
         }
-    }
-
-    /// The paths of the pool on a volume. Only after [`BlockStore::check_pool`].
-    pub(crate) fn paths(&self, volume: VolumeIndex) -> PoolPaths {
-        let pool = self.pool.get().expect("replicas are touched only once a pool is served");
-        self.volume(volume).pool(&pool.pool)
-    }
-
-    pub(crate) fn record(&self, id: BlockId) -> StoreResult<Record> {
-        self.map.read().records.get(&id).cloned().ok_or(StoreError::NotFound(id))
-    }
-
-    /// The record of a replica that the caller is going to change; an error while the replica is being recovered.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`] if there is no replica of the block, [`StoreError::UnderRecovery`] if it is being
-    /// recovered.
-    pub(crate) fn record_to_change(&self, id: BlockId) -> StoreResult<Record> {
-        let map = self.map.read();
-        let record = map.records.get(&id).cloned().ok_or(StoreError::NotFound(id))?;
-        match map.recovering.get(&id) {
-            Some(recovery) => Err(StoreError::UnderRecovery { block: record.block(id), recovery: *recovery }),
-            None => Ok(record),
+        if candidates.iter().any(|candidate| candidate.1 == storage_type) {
+            candidates.retain(|candidate| candidate.1 == storage_type);
         }
+        let free: Vec<u64> = candidates.iter().map(|candidate| candidate.2).collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let picked = self.config.choice.pick(&free, turn, self.env.random.next_u64());
+        picked.map(|at| candidates[at].0).ok_or(StoreError::OutOfSpace(size))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Makes an error of an I/O error, and ends the volume when the disk is broken.

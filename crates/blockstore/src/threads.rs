@@ -1,6 +1,6 @@
 //! I/O threads, some for each volume, so that a slow disk holds up only its own work.
 
-use crate::store::VolumeIndex;
+use crate::volume::VolumeIndex;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},

@@ -3,20 +3,21 @@
 use crate::{
     config::StorageType,
     error::OpenError,
-    layout::{PoolPaths, VolumePaths, subdirectories},
-    store::VolumeIndex,
+    layout::{PoolPaths, VolumePaths},
 };
-use base::BlockId;
 use env::{Disk, Lock};
 use parking_lot::Mutex;
 use std::{
-    collections::HashSet,
     io,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+/// A volume's place among the opened ones; stays the same while the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VolumeIndex(pub u16);
 
 pub(crate) struct Volume {
     pub index: VolumeIndex,
@@ -34,9 +35,6 @@ pub(crate) struct Volume {
     lock: Mutex<Option<Box<dyn Lock>>>,
     /// The directory was not there, and has been made at this start.
     pub was_missing: bool,
-    /// The `subdirX/subdirY` whose names this process has made durable. Existing is not enough: a finalize
-    /// that did not sync may have made them.
-    durable_directories: Mutex<HashSet<(u64, u64)>>,
 }
 
 impl Volume {
@@ -59,7 +57,6 @@ impl Volume {
             failure: OnceLock::new(),
             lock: Mutex::new(Some(lock)),
             was_missing,
-            durable_directories: Mutex::default(),
         }
     }
 
@@ -83,14 +80,6 @@ impl Volume {
     /// Lets another process take the directory.
     pub fn unlock(&self) {
         *self.lock.lock() = None;
-    }
-
-    pub fn is_directory_durable(&self, id: BlockId) -> bool {
-        self.durable_directories.lock().contains(&subdirectories(id))
-    }
-
-    pub fn set_directory_durable(&self, id: BlockId) {
-        self.durable_directories.lock().insert(subdirectories(id));
     }
 
     pub fn used(&self) -> u64 {

@@ -7,7 +7,8 @@ use crate::{
     layout::Place,
     map::{Record, Settled},
     meta_file,
-    store::{BlockStore, VolumeIndex},
+    pool::PoolStore,
+    volume::VolumeIndex,
 };
 use base::{Block, ReplicaState};
 use env::disk::read_exact_at;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// The one writer of a replica being written or copied in. Dropped without [`ReplicaWriter::finalize`], a
 /// replica being written stays as it is (pipeline recovery may take it up again); a temporary one is removed.
 pub struct ReplicaWriter {
-    store: Arc<BlockStore>,
+    store: PoolStore,
     active: Arc<Active>,
     writer: u64,
 }
@@ -36,7 +37,7 @@ impl Acknowledger {
 }
 
 impl ReplicaWriter {
-    pub(crate) fn new(store: Arc<BlockStore>, active: Arc<Active>, writer: u64) -> Self {
+    pub(crate) fn new(store: PoolStore, active: Arc<Active>, writer: u64) -> Self {
         Self { store, active, writer }
     }
 
@@ -258,7 +259,7 @@ impl Piece<'_> {
     }
 }
 
-impl BlockStore {
+impl PoolStore {
     /// Moves a complete replica to its final place. A crash may leave one of its files here and the other in
     /// `rbw`, which [`crate::scan`] brings together again.
     pub(crate) fn finalize_active(
@@ -282,11 +283,11 @@ impl BlockStore {
         let source = paths.place(files.place);
         if sync {
             self.sync_directory(index, &target)?;
-            if !self.volume(index).is_directory_durable(block.id) {
+            if !self.state.is_directory_durable(index, block.id) {
                 for above in target.ancestors().skip(1).take(2) {
                     self.sync_directory(index, above)?;
                 }
-                self.volume(index).set_directory_durable(block.id);
+                self.state.set_directory_durable(index, block.id);
             }
             self.sync_directory(index, &source)?;
         }

@@ -9,7 +9,7 @@ mod common;
 
 use base::{Block, GenerationStamp};
 use blockstore::{
-    BlockStore, ReplicaState, ReplicaWriter, StorageType, StoreConfig, StoreError, VolumeConfig,
+    BlockStore, PoolStore, ReplicaState, ReplicaWriter, StorageType, StoreConfig, StoreError, VolumeConfig,
 };
 use bytes::Bytes;
 use common::{POOL, block, bytes as data_bytes, content, new, pool, sums};
@@ -113,7 +113,7 @@ impl File for TripwireFile {
     }
 }
 
-fn start(disk: &SimDisk, dice: &mut Dice, left: i64) -> Option<Arc<BlockStore>> {
+fn start(disk: &SimDisk, dice: &mut Dice, left: i64) -> Option<PoolStore> {
     let left = Arc::new(AtomicI64::new(left));
     let env = Env {
         clock: Arc::new(SimClock::new()),
@@ -125,8 +125,7 @@ fn start(disk: &SimDisk, dice: &mut Dice, left: i64) -> Option<Arc<BlockStore>> 
     let store =
         BlockStore::open(env, StoreConfig { threads_per_volume: 1, ..StoreConfig::new(vec![volume]) })
             .ok()?;
-    store.serve_pool(&pool()).ok()?;
-    Some(store)
+    store.serve_pool(&pool()).ok()
 }
 
 /// What the store has promised about one replica.
@@ -155,11 +154,7 @@ fn write_on(writer: &mut ReplicaWriter, dice: &mut Dice) -> Result<(), StoreErro
 }
 
 /// A few replicas' lives, until the power goes.
-fn live(
-    store: &Arc<BlockStore>,
-    dice: &mut Dice,
-    promises: &mut BTreeMap<u64, Promise>,
-) -> Result<(), StoreError> {
+fn live(store: &PoolStore, dice: &mut Dice, promises: &mut BTreeMap<u64, Promise>) -> Result<(), StoreError> {
     for _ in 0..4 {
         let id = 1 + dice.below(3) + (dice.below(2) << 8);
         let mut promise = promises.get(&id).copied().unwrap_or_default();
@@ -228,7 +223,7 @@ fn run(seed: u64) {
     }
 }
 
-fn check(store: &Arc<BlockStore>, id: u64, promise: Promise) -> Result<(), String> {
+fn check(store: &PoolStore, id: u64, promise: Promise) -> Result<(), String> {
     if promise.length == 0 && !promise.is_finished {
         return Ok(());
     }
@@ -278,8 +273,8 @@ fn a_failed_sync_ends_the_volume() {
     write_on(&mut writer, &mut Dice::new(3)).unwrap();
     disk.fail_sync(0, Fault::Io);
     assert!(matches!(writer.sync(), Err(StoreError::Io { .. })));
-    assert_eq!(store.failed_volumes(), ["/data"]);
-    assert!(!store.has_living_volume());
+    assert_eq!(store.volumes().failed_volumes(), ["/data"]);
+    assert!(!store.volumes().has_living_volume());
     assert_eq!(store.replica_count(), 0);
     // What a later sync says is not believed.
     assert!(matches!(writer.sync(), Err(StoreError::Replaced(_))));
@@ -298,7 +293,7 @@ fn a_failed_sync_of_names_before_an_append_ends_the_volume() {
     disk.fail_sync(0, Fault::Full);
     let refused = store.append(&block(1, 1001), GenerationStamp(1002), finished.length).err().unwrap();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
-    assert_eq!(store.failed_volumes(), ["/data"]);
+    assert_eq!(store.volumes().failed_volumes(), ["/data"]);
 }
 
 #[test]
@@ -310,7 +305,7 @@ fn a_full_disk_is_an_error_and_not_the_end_of_the_volume() {
     let before = writer.block().length;
     disk.fail_write(0, Fault::Full);
     assert!(write_on(&mut writer, &mut Dice::new(4)).is_err());
-    assert!(store.has_living_volume());
+    assert!(store.volumes().has_living_volume());
     // The packet comes again, once there is room.
     assert_eq!(writer.block().length, before);
     write_on(&mut writer, &mut Dice::new(4)).unwrap();

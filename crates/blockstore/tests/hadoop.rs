@@ -7,15 +7,16 @@ mod common;
 
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
 use blockstore::{
-    BlockStore, Checksum, PoolInfo, ReplicaState, StorageType, StoreConfig, VolumeConfig, VolumeIndex,
+    BlockStore, Checksum, PoolInfo, PoolStore, ReplicaState, StorageType, StoreConfig, VolumeConfig,
+    VolumeIndex,
 };
 use common::{content, copy};
 use env::Env;
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path};
 
 const POOL: &str = "BP-1897328119-127.0.0.1-1795248668531";
 
-fn take_over(root: &Path) -> Arc<BlockStore> {
+fn take_over(root: &Path) -> PoolStore {
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hadoop-3.5.0-datanode"), root);
     let volume = VolumeConfig { path: root.into(), storage_type: StorageType::Disk };
     let store = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
@@ -25,16 +26,15 @@ fn take_over(root: &Path) -> Arc<BlockStore> {
         namespace_id: 1_856_947_803,
         created_ms: 1_795_248_668_537,
     };
-    store.serve_pool(&pool).unwrap();
-    store
+    store.serve_pool(&pool).unwrap()
 }
 
 #[test]
 fn identity_and_replicas_are_those_of_the_datanode() {
     let root = tempfile::tempdir().unwrap();
     let store = take_over(root.path());
-    assert_eq!(&**store.uuid(), "5ef584e6-094d-469b-a399-1dd62d6f7480");
-    assert_eq!(&**store.storage_id(VolumeIndex(0)), "DS-296626d9-75d9-4175-96c7-839038ace8c4");
+    assert_eq!(&**store.volumes().uuid(), "5ef584e6-094d-469b-a399-1dd62d6f7480");
+    assert_eq!(&**store.volumes().storage_id(VolumeIndex(0)), "DS-296626d9-75d9-4175-96c7-839038ace8c4");
     let report = &store.block_reports()[0];
     let found: Vec<_> = report
         .replicas
@@ -61,7 +61,7 @@ fn identity_and_replicas_are_those_of_the_datanode() {
 #[test]
 fn versions_stay_as_the_datanode_wrote_them() {
     let root = tempfile::tempdir().unwrap();
-    take_over(root.path()).close();
+    take_over(root.path()).volumes().close();
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hadoop-3.5.0-datanode");
     for path in ["current/VERSION".to_owned(), format!("current/{POOL}/current/VERSION")] {
         assert_eq!(fs::read(root.path().join(&path)).unwrap(), fs::read(original.join(&path)).unwrap());

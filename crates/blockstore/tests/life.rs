@@ -24,7 +24,7 @@ fn a_replica_is_written_finished_and_read() {
     assert!(root.path().join(format!("{name}_1001.meta")).exists());
     let report = &store.block_reports()[0];
     assert_eq!(report.replicas.len(), 1);
-    assert_eq!(store.storage_reports()[0].used_bytes, 200_000 + 7 + 4 * 391);
+    assert_eq!(store.volumes().storage_reports()[0].used_bytes, 200_000 + 7 + 4 * 391);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn an_append_may_keep_the_stamp() {
     writer.finalize(true).unwrap();
     let late = store.append(&block(1, 1005), GenerationStamp(1005), 1300).err().unwrap();
     assert!(matches!(late, StoreError::State { .. }), "it is longer by now: {late}");
-    store.close();
+    store.volumes().close();
     assert_eq!(content(&open(root.path(), 1).read(&block(1, 1005)).unwrap()), data);
 }
 
@@ -177,7 +177,7 @@ fn a_broken_close_is_finished_at_the_new_stamp() {
         }
         let (closed, storage) = store.recover_close(&block(id, 1001), GenerationStamp(1009), 1000).unwrap();
         assert_eq!((closed.generation_stamp.0, closed.length), (1009, 1000));
-        assert_eq!(&storage, store.storage_id(blockstore::VolumeIndex(0)));
+        assert_eq!(&storage, store.volumes().storage_id(blockstore::VolumeIndex(0)));
         assert_eq!(content(&store.read(&block(id, 1009)).unwrap()), data);
     }
 }
@@ -193,7 +193,7 @@ fn a_copy_is_invisible_until_it_is_whole() {
     assert!(store.block_reports()[0].replicas.is_empty());
     drop(writer);
     assert!(matches!(store.read(&block(1, 1001)), Err(StoreError::NotFound(_))));
-    assert_eq!(store.storage_reports()[0].used_bytes, 0);
+    assert_eq!(store.volumes().storage_reports()[0].used_bytes, 0);
 
     let mut writer = store.create_temporary(&new(1, 1001)).unwrap();
     fill(&mut writer, &data, 1024);
@@ -224,7 +224,7 @@ fn what_is_invalidated_goes_and_is_told() {
     assert!(matches!(store.invalidate(&block(1, 1001)), Err(StoreError::NotFound(_))));
     eventually("the files are removed", || !seen.deleted.lock().unwrap().is_empty());
     assert_eq!(*seen.deleted.lock().unwrap(), [finished]);
-    assert_eq!(store.storage_reports()[0].used_bytes, 0);
+    assert_eq!(store.volumes().storage_reports()[0].used_bytes, 0);
     eventually("the id is free again", || store.create_rbw(&new(1, 1003)).is_ok());
 }
 
@@ -265,10 +265,10 @@ fn a_lost_volume_takes_its_replicas_and_nothing_else() {
         fill(&mut writer, &bytes(600), 1024);
         writer.finalize(false).unwrap();
     }
-    store.fail_volume(blockstore::VolumeIndex(0), "pulled out");
+    store.volumes().fail_volume(blockstore::VolumeIndex(0), "pulled out");
     assert_eq!(seen.lost.lock().unwrap().len(), 2);
-    assert_eq!(store.failed_volumes().len(), 1);
-    assert_eq!(store.storage_reports().len(), 1);
+    assert_eq!(store.volumes().failed_volumes().len(), 1);
+    assert_eq!(store.volumes().storage_reports().len(), 1);
     assert_eq!(store.block_reports()[0].replicas.len(), 2);
     for id in 5..=6 {
         assert_eq!(store.create_rbw(&new(id, 1001)).unwrap().volume(), blockstore::VolumeIndex(1));

@@ -45,6 +45,6 @@ fn of_several_one_may_be_missing_where_that_is_tolerated() {
     assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");
     config.failed_volumes_tolerated = 1;
     let store = BlockStore::open(Env::production(), config).unwrap();
-    store.serve_pool(&old()).unwrap();
-    assert_eq!(store.failed_volumes().len(), 1, "{:?}", store.failed_volumes());
+    let store = store.serve_pool(&old()).unwrap();
+    assert_eq!(store.volumes().failed_volumes().len(), 1, "{:?}", store.volumes().failed_volumes());
 }

@@ -28,7 +28,7 @@ fn every_replica_of_the_older_release_reads_back() {
     };
     let volume = VolumeConfig { path: root.path().into(), storage_type: StorageType::Disk };
     let store = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
-    store.serve_pool(&pool).unwrap();
+    let store = store.serve_pool(&pool).unwrap();
     let mut found: Vec<(u64, Vec<u8>)> = Vec::new();
     for facts in &store.block_reports()[0].replicas {
         assert_eq!(facts.state, ReplicaState::Finalized);

@@ -3,23 +3,23 @@
 mod common;
 
 use base::{Block, GenerationStamp};
-use blockstore::{BlockStore, Candidate, ReplicaState, StoreError};
+use blockstore::{Candidate, PoolStore, ReplicaState, StoreError};
 use common::*;
 use std::sync::Arc;
 
 const RECOVERY: GenerationStamp = GenerationStamp(1010);
 
-fn finish(store: &Arc<BlockStore>, candidate: Candidate, length: u64) -> Result<Arc<str>, StoreError> {
+fn finish(store: &PoolStore, candidate: Candidate, length: u64) -> Result<Arc<str>, StoreError> {
     let mut old = block(1, 0);
     old.block = candidate.block;
     store.finish_recovery(&old, RECOVERY, length)
 }
 
-fn begin(store: &Arc<BlockStore>) -> Candidate {
+fn begin(store: &PoolStore) -> Candidate {
     store.begin_recovery(&block(1, 1001), RECOVERY).unwrap().unwrap()
 }
 
-fn is_finished(store: &BlockStore, length: usize) {
+fn is_finished(store: &PoolStore, length: usize) {
     let facts = store.facts(POOL, block(1, 0).block.id).unwrap();
     let wanted = Block { generation_stamp: RECOVERY, length: length as u64, ..block(1, 0).block };
     assert_eq!((facts.state, facts.block), (ReplicaState::Finalized, wanted));
@@ -53,14 +53,14 @@ fn an_interrupted_replica_is_finished_after_a_restart() {
         let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
         fill(&mut writer, &bytes(1300), 1024);
         std::mem::forget(writer);
-        store.close();
+        store.volumes().close();
     }
     let store = open(root.path(), 1);
     let candidate = begin(&store);
     assert_eq!((candidate.state, candidate.block.length), (ReplicaState::WaitingRecovery, 1300));
     finish(&store, candidate, 1300).unwrap();
     is_finished(&store, 1300);
-    store.close();
+    store.volumes().close();
     is_finished(&open(root.path(), 1), 1300);
 }
 
@@ -80,7 +80,7 @@ fn a_finished_replica_takes_the_stamp_and_perhaps_a_shorter_length() {
 }
 
 /// The bytes of block 2, which is made of the first ones of block 1.
-fn copied(store: &Arc<BlockStore>, recovery: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+fn copied(store: &PoolStore, recovery: u64, length: u64) -> Result<Vec<u8>, StoreError> {
     let recovery = GenerationStamp(recovery);
     let candidate = store.begin_recovery(&block(1, 1001), recovery)?.unwrap();
     let old = base::ExtendedBlock { block: candidate.block, ..block(1, 0) };
@@ -105,7 +105,7 @@ fn a_copy_has_the_first_bytes_and_leaves_the_other_as_it_is() {
     }
     let late = store.finish_recovery_as_copy(&block(1, 1001), RECOVERY, 1, block(2, 0).block.id);
     assert!(matches!(late, Err(StoreError::State { .. })), "{late:?}");
-    store.close();
+    store.volumes().close();
     let store = open(root.path(), 1);
     assert_eq!(content(&store.read(&block(2, 1014)).unwrap()), all[..1]);
     assert!(content(&store.read(&block(1, 1001)).unwrap()) == all);

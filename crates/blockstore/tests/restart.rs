@@ -2,7 +2,7 @@
 
 mod common;
 
-use blockstore::{BlockStore, OpenError, PoolInfo, ReplicaState};
+use blockstore::{BlockStore, OpenError, PoolInfo, PoolStore, ReplicaState};
 use common::*;
 use env::Env;
 use std::{
@@ -23,7 +23,7 @@ fn rbw(root: &Path) -> PathBuf {
 }
 
 /// The one replica that the store has.
-fn only(store: &BlockStore) -> (ReplicaState, u64, u64) {
+fn only(store: &PoolStore) -> (ReplicaState, u64, u64) {
     let reports = store.block_reports();
     let replicas: Vec<_> = reports.iter().flat_map(|report| &report.replicas).collect();
     assert_eq!(replicas.len(), 1);
@@ -54,11 +54,14 @@ fn finished_replicas_and_identity_survive() {
             fill(&mut writer, &bytes(1000 * id as usize), 1024);
             writer.finalize(true).unwrap();
         }
-        store.close();
-        (store.uuid().clone(), store.storage_id(blockstore::VolumeIndex(1)).clone())
+        store.volumes().close();
+        (store.volumes().uuid().clone(), store.volumes().storage_id(blockstore::VolumeIndex(1)).clone())
     };
     let store = open(root.path(), 2);
-    assert_eq!((store.uuid(), store.storage_id(blockstore::VolumeIndex(1))), (&uuid, &storage));
+    assert_eq!(
+        (store.volumes().uuid(), store.volumes().storage_id(blockstore::VolumeIndex(1))),
+        (&uuid, &storage)
+    );
     assert_eq!(store.replica_count(), 10);
     for id in 1..=10 {
         let data = content(&store.read(&block(id << 8, 1001)).unwrap());
@@ -77,7 +80,7 @@ fn a_replica_being_written_waits_for_recovery() {
         fill(&mut copy, &bytes(1300), 1024);
         // As a kill leaves it: nothing is tidied up.
         std::mem::forget((writer, copy));
-        store.close();
+        store.volumes().close();
     }
     let store = open(root.path(), 1);
     assert_eq!(only(&store), (ReplicaState::WaitingRecovery, 1001, 1300));
@@ -97,14 +100,14 @@ fn bytes_without_sums_are_cut_off_and_acknowledged_ones_stay() {
         let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
         fill(&mut writer, &bytes(1300), 1024);
         std::mem::forget(writer);
-        store.close();
+        store.volumes().close();
     }
     let path = rbw(root.path()).join(format!("blk_{}", block(1, 0).block.id));
     fs::write(&path, bytes(5000)).unwrap();
     let store = open(root.path(), 1);
     assert_eq!(only(&store), (ReplicaState::WaitingRecovery, 1001, 1300));
     assert_eq!(fs::read(&path).unwrap(), bytes(1300));
-    store.close();
+    store.volumes().close();
     // A flipped bit in the last chunk: that chunk is not vouched for.
     let mut data = bytes(1300);
     data[1100] ^= 1;
@@ -120,7 +123,7 @@ fn a_move_interrupted_between_its_two_renames_is_finished() {
         let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
         fill(&mut writer, &bytes(1300), 1024);
         let finished = writer.finalize(false).unwrap();
-        store.close();
+        store.volumes().close();
         finished
     };
     let name = format!("blk_{}", finished.id);
@@ -128,7 +131,7 @@ fn a_move_interrupted_between_its_two_renames_is_finished() {
     let store = open(root.path(), 1);
     assert_eq!(only(&store), (ReplicaState::Finalized, 1001, 1300));
     assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), bytes(1300));
-    store.close();
+    store.volumes().close();
     // The same, but the power went and took the tail with it: not complete after all.
     fs::write(rbw(root.path()).join(&name), bytes(1100)).unwrap();
     fs::remove_file(finalized(root.path()).join(&name)).unwrap();
@@ -143,7 +146,7 @@ fn a_missing_or_short_meta_file_is_recognised() {
         let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
         fill(&mut writer, &bytes(5000), 1024);
         let finished = writer.finalize(false).unwrap();
-        store.close();
+        store.volumes().close();
         finished
     };
     let meta = finalized(root.path()).join(format!("blk_{}_1001.meta", finished.id));
@@ -152,7 +155,7 @@ fn a_missing_or_short_meta_file_is_recognised() {
         fs::write(&meta, &whole[..length]).unwrap();
         let store = open(root.path(), 1);
         assert_eq!(only(&store), (ReplicaState::Finalized, 1001, covered));
-        store.close();
+        store.volumes().close();
     }
     fs::remove_file(&meta).unwrap();
     let store = open(root.path(), 1);
@@ -166,14 +169,14 @@ fn a_directory_serves_one_process() {
     let store = open(root.path(), 1);
     let error = open_error(root.path(), &pool());
     assert!(matches!(error, OpenError::Locked { .. }), "{error}");
-    store.close();
+    store.volumes().close();
     open(root.path(), 1);
 }
 
 #[test]
 fn a_directory_of_another_cluster_is_refused() {
     let root = tempfile::tempdir().unwrap();
-    open(root.path(), 1).close();
+    open(root.path(), 1).volumes().close();
     let error = open_error(root.path(), &PoolInfo { cluster: "CID-other".into(), ..pool() });
     assert!(matches!(error, OpenError::Foreign { key: "clusterID", .. }), "{error}");
     let error = open_error(root.path(), &PoolInfo { namespace_id: 78, ..pool() });
@@ -186,7 +189,7 @@ fn a_directory_of_another_cluster_is_refused() {
 fn another_layout_is_refused() {
     for (other, what) in [("-58", "newer"), ("-56", "older")] {
         let root = tempfile::tempdir().unwrap();
-        open(root.path(), 1).close();
+        open(root.path(), 1).volumes().close();
         edit_version(
             &root.path().join("d0/current/VERSION"),
             "layoutVersion=-57",
@@ -206,7 +209,7 @@ fn version_files_that_make_no_sense_are_refused() {
         ("storageType=DATA_NODE", "storageType=NAME_NODE"),
     ] {
         let root = tempfile::tempdir().unwrap();
-        open(root.path(), 1).close();
+        open(root.path(), 1).volumes().close();
         edit_version(&root.path().join("d0/current/VERSION"), from, to);
         let error = open_error(root.path(), &pool());
         assert!(matches!(error, OpenError::Version { .. } | OpenError::Foreign { .. }), "{from}: {error}");
@@ -219,7 +222,7 @@ fn version_files_that_make_no_sense_are_refused() {
 #[test]
 fn directories_of_two_servers_are_refused() {
     let root = tempfile::tempdir().unwrap();
-    let uuid = open(root.path(), 2).uuid().to_string();
+    let uuid = open(root.path(), 2).volumes().uuid().to_string();
     edit_version(&root.path().join("d1/current/VERSION"), &uuid, "00000000-0000-0000-0000-000000000000");
     let error = BlockStore::open(Env::production(), config(root.path(), 2)).err().unwrap();
     assert!(
@@ -231,7 +234,7 @@ fn directories_of_two_servers_are_refused() {
 #[test]
 fn a_broken_directory_is_tolerated_when_the_configuration_says_so() {
     let root = tempfile::tempdir().unwrap();
-    open(root.path(), 2).close();
+    open(root.path(), 2).volumes().close();
     fs::remove_dir_all(root.path().join("d1")).unwrap();
     fs::write(root.path().join("d1"), "not a directory").unwrap();
     let mut config = config(root.path(), 2);
@@ -239,6 +242,6 @@ fn a_broken_directory_is_tolerated_when_the_configuration_says_so() {
     assert!(matches!(error, OpenError::TooManyFailed { .. }), "{error}");
     config.failed_volumes_tolerated = 1;
     let store = BlockStore::open(Env::production(), config).unwrap();
-    store.serve_pool(&pool()).unwrap();
-    assert_eq!(store.failed_volumes().len(), 1);
+    let store = store.serve_pool(&pool()).unwrap();
+    assert_eq!(store.volumes().failed_volumes().len(), 1);
 }

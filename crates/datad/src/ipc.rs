@@ -1,8 +1,8 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
-use crate::{convert, metadata::handshake::SOFTWARE_VERSION, recovery, state::State};
+use crate::{convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, recovery, state::State};
 use base::{ExtendedBlock, FsError};
-use blockstore::StoreError;
+use blockstore::{BlockStore, StoreError};
 use proto::{
     exception,
     hdfs::{
@@ -61,7 +61,8 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "getVolumeReport" => {
             let state = state.clone();
             tokio::spawn(async move {
-                let reports = state.in_office(volume_report).await;
+                let pools: Vec<_> = state.pools().cloned().collect();
+                let reports = state.in_office(move |volumes| volume_report(volumes, &pools)).await;
                 reply.ok(&GetVolumeReportResponseProto { volume_info: reports });
             });
         }
@@ -162,22 +163,22 @@ fn local_info(state: &State) -> DatanodeLocalInfoProto {
     }
 }
 
-fn volume_report(store: &Arc<blockstore::BlockStore>) -> Vec<DatanodeVolumeInfoProto> {
-    let counts = store.block_reports();
-    let mut volumes = Vec::new();
-    for report in store.storage_reports() {
-        let count = counts.iter().find(|volume| volume.storage_id == report.storage_id);
-        volumes.push(DatanodeVolumeInfoProto {
+fn volume_report(volumes: &BlockStore, pools: &[Arc<Pool>]) -> Vec<DatanodeVolumeInfoProto> {
+    let counts: Vec<_> = pools.iter().flat_map(|pool| pool.store.block_reports()).collect();
+    let mut reports = Vec::new();
+    for report in volumes.storage_reports() {
+        let here = counts.iter().filter(|volume| volume.storage_id == report.storage_id);
+        reports.push(DatanodeVolumeInfoProto {
             path: report.directory.display().to_string(),
             storage_type: convert::storage_type_to_proto(report.storage_type) as i32,
             used_space: report.used_bytes,
             free_space: report.remaining_bytes,
             reserved_space: report.reserved_bytes,
             reserved_space_for_replicas: 0,
-            num_blocks: count.map_or(0, |volume| volume.replicas.len() as u64),
+            num_blocks: here.map(|volume| volume.replicas.len() as u64).sum(),
         });
     }
-    volumes
+    reports
 }
 
 /// The store's refusals by Hadoop's names.

@@ -32,17 +32,17 @@ impl Collector for Figures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let state = &self.state;
         let (mut capacity, mut used, mut remaining) = (0, 0, 0);
-        for report in state.store.storage_reports() {
+        for report in state.volumes.storage_reports() {
             capacity += report.capacity_bytes;
             used += report.used_bytes;
             remaining += report.remaining_bytes;
         }
         let gauges = [
-            ("clover_data_replicas", "Replicas of any state", state.store.replica_count() as u64),
+            ("clover_data_replicas", "Replicas of any state", state.replica_count() as u64),
             ("clover_data_capacity_bytes", "Bytes of all volumes", capacity),
             ("clover_data_used_bytes", "Bytes of block and meta files", used),
             ("clover_data_remaining_bytes", "Bytes free for replicas", remaining),
-            ("clover_data_failed_volumes", "Volumes out of use", state.store.failed_volumes().len() as u64),
+            ("clover_data_failed_volumes", "Volumes out of use", state.volumes.failed_volumes().len() as u64),
             ("clover_data_transfers", "Transfer connections under way", state.transfer_count() as u64),
             ("clover_data_copies", "Copies to other servers under way", state.copy_count() as u64),
             (
@@ -97,11 +97,11 @@ const FULL_BELOW_BYTES: u64 = 1 << 20;
 /// Well while at least one metadata server has this one and at least one volume is left.
 pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
     let serving = progress.iter().filter(|seen| *seen.borrow() == Progress::Serving).count();
-    let failed = state.store.failed_volumes();
-    let has_volume = state.store.has_living_volume();
+    let failed = state.volumes.failed_volumes();
+    let has_volume = state.volumes.has_living_volume();
     let mut details = BTreeMap::from([
         ("uuid".to_owned(), state.identity.uuid.to_string()),
-        ("replicas".to_owned(), state.store.replica_count().to_string()),
+        ("replicas".to_owned(), state.replica_count().to_string()),
         ("metadata_servers".to_owned(), format!("{serving} of {}", progress.len())),
     ]);
     if !failed.is_empty() {
@@ -114,7 +114,7 @@ pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
         }
     }
     let full = state
-        .store
+        .volumes
         .storage_reports()
         .iter()
         .filter(|report| report.remaining_bytes < FULL_BELOW_BYTES)

@@ -9,7 +9,7 @@ use crate::{
     reporter::{Corrupt, Reporter},
 };
 use base::{Block, ExtendedBlock};
-use blockstore::{BlockStore, Observer, PoolInfo};
+use blockstore::{Observer, PoolStore};
 use proto::hdfs::{ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
 use rpc::Client;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use std::sync::Arc;
 pub struct Pool {
     /// `BP-…`: the name of the pool in messages and directories.
     pub id: Arc<str>,
-    pub store: Arc<BlockStore>,
+    /// Its replicas, on the volumes of the server.
+    pub store: PoolStore,
     /// The news of replicas, for each metadata server of the pool.
     pub reporter: Reporter,
     pub leadership: Leadership,
@@ -27,11 +28,11 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// `store` serves the pool already.
-    pub(crate) fn new(info: &PoolInfo, store: Arc<BlockStore>, metadata_servers: Arc<[Client]>) -> Self {
+    pub(crate) fn new(store: PoolStore, metadata_servers: Arc<[Client]>) -> Self {
         let reporter = Reporter::new(metadata_servers.len());
         store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
-        Self { id: info.pool.clone(), store, reporter, leadership: Leadership::default(), metadata_servers }
+        let id = store.info().pool.clone();
+        Self { id, store, reporter, leadership: Leadership::default(), metadata_servers }
     }
 
     /// A block of this pool, as the store takes it.

@@ -75,7 +75,7 @@ impl DataServer {
             .map_err(|error| bind_error("the HTTP port", config.http_addr, error))?;
 
         let (opening_env, store_config) = (env.clone(), config.store.clone());
-        let store = tokio::task::spawn_blocking(move || BlockStore::open(opening_env, store_config))
+        let volumes = tokio::task::spawn_blocking(move || BlockStore::open(opening_env, store_config))
             .await
             .map_err(|error| StartError::Config(error.to_string()))??;
         let transfer_addr = transfer
@@ -89,13 +89,13 @@ impl DataServer {
             name => name.to_owned(),
         };
         let identity = Identity {
-            uuid: store.uuid().clone(),
+            uuid: volumes.uuid().clone(),
             hostname: hostname.into(),
             transfer_addr: announced,
             ipc_port: ipc.local_addr().port(),
             http_port: http_addr.port(),
         };
-        let state = Arc::new(State::new(env, config, store, identity));
+        let state = Arc::new(State::new(env, config, volumes, identity));
         service.attach(state.clone());
 
         let mut progress = Vec::new();
@@ -218,7 +218,7 @@ impl DataServer {
         }
         self.ipc.shutdown().await;
         self.web.shutdown().await;
-        self.state.store.close();
+        self.state.volumes.close();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{config::DataConfig, identity::Identity, pool::Pool};
 use base::Moment;
-use blockstore::{BlockStore, PoolInfo, StorageType, StoreError, StoreResult};
+use blockstore::{BlockStore, PoolStore, StorageType, StoreError, StoreResult};
 use env::{Env, descriptors::Place};
 use rpc::Client;
 use std::{
@@ -24,7 +24,8 @@ const DESCRIPTORS_PER_TRANSFER: usize = 4;
 pub struct State {
     pub env: Env,
     pub config: DataConfig,
-    pub store: Arc<BlockStore>,
+    /// The volumes, which all pools share.
+    pub volumes: Arc<BlockStore>,
     pub identity: Identity,
     pub counters: Counters,
     /// The one pool there is, since the first handshake.
@@ -49,13 +50,13 @@ pub struct Counters {
 }
 
 impl State {
-    pub(crate) fn new(env: Env, config: DataConfig, store: Arc<BlockStore>, identity: Identity) -> Self {
-        let storage_types = store.storages().collect();
+    pub(crate) fn new(env: Env, config: DataConfig, volumes: Arc<BlockStore>, identity: Identity) -> Self {
+        let storage_types = volumes.storages().collect();
         let started = env.clock.moment();
         Self {
             env,
             config,
-            store,
+            volumes,
             identity,
             counters: Counters::default(),
             pool: OnceLock::new(),
@@ -82,14 +83,19 @@ impl State {
         self.pool.get().into_iter()
     }
 
-    /// Begins to serve a pool, whose replicas the store has. Later calls for the pool answer with the first one's.
+    /// Replicas of any state, of all pools.
+    pub fn replica_count(&self) -> usize {
+        self.pools().map(|pool| pool.store.replica_count()).sum()
+    }
+
+    /// Begins to serve a pool. Later calls for the pool answer with the first one's.
     ///
     /// # Errors
     /// [`StoreError::UnknownPool`] if another pool is served already.
-    pub(crate) fn serve(&self, info: &PoolInfo, metadata_servers: &Arc<[Client]>) -> StoreResult<Arc<Pool>> {
-        let begin = || Arc::new(Pool::new(info, self.store.clone(), metadata_servers.clone()));
-        self.pool.get_or_init(begin);
-        self.pool(&info.pool).cloned()
+    pub(crate) fn serve(&self, store: PoolStore, metadata_servers: &Arc<[Client]>) -> StoreResult<Arc<Pool>> {
+        let id = store.info().pool.clone();
+        self.pool.get_or_init(|| Arc::new(Pool::new(store, metadata_servers.clone())));
+        self.pool(&id).cloned()
     }
 
     /// Runs `work` on an I/O thread and waits for it without blocking the runtime.
@@ -99,7 +105,7 @@ impl State {
     ) -> T {
         // Any lane: what must keep an order names its own.
         let lane = self.env.random.next_u64();
-        self.wait_for(work, |store, job| store.threads().submit_any(lane, job)).await
+        self.wait_for(work, |volumes, job| volumes.threads().submit_any(lane, job)).await
     }
 
     /// Carries out work on the store's own thread. It is for questions about all volumes, which must not wait behind
@@ -108,7 +114,7 @@ impl State {
         &self,
         work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
     ) -> T {
-        self.wait_for(work, |store, job| store.threads().submit_office(job)).await
+        self.wait_for(work, |volumes, job| volumes.threads().submit_office(job)).await
     }
 
     async fn wait_for<T: Send + 'static>(
@@ -117,12 +123,12 @@ impl State {
         submit: impl FnOnce(&BlockStore, Box<dyn FnOnce() + Send>),
     ) -> T {
         let (done, result) = oneshot::channel();
-        let store = self.store.clone();
+        let volumes = self.volumes.clone();
         let job = move || {
             // The caller may be gone.
-            let _ = done.send(work(&store));
+            let _ = done.send(work(&volumes));
         };
-        submit(&self.store, Box::new(job));
+        submit(&self.volumes, Box::new(job));
         result.await.expect("a job on the store's threads ends with an answer")
     }
 

@@ -67,7 +67,7 @@ pub(crate) async fn on_disk<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, result) = tokio::sync::oneshot::channel();
     let owned = state.clone();
-    state.store.threads().submit_any(lane.0, move || {
+    state.volumes.threads().submit_any(lane.0, move || {
         let _ = sender.send(job(&owned));
     });
     result.await.map_err(|_| io::Error::other("the disk job was lost"))

@@ -3,8 +3,8 @@
 
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
 use blockstore::{
-    BlockStore, Checksum, NewReplica, Observer, PoolInfo, ReplicaReader, ReplicaWriter, StorageType,
-    StoreConfig, VolumeConfig, meta_file,
+    BlockStore, Checksum, NewReplica, Observer, PoolInfo, PoolStore, ReplicaReader, ReplicaWriter,
+    StorageType, StoreConfig, VolumeConfig, meta_file,
 };
 use env::{Env, disk::read_exact_at};
 use std::{
@@ -41,10 +41,9 @@ pub fn config(root: &Path, volumes: usize) -> StoreConfig {
     StoreConfig::new((0..volumes).map(volume).collect())
 }
 
-pub fn open(root: &Path, volumes: usize) -> Arc<BlockStore> {
+pub fn open(root: &Path, volumes: usize) -> PoolStore {
     let store = BlockStore::open(Env::production(), config(root, volumes)).unwrap();
-    store.serve_pool(&pool()).unwrap();
-    store
+    store.serve_pool(&pool()).unwrap()
 }
 
 pub fn block(id: u64, stamp: u64) -> ExtendedBlock {

@@ -19,7 +19,8 @@ impl Actor {
     /// Sends a full report of all volumes. Replicas that finish after the report's picture was taken stay queued and
     /// go out next on this connection. So a report never takes back news that is later than its picture.
     pub(super) async fn report_everything(&self, session: &Session, lease: u64) -> Result<(), Failure> {
-        let volumes = self.state.in_office(|store| store.block_reports()).await;
+        let store = session.pool.store.clone();
+        let volumes = self.state.in_office(move |_| store.block_reports()).await;
         let replica_count: usize = volumes.iter().map(|volume| volume.replicas.len()).sum();
         let reports: Vec<_> = volumes.iter().map(storage_block_report).collect();
         let calls: Vec<Vec<StorageBlockReportProto>> = match replica_count {

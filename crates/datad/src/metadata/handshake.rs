@@ -21,12 +21,12 @@ impl Actor {
             self.client.call("versionRequest", &VersionRequestProto {}).await?;
         let info = answer.info;
         let pool = pool_info(&info)?;
-        let served = pool.clone();
-        self.state
-            .in_office(move |store| store.serve_pool(&served))
+        let store = self
+            .state
+            .in_office(move |volumes| volumes.serve_pool(&pool))
             .await
             .map_err(|error| self.refuse_cluster(&error))?;
-        let pool = self.state.serve(&pool, &self.group).map_err(|error| Failure::Fatal(error.to_string()))?;
+        let pool = self.state.serve(store, &self.group).map_err(|error| Failure::Fatal(error.to_string()))?;
         Ok((pool, self.registration(&info)))
     }
 

@@ -22,7 +22,7 @@ impl Actor {
     /// for a full block report, if one was asked for and given (0 otherwise).
     pub(super) async fn heartbeat(&self, session: &Session, wants_lease: bool) -> Result<u64, Failure> {
         let (reports, failed) =
-            self.state.in_office(|store| (store.storage_reports(), store.failed_volumes())).await;
+            self.state.in_office(|volumes| (volumes.storage_reports(), volumes.failed_volumes())).await;
         let request = HeartbeatRequestProto {
             registration: session.registration.clone(),
             reports: reports.iter().map(storage_report).collect(),

@@ -132,7 +132,7 @@ impl Drop for Lane {
 impl Inner {
     fn schedule(this: &Arc<Self>) {
         let job = this.clone();
-        this.state.store.threads().submit(this.volume, this.lane, move || Self::run(&job));
+        this.state.volumes.threads().submit(this.volume, this.lane, move || Self::run(&job));
     }
 
     fn run(this: &Arc<Self>) {

@@ -178,7 +178,7 @@ fn fill(
     let (sender, result) = tokio::sync::oneshot::channel();
     let (owned, state) = (outbound.clone(), state.clone());
     let volume = outbound.reader.volume;
-    state.clone().store.threads().submit(volume, id.0, move || {
+    state.clone().volumes.threads().submit(volume, id.0, move || {
         let filled = owned.fill(fill, data_bytes);
         if matches!(&filled, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) {
             report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");

@@ -40,12 +40,12 @@ impl Server {
         let volume: VolumeConfig = directory.path().to_str().unwrap().parse().unwrap();
         let mut config = DataConfig::new(vec![volume.clone()], vec!["127.0.0.1:1".into()]);
         config.transfer_timeout_ms = 5_000;
-        let store = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
+        let volumes = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
         let pool = PoolInfo { pool: POOL.into(), cluster: "CID-1".into(), namespace_id: 1, created_ms: 1 };
-        store.serve_pool(&pool).unwrap();
+        let pool = volumes.serve_pool(&pool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let identity = Identity {
-            uuid: store.uuid().clone(),
+            uuid: volumes.uuid().clone(),
             hostname: "localhost".into(),
             transfer_addr: listener.local_addr().unwrap(),
             ipc_port: 0,
@@ -53,8 +53,8 @@ impl Server {
         };
         let metadata_server =
             Client::connect("127.0.0.1:1", proto::protocol::DATANODE, "test", ClientOptions::default());
-        let state = Arc::new(State::new(Env::production(), config, store, identity));
-        state.serve(&pool, &[metadata_server].into()).unwrap();
+        let state = Arc::new(State::new(Env::production(), config, volumes, identity));
+        state.serve(pool, &[metadata_server].into()).unwrap();
         let task = tokio::spawn(xceiver::serve(state.clone(), listener));
         Self { state, task, directory }
     }

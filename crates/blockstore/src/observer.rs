@@ -1,0 +1,12 @@
+//! Who is told what the store notices by itself.
+
+use base::Block;
+use std::sync::Arc;
+
+/// Told of replicas of one pool that went away without the caller's doing.
+pub trait Observer: Send + Sync {
+    /// An invalidated replica's files are gone, or a replica's files were found missing.
+    fn deleted(&self, storage_id: &Arc<str>, block: Block);
+    /// A volume failed and took these with it.
+    fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
+}
