@@ -86,6 +86,11 @@ impl Core {
         }
     }
 
+    /// The partition whose blocks are of this pool, for messages that name one. None if the pool is not served here.
+    pub fn partition_of_pool(&self, pool: &str) -> Option<&Arc<Partition>> {
+        Some(&self.partition).filter(|partition| partition.has_pool(pool))
+    }
+
     pub fn moment(&self) -> Moment {
         self.env.clock.moment()
     }

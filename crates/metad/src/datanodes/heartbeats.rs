@@ -108,7 +108,7 @@ impl DatanodeSide {
         if may_command && !self.core.partition.member.may_answer() {
             commands.retain(|command| matches!(command, Command::Register));
         }
-        let pool = &self.core.cluster.block_pool;
+        let pool = &self.core.partition.cluster.block_pool;
         Ok(d::HeartbeatResponseProto {
             cmds: commands.into_iter().map(|command| command_of(pool, command)).collect(),
             ha_status: claim.to_proto(),

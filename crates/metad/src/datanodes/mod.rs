@@ -15,7 +15,7 @@ pub mod wire;
 pub use admission::Admission;
 pub use recovery::{release, truncate};
 
-use crate::{client_protocol::completes, core::Core};
+use crate::{client_protocol::completes, core::Core, partition::Partition};
 use ::blocks::{BlockMap, Events, HeldBack, ServerError};
 use base::{FsError, Moment};
 use parking_lot::{Mutex, MutexGuard};
@@ -69,9 +69,14 @@ impl DatanodeSide {
         }
     }
 
-    /// Tells or asks the block map something, and passes on what others have waited for.
+    /// Tells or asks the block map of the partition that is served here, for messages that name no pool.
     fn change<T>(&self, change: impl FnOnce(&mut BlockMap, Moment) -> T) -> T {
-        let mut map = self.core.partition.blocks.lock();
+        self.change_of(&self.core.partition, change)
+    }
+
+    /// Tells or asks a partition's block map something, and passes on what others have waited for.
+    fn change_of<T>(&self, partition: &Partition, change: impl FnOnce(&mut BlockMap, Moment) -> T) -> T {
+        let mut map = partition.blocks.lock();
         let result = change(&mut map, self.core.moment());
         let events = map.has_events().then(|| map.take_events());
         // A thread that waits for the lock gets it before the next slice of a report.

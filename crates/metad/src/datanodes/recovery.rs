@@ -89,7 +89,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
     let speaker = identity::ip_of(call.peer.ip());
     calls::turn(core, call, reply, move |turn, _| {
         let block = wire::block_of(&request.block);
-        if request.block.pool_id != *turn.partition().cluster.block_pool {
+        if !turn.partition().has_pool(&request.block.pool_id) {
             return Err(FsError::Io(format!("{block} is of the foreign pool {}", request.block.pool_id)));
         }
         calls::refuse_in_safe_mode(turn.partition(), || {

@@ -6,7 +6,7 @@ use super::{
     heartbeats::{register_command, storage_type_of},
     identity, refusal, wire,
 };
-use crate::client_protocol::decode;
+use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{Increment, ReportedReplica, ServerError};
 use proto::hdfs::{self as p, datanode as d};
@@ -37,14 +37,13 @@ impl DatanodeSide {
         let d::BlockReportRequestProto { registration, block_pool_id, reports, context } = request;
         let lease = context.and_then(|context| context.lease_id).unwrap_or(0);
         identity::check_cluster(&self.core.cluster, &registration)?;
-        if self.is_foreign(&registration, &block_pool_id) {
-            self.drop_rows(
-                reports.iter().map(|report| report.number_of_blocks.unwrap_or(0).min(1 << 32)).sum(),
-            );
+        let Some(partition) = self.partition_of(&registration, &block_pool_id) else {
+            let rows = reports.iter().map(|report| report.number_of_blocks.unwrap_or(0).min(1 << 32)).sum();
+            self.drop_rows(&self.core.partition, rows);
             return Ok(None);
-        }
+        };
         for report in reports {
-            match self.take_report(&registration, report, lease) {
+            match self.take_report(partition, &registration, report, lease) {
                 Ok(()) => {}
                 Err(ReportError::Server(
                     error @ (ServerError::NotRegistered(_) | ServerError::AnotherHolds { .. }),
@@ -64,6 +63,7 @@ impl DatanodeSide {
 
     fn take_report(
         &self,
+        partition: &Partition,
         registration: &d::DatanodeRegistrationProto,
         report: d::StorageBlockReportProto,
         lease: u64,
@@ -73,7 +73,7 @@ impl DatanodeSide {
         let mut list = BlockList::of(report);
         let claimed = list.claimed();
         let began = self.core.moment();
-        let report = self.change(|map, now| {
+        let report = self.change_of(partition, |map, now| {
             map.begin_report(id, &storage.storage_uuid, storage_type_of(&storage), lease, now)
         })?;
         let mut rows: Vec<ReportedReplica> = Vec::with_capacity(SLICE_ROWS);
@@ -83,10 +83,10 @@ impl DatanodeSide {
             rows.clear();
             list.read(SLICE_ROWS, &mut rows)?;
             decoded += SLICE_ROWS as u64;
-            self.change(|map, now| map.report_slice(report, &rows, now))?;
+            self.change_of(partition, |map, now| map.report_slice(report, &rows, now))?;
         }
-        let done = self.change(|map, now| map.finish_report(report, now))?;
-        self.drop_rows(list.dropped());
+        let done = self.change_of(partition, |map, now| map.finish_report(report, now))?;
+        self.drop_rows(partition, list.dropped());
         tracing::info!(
             server = %registration.datanode_id.datanode_uuid,
             storage = %storage.storage_uuid,
@@ -117,19 +117,22 @@ impl DatanodeSide {
     fn take_increments(&self, request: &d::BlockReceivedAndDeletedRequestProto) -> FsResult<()> {
         let registration = &request.registration;
         identity::check_cluster(&self.core.cluster, registration)?;
-        if self.is_foreign(registration, &request.block_pool_id) {
-            self.drop_rows(request.blocks.iter().map(|storage| storage.blocks.len() as u64).sum());
+        let Some(partition) = self.partition_of(registration, &request.block_pool_id) else {
+            let rows = request.blocks.iter().map(|storage| storage.blocks.len() as u64).sum();
+            self.drop_rows(&self.core.partition, rows);
             return Ok(());
-        }
+        };
         let id = identity::server_id(registration);
         for report in &request.blocks {
             let storage = report.storage.as_ref();
             let name = storage.map_or(&report.storage_uuid, |storage| &storage.storage_uuid);
             let storage_type = storage.map_or_else(Default::default, storage_type_of);
             let increments: Vec<Increment> = report.blocks.iter().filter_map(increment_of).collect();
-            self.drop_rows((report.blocks.len() - increments.len()) as u64);
-            self.change(|map, now| map.incremental_report(id, name, storage_type, &increments, now))
-                .map_err(|error| refusal("Got incremental block report from ", &error))?;
+            self.drop_rows(partition, (report.blocks.len() - increments.len()) as u64);
+            self.change_of(partition, |map, now| {
+                map.incremental_report(id, name, storage_type, &increments, now)
+            })
+            .map_err(|error| refusal("Got incremental block report from ", &error))?;
         }
         Ok(())
     }
@@ -137,16 +140,17 @@ impl DatanodeSide {
     /// Taken by every member: a data server tells all of them, and a standby that takes over had better know.
     pub(super) fn report_bad_blocks(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::ReportBadBlocksRequestProto>(call, reply) else { return };
-        self.change(|map, now| {
-            for located in request.blocks.iter().filter(|it| it.b.pool_id == *self.core.cluster.block_pool) {
+        for located in &request.blocks {
+            let Some(partition) = self.core.partition_of_pool(&located.b.pool_id) else { continue };
+            self.change_of(partition, |map, now| {
                 let block = wire::block_of(&located.b);
                 for (index, place) in located.locs.iter().enumerate() {
                     tracing::warn!(%block, server = %place.id.datanode_uuid, peer = %call.peer, "bad replica reported");
                     let storage = located.storage_i_ds.get(index).map(String::as_str);
                     map.report_bad(block, &place.id.datanode_uuid, storage, now);
                 }
-            }
-        });
+            });
+        }
         reply.ok(&d::ReportBadBlocksResponseProto {});
     }
 
@@ -182,17 +186,22 @@ impl DatanodeSide {
         }
     }
 
-    fn is_foreign(&self, registration: &d::DatanodeRegistrationProto, pool: &str) -> bool {
-        let foreign = *pool != *self.core.cluster.block_pool;
-        if foreign {
+    /// The partition that a report is about, by the pool that it names.
+    fn partition_of(
+        &self,
+        registration: &d::DatanodeRegistrationProto,
+        pool: &str,
+    ) -> Option<&Arc<Partition>> {
+        let found = self.core.partition_of_pool(pool);
+        if found.is_none() {
             tracing::warn!(server = %identity::describe(registration), pool, "report about a foreign block pool");
         }
-        foreign
+        found
     }
 
-    fn drop_rows(&self, rows: u64) {
+    fn drop_rows(&self, partition: &Partition, rows: u64) {
         if rows > 0 {
-            self.change(|map, _| map.note_dropped_rows(rows));
+            self.change_of(partition, |map, _| map.note_dropped_rows(rows));
         }
     }
 }

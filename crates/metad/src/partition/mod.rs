@@ -158,6 +158,11 @@ impl Partition {
         self.tree.read().expect("the namespace was left whole by its last writer")
     }
 
+    /// Whether this is the pool of the partition's blocks. It has one, as its group has.
+    pub fn has_pool(&self, pool: &str) -> bool {
+        *self.cluster.block_pool == *pool
+    }
+
     pub fn moment(&self) -> Moment {
         self.env.clock.moment()
     }
