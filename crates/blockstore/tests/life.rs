@@ -255,6 +255,20 @@ fn a_foreign_pool_is_refused() {
 }
 
 #[test]
+fn a_pool_that_is_served_again_is_the_one_there_is() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    store.create_rbw(&new(1, 1001)).unwrap().finalize(false).unwrap();
+    let again = store.volumes().serve_pool(&common::pool()).unwrap();
+    assert_eq!(again.replica_count(), 1);
+    again.create_rbw(&new(2, 1001)).unwrap().finalize(false).unwrap();
+    assert_eq!(store.replica_count(), 2);
+    let other = blockstore::PoolInfo { pool: "BP-2-127.0.0.1-1".into(), ..common::pool() };
+    let refused = store.volumes().serve_pool(&other).unwrap_err();
+    assert!(matches!(refused, blockstore::OpenError::Foreign { key: "blockpoolID", .. }), "{refused}");
+}
+
+#[test]
 fn a_lost_volume_takes_its_replicas_and_nothing_else() {
     let root = tempfile::tempdir().unwrap();
     let store = open(root.path(), 2);

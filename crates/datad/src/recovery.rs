@@ -98,7 +98,7 @@ async fn begin_here(
 ) -> Result<Option<Candidate>, RpcError> {
     let pool = state.pool(&block.pool).map_err(|error| refuse(&error))?.clone();
     state
-        .on_volume_thread(move |_| pool.store.begin_recovery(&block, recovery))
+        .on_volume_thread(move || pool.store.begin_recovery(&block, recovery))
         .await
         .map_err(|error| refuse(&error))
 }
@@ -114,7 +114,7 @@ async fn finish_here(
     let mut finished = Block { id: target, ..block.block };
     let store = pool.store.clone();
     let storage = state
-        .on_volume_thread(move |_| {
+        .on_volume_thread(move || {
             if target == block.block.id {
                 store.finish_recovery(&block, recovery, length)
             } else {

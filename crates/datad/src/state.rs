@@ -99,13 +99,10 @@ impl State {
     }
 
     /// Runs `work` on an I/O thread and waits for it without blocking the runtime.
-    pub async fn on_volume_thread<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
-    ) -> T {
+    pub async fn on_volume_thread<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         // Any lane: what must keep an order names its own.
         let lane = self.env.random.next_u64();
-        self.wait_for(work, |volumes, job| volumes.threads().submit_any(lane, job)).await
+        self.wait_for(|_| work(), |volumes, job| volumes.threads().submit_any(lane, job)).await
     }
 
     /// Carries out work on the store's own thread. It is for questions about all volumes, which must not wait behind
