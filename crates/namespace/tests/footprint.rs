@@ -303,12 +303,13 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                 ops::set_xattrs::plan(ns, &ctx, &request)
             }
             6 => {
-                let request = ops::set_permission::Request { path: &path, permission: step as u16 & 0o777 };
+                let request =
+                    ops::set_permission::Request { path: path.clone(), permission: step as u16 & 0o777 };
                 ops::set_permission::plan(ns, &ctx, &request)
             }
             _ => {
                 let request =
-                    ops::set_times::Request { path: &path, modified: i64::from(step), accessed: -1 };
+                    ops::set_times::Request { path: path.clone(), modified: i64::from(step), accessed: -1 };
                 ops::set_times::plan(ns, &ctx, &request)
             }
         };

@@ -138,7 +138,7 @@ fn rights(
 ) -> Option<(&'static str, Option<Edit>)> {
     Some(match choice {
         ..87 => {
-            let request = ops::set_permission::Request { path, permission: bits };
+            let request = ops::set_permission::Request { path: path.into(), permission: bits };
             ("setPermission", edit_of(ops::set_permission::plan(ns, ctx, &request).ok()?))
         }
         87..90 => {

@@ -73,7 +73,7 @@ fn change<M: Message + 'static>(
 ) {
     let entries: Vec<AclEntry> = entries.iter().map(entry_of).collect();
     let path = src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

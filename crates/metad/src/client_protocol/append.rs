@@ -43,7 +43,7 @@ fn try_append(
     machine: &str,
 ) -> FsResult<Reply> {
     let what = || format!("Cannot append to file{}", request.src);
-    calls::run(turn, call, what, |namespace, context, facts| {
+    calls::run_planned(turn, call, what, |namespace, context, facts| {
         let request = ops::append::Request {
             path: &request.src,
             holder: &request.client_name,

@@ -147,7 +147,7 @@ pub fn abandon_block(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AbandonBlockRequestProto>(&call, reply) else { return };
     let block = block_of(&request.b);
     let (src, pool) = (request.src.clone(), request.b.pool_id.clone());
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -208,7 +208,7 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     let asked = block_of(&request.block);
     let pool = request.block.pool_id.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -257,7 +257,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn fsync(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::FsyncRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

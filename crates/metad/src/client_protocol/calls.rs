@@ -16,7 +16,7 @@ use crate::{
 };
 use ::blocks::BlockMap;
 use base::{Epoch, FsError, FsResult};
-use namespace::{BlockFacts, Context, FileBlock, Namespace, Planned, Reply};
+use namespace::{BlockFacts, Context, FileBlock, Namespace, Plannable, Planned, Reply, Request};
 use prost::Message;
 use rpc::{Call, Replier};
 pub use serving::Sight;
@@ -162,12 +162,26 @@ pub fn write<A: Answer>(
     core: &Arc<Core>,
     call: Call,
     reply: Replier,
+    request: impl Into<Request>,
+    answer: impl FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
+) {
+    let request = request.into();
+    turn(core, call, reply, move |turn, call| {
+        run(turn, call, &request).map(|essentials| answer(turn, essentials))
+    });
+}
+
+/// As [`write`], with words and a plan that are no [`Request`] yet.
+pub fn write_planned<A: Answer>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
     what: impl FnOnce() -> String + Send + 'static,
     plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned> + Send + 'static,
     answer: impl FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
 ) {
     turn(core, call, reply, |turn, call| {
-        run(turn, call, what, plan).map(|essentials| answer(turn, essentials))
+        run_planned(turn, call, what, plan).map(|essentials| answer(turn, essentials))
     });
 }
 
@@ -232,7 +246,17 @@ pub fn fingerprint(call: &Call) -> u64 {
 }
 
 /// Retry cache, refusals, safe mode, plan, apply.
-pub fn run(
+pub fn run(turn: &mut Turn<'_>, call: &Call, request: &dyn Plannable) -> FsResult<Reply> {
+    run_planned(
+        turn,
+        call,
+        || request.what(),
+        |namespace, context, facts| request.plan(namespace, context, facts),
+    )
+}
+
+/// As [`run`], with words and a plan that are no [`Plannable`] yet.
+pub fn run_planned(
     turn: &mut Turn<'_>,
     call: &Call,
     what: impl FnOnce() -> String,

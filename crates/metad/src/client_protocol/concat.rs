@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub fn concat(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ConcatRequestProto>(&call, reply) else { return };
     let target = request.trg.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

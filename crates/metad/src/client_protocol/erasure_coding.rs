@@ -92,7 +92,7 @@ pub fn set_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
         return;
     };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -110,7 +110,7 @@ pub fn unset_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier)
         return;
     };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

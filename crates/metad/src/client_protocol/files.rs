@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::MkdirsRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -99,7 +99,7 @@ fn try_create(
     machine: &str,
 ) -> FsResult<Reply> {
     let what = || format!("Cannot create file{}", request.src);
-    calls::run(turn, call, what, |namespace, context, _| {
+    calls::run_planned(turn, call, what, |namespace, context, _| {
         let request = ops::create::Request {
             path: &request.src,
             permission: request.masked.perm as u16,
@@ -132,7 +132,7 @@ pub fn take_over(turn: &mut Turn<'_>, path: &str, holder: &str) -> bool {
 pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenameRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -148,7 +148,7 @@ pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn rename2(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::Rename2RequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -169,7 +169,7 @@ pub fn rename2(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn delete(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DeleteRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

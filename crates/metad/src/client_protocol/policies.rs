@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub fn set_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetStoragePolicyRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -29,7 +29,7 @@ pub fn set_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn unset_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UnsetStoragePolicyRequestProto>(&call, reply) else { return };
     let src = request.src.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

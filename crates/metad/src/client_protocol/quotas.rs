@@ -30,7 +30,7 @@ pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
         };
         ops::set_quota::check_privilege(&turn.partition().context(&call.caller, Some(call.origin)), &quota)?;
         let what = || format!("Cannot set quota on {}", quota.path);
-        calls::run(turn, call, what, |namespace, context, _| {
+        calls::run_planned(turn, call, what, |namespace, context, _| {
             ops::set_quota::plan(namespace, context, &quota)
         })?;
         Ok(p::SetQuotaResponseProto {})

@@ -56,7 +56,7 @@ fn change_root<M: Message + 'static>(
         return reply.fs_error(&error);
     }
     let root = path.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -75,7 +75,7 @@ pub fn create_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
         name => name.to_owned(),
     };
     let asked = name.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -105,7 +105,7 @@ fn default_name(now: Timestamp) -> String {
 pub fn rename_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenameSnapshotRequestProto>(&call, reply) else { return };
     let root = request.snapshot_root.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -125,7 +125,7 @@ pub fn rename_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn delete_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DeleteSnapshotRequestProto>(&call, reply) else { return };
     let root = request.snapshot_root.clone();
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

@@ -37,7 +37,7 @@ fn try_truncate(
 ) -> FsResult<Reply> {
     let before = turn.applied();
     let what = || format!("Cannot truncate for {}", request.src);
-    let essentials = calls::run(turn, call, what, |namespace, context, _| {
+    let essentials = calls::run_planned(turn, call, what, |namespace, context, _| {
         let request = ops::truncate::Request {
             path: &request.src,
             length: request.new_length as i64,

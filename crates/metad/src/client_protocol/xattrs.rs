@@ -38,7 +38,7 @@ pub fn set_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
     let xattr = request.x_attr.unwrap_or_default();
     let name = name_of(&xattr);
     let (src, path) = (request.src.clone(), request.src);
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,
@@ -60,7 +60,7 @@ pub fn remove_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveXAttrRequestProto>(&call, reply) else { return };
     let name = name_of(&request.x_attr.unwrap_or_default());
     let (src, path) = (request.src.clone(), request.src);
-    calls::write(
+    calls::write_planned(
         core,
         call,
         reply,

@@ -78,7 +78,8 @@ async fn mkdirs(client: &Client, identity: CallIdentity, path: &str) -> bool {
 /// An edit that other clients may make over and over.
 fn edit_of_others(turn: &Turn<'_>, times: u64) -> Edit {
     let plan = turn.plan_own(|namespace, context, _| {
-        let request = ops::set_times::Request { path: "/others", modified: times as i64, accessed: -1 };
+        let request =
+            ops::set_times::Request { path: "/others".into(), modified: times as i64, accessed: -1 };
         ops::set_times::plan(namespace, context, &request)
     });
     let Ok(Planned::Edit(edit)) = plan else { panic!("{plan:?}") };

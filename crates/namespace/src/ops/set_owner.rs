@@ -16,11 +16,11 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub owner: Option<&'a str>,
-    pub group: Option<&'a str>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub owner: Option<String>,
+    pub group: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -36,28 +36,30 @@ record_fields! { SetOwnerEdit { inode, owner, group } }
 /// [`FsError::InvalidArgument`] if a name is too long, [`FsError::InvalidPath`] if the path is `/.reserved`. The path
 /// cannot be resolved or does not exist (see [`crate::ops`]). The caller may not do it: it is not the owner, or gives
 /// the path to another user, or to a group without being its member or the superuser.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    for (what, text) in [("name of the owner", req.owner), ("name of the group", req.group)] {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    for (what, text) in
+        [("name of the owner", req.owner.as_deref()), ("name of the group", req.group.as_deref())]
+    {
         entry_limits::check_text(what, text.unwrap_or_default())?;
     }
-    reserved::check_not_top(req.path)?;
+    reserved::check_not_top(&req.path)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;
     let user = &*ctx.caller.user;
     if !access.is_superuser {
-        if req.owner.is_some_and(|owner| owner != user) {
+        if req.owner.as_deref().is_some_and(|owner| owner != user) {
             return Err(FsError::AccessDenied(format!(
                 "User {user} is not a super user (non-super user cannot change owner)."
             )));
         }
-        if let Some(group) = req.group.filter(|group| !ctx.caller.is_member_of(group)) {
+        if let Some(group) = req.group.as_deref().filter(|group| !ctx.caller.is_member_of(group)) {
             return Err(FsError::AccessDenied(format!("User {user} does not belong to {group}")));
         }
     }
     let attributes = ns.tree.attributes_of(target);
-    let owner = req.owner.filter(|owner| *owner != attributes.owner);
-    let group = req.group.filter(|group| *group != attributes.group);
+    let owner = req.owner.as_deref().filter(|owner| *owner != attributes.owner);
+    let group = req.group.as_deref().filter(|group| *group != attributes.group);
     if owner.is_none() && group.is_none() {
         return Ok(Planned::NoChange(Reply::Unit));
     }

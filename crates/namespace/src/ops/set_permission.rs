@@ -14,9 +14,9 @@ use crate::{
 };
 use base::{FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     pub permission: u16,
 }
 
@@ -31,10 +31,10 @@ record_fields! { SetPermissionEdit { inode, mode } }
 /// # Errors
 /// [`base::FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved or does not exist, or the caller
 /// is not its owner: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    reserved::check_not_top(req.path)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    reserved::check_not_top(&req.path)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;
     let mode = req.permission & MODE_MASK;
     if ns.tree.attributes_of(target).mode == mode {

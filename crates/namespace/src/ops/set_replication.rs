@@ -15,9 +15,9 @@ use crate::{
 };
 use base::{FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     pub replication: u32,
 }
 
@@ -32,10 +32,10 @@ record_fields! { SetReplicationEdit { inode, replication } }
 /// # Errors
 /// [`base::FsError::Io`] if the replication is not allowed. The path cannot be resolved, or the caller may not write the file
 /// (see [`crate::ops`]); or a quota has no room. For a directory, or where nothing is, the answer is false instead.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    create::check_replication(ctx, req.path, req.replication, None)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    create::check_replication(ctx, &req.path, req.replication, None)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
     let Some(target) = resolved.target.filter(|target| ns.tree.inode(*target).is_file()) else {
         return Ok(Planned::NoChange(Reply::Bool(false)));

@@ -13,9 +13,9 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// Milliseconds; -1 leaves the time as it is.
     pub modified: i64,
     pub accessed: i64,
@@ -34,9 +34,9 @@ record_fields! { SetTimesEdit { inode, modified, accessed } }
 /// # Errors
 /// The path cannot be resolved or does not exist, or the caller may not write it (see [`crate::ops`]);
 /// [`FsError::InvalidArgument`] if a time is out of range.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("File/Directory {} does not exist.", resolved.path.as_str())));

@@ -311,22 +311,26 @@ impl World {
     }
 
     pub fn set_permission(&mut self, path: &str, permission: u16) -> FsResult<Reply> {
-        let request = ops::set_permission::Request { path, permission };
+        let request = ops::set_permission::Request { path: path.into(), permission };
         self.run(|ns, ctx| ops::set_permission::plan(ns, ctx, &request))
     }
 
     pub fn set_owner(&mut self, path: &str, owner: Option<&str>, group: Option<&str>) -> FsResult<Reply> {
-        let request = ops::set_owner::Request { path, owner, group };
+        let request = ops::set_owner::Request {
+            path: path.into(),
+            owner: owner.map(Into::into),
+            group: group.map(Into::into),
+        };
         self.run(|ns, ctx| ops::set_owner::plan(ns, ctx, &request))
     }
 
     pub fn set_times(&mut self, path: &str, modified: i64, accessed: i64) -> FsResult<Reply> {
-        let request = ops::set_times::Request { path, modified, accessed };
+        let request = ops::set_times::Request { path: path.into(), modified, accessed };
         self.run(|ns, ctx| ops::set_times::plan(ns, ctx, &request))
     }
 
     pub fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<bool> {
-        let request = ops::set_replication::Request { path, replication };
+        let request = ops::set_replication::Request { path: path.into(), replication };
         self.answer(|ns, ctx| ops::set_replication::plan(ns, ctx, &request))
     }
 
