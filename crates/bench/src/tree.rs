@@ -62,11 +62,11 @@ impl Tree {
     pub fn make_file(&mut self, number: u64, blocks: u64) -> anyhow::Result<()> {
         let path = format!("/bench/{:06}/file-{number:019}", number / FILES_A_DIRECTORY);
         let request = ops::create::Request {
-            path: &path,
+            path: path.clone(),
             permission: 0o644,
             unmasked: None,
-            holder: "bench",
-            client_machine: "127.0.0.1",
+            holder: "bench".into(),
+            client_machine: "127.0.0.1".into(),
             flags: ops::create::flag::CREATE,
             create_parent: true,
             replication: LOCATIONS as u32,

@@ -2,7 +2,10 @@
 
 mod paths;
 
-use crate::{BlockFacts, Context, Namespace, Planned, ops};
+use crate::{
+    BlockFacts, Context, Namespace, Planned,
+    ops::{self, set_acl::Change},
+};
 use base::FsResult;
 pub use paths::Paths;
 use std::fmt::Debug;
@@ -55,16 +58,37 @@ macro_rules! requests {
 }
 
 requests! {
+    Mkdirs(mkdirs::Request),
+    Create(create::Request),
+    Append(append::Request),
+    Truncate(truncate::Request),
+    Fsync(fsync::Request),
+    Rename(rename::Request),
+    Rename2(rename2::Request),
+    Delete(delete::Request),
+    Concat(concat::Request),
     SetPermission(set_permission::Request),
     SetOwner(set_owner::Request),
     SetTimes(set_times::Request),
     SetReplication(set_replication::Request),
+    SetAcl(set_acl::Request),
+    SetXattr(set_xattrs::Request),
+    RemoveXattr(set_xattrs::Removal),
+    SetErasureCoding(set_erasure_coding::Request),
+    UnsetErasureCoding(set_erasure_coding::Removal),
+    SetStoragePolicy(set_storage_policy::Request),
+    SetQuota(set_quota::Request),
+    AllowSnapshot(allow_snapshot::Request),
+    DisallowSnapshot(allow_snapshot::Disallowing),
+    CreateSnapshot(create_snapshot::Request),
+    RenameSnapshot(rename_snapshot::Request),
+    DeleteSnapshot(delete_snapshot::Request),
 }
 
-/// Requests of which only the words differ: the fields that are paths, and the sentence, which may name them.
+/// Requests of which only the words differ: the plan, the fields that are paths, and the sentence, which may name them.
 macro_rules! plain {
-    ($($module:ident($($path:ident),+) $what:literal;)*) => {
-        $(impl Plannable for ops::$module::Request {
+    ($($module:ident::$type:ident by $plan:ident, ($($path:ident),+) $what:literal;)*) => {
+        $(impl Plannable for ops::$module::$type {
             fn paths(&self) -> Paths<'_> {
                 Paths::of([$(&*self.$path),+])
             }
@@ -76,17 +100,98 @@ macro_rules! plain {
             }
 
             fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
-                ops::$module::plan(ns, ctx, self)
+                ops::$module::$plan(ns, ctx, self)
             }
         })*
     };
 }
 
 plain! {
-    set_permission(path) "Cannot set permission for {path}";
-    set_owner(path) "Cannot set owner for {path}";
-    set_times(path) "Cannot set times {path}";
-    set_replication(path) "Cannot set replication for {path}";
+    mkdirs::Request by plan, (path) "Cannot create directory {path}";
+    create::Request by plan, (path) "Cannot create file{path}";
+    truncate::Request by plan, (path) "Cannot truncate for {path}";
+    fsync::Request by plan, (path) "Cannot fsync file {path}";
+    rename::Request by plan, (source, destination) "Cannot rename {source}";
+    rename2::Request by plan, (source, destination) "Cannot rename {source}";
+    delete::Request by plan, (path) "Cannot delete {path}";
+    set_permission::Request by plan, (path) "Cannot set permission for {path}";
+    set_owner::Request by plan, (path) "Cannot set owner for {path}";
+    set_times::Request by plan, (path) "Cannot set times {path}";
+    set_replication::Request by plan, (path) "Cannot set replication for {path}";
+    set_xattrs::Request by plan, (path) "Cannot set XAttr on {path}";
+    set_xattrs::Removal by plan_removal, (path) "Cannot remove XAttr entry on {path}";
+    set_erasure_coding::Request by plan, (path) "Cannot set erasure coding policy on {path}";
+    set_erasure_coding::Removal by plan_removal, (path) "Cannot unset erasure coding policy on {path}";
+    set_quota::Request by plan, (path) "Cannot set quota on {path}";
+    allow_snapshot::Request by plan, (path) "Cannot allow snapshot for {path}";
+    allow_snapshot::Disallowing by plan_disallow, (path) "Cannot disallow snapshot for {path}";
+    create_snapshot::Request by plan, (path) "Cannot create snapshot for {path}";
+    rename_snapshot::Request by plan, (path) "Cannot rename snapshot for {path}";
+    delete_snapshot::Request by plan, (path) "Cannot delete snapshot for {path}";
+}
+
+impl Plannable for ops::append::Request {
+    fn paths(&self) -> Paths<'_> {
+        Paths::of([&self.path])
+    }
+
+    fn what(&self) -> String {
+        format!("Cannot append to file{}", self.path)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Planned> {
+        ops::append::plan(ns, ctx, self, facts)
+    }
+}
+
+impl Plannable for ops::concat::Request {
+    fn paths(&self) -> Paths<'_> {
+        Paths::with(&self.target, &self.sources)
+    }
+
+    fn what(&self) -> String {
+        format!("Cannot concat {}", self.target)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        ops::concat::plan(ns, ctx, self)
+    }
+}
+
+impl Plannable for ops::set_acl::Request {
+    fn paths(&self) -> Paths<'_> {
+        Paths::of([&self.path])
+    }
+
+    fn what(&self) -> String {
+        let beginning = match self.change {
+            Change::Replace(_) => "Cannot set ACL on",
+            Change::Merge(_) => "Cannot modify ACL entries on",
+            Change::Remove(_) => "Cannot remove ACL entries on",
+            Change::RemoveDefault => "Cannot remove default ACL entries on",
+            Change::RemoveAll => "Cannot remove ACL on",
+        };
+        format!("{beginning} {}", self.path)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        ops::set_acl::plan(ns, ctx, self)
+    }
+}
+
+impl Plannable for ops::set_storage_policy::Request {
+    fn paths(&self) -> Paths<'_> {
+        Paths::of([&self.path])
+    }
+
+    fn what(&self) -> String {
+        let verb = if self.policy.is_some() { "set" } else { "unset" };
+        format!("Cannot {verb} storage policy for {}", self.path)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        ops::set_storage_policy::plan(ns, ctx, self)
+    }
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ fn default(kind: Kind, name: &str, permission: u8) -> AclEntry {
     entry(Scope::Default, kind, name, permission)
 }
 
-fn set(world: &mut World, path: &str, change: Change<'_>) -> FsResult<Reply> {
-    world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &ops::set_acl::Request { path, change }))
+fn set(world: &mut World, path: &str, change: Change) -> FsResult<Reply> {
+    world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &ops::set_acl::Request { path: path.into(), change }))
 }
 
 /// The bits and what is beside them, as `getfacl` would print the entries.
@@ -48,7 +48,7 @@ fn create(world: &mut World, path: &str, permission: u16, unmasked: Option<u16>)
 }
 
 fn mkdirs(world: &mut World, path: &str, permission: u16, unmasked: Option<u16>) -> FsResult<Reply> {
-    let request = ops::mkdirs::Request { path, permission, unmasked, create_parent: true };
+    let request = ops::mkdirs::Request { path: path.into(), permission, unmasked, create_parent: true };
     world.run(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))
 }
 
@@ -57,7 +57,7 @@ fn the_bits_and_the_list_are_set_and_removed_together() -> FsResult<()> {
     let mut world = World::new(1);
     create(&mut world, "/f", 0o640, None)?;
     let ann = [access(Kind::User, "ann", 6)];
-    set(&mut world, "/f", Change::Merge(&ann))?;
+    set(&mut world, "/f", Change::Merge(ann.to_vec()))?;
     assert_eq!(acl_of(&world, "/f")?, "660 user:ann:rw-,group::r--");
     let status = get_file_info::get(&world.ns, &world.context(None), "/f")?;
     assert_eq!(status.map(|status| (status.has_acl, status.permission)), Some((true, 0o660)));
@@ -69,7 +69,7 @@ fn the_bits_and_the_list_are_set_and_removed_together() -> FsResult<()> {
     // Nothing to remove is no edit.
     let edits = world.journal.len();
     set(&mut world, "/f", Change::RemoveAll)?;
-    set(&mut world, "/f", Change::Replace(&[]))?;
+    set(&mut world, "/f", Change::Replace(vec![]))?;
     set(&mut world, "/f", Change::RemoveDefault)?;
     assert_eq!(world.journal.len(), edits);
     world.check_replay();
@@ -80,11 +80,11 @@ fn the_bits_and_the_list_are_set_and_removed_together() -> FsResult<()> {
 fn the_sticky_bit_stays() -> FsResult<()> {
     let mut world = World::new(2);
     mkdirs(&mut world, "/d", 0o1755, None)?;
-    set(&mut world, "/d", Change::Merge(&[access(Kind::User, "ann", 7), default(Kind::User, "bob", 7)]))?;
+    set(&mut world, "/d", Change::Merge(vec![access(Kind::User, "ann", 7), default(Kind::User, "bob", 7)]))?;
     assert!(acl_of(&world, "/d")?.starts_with("1775 user:ann:rwx,group::r-x,default:user::rwx,"));
     set(&mut world, "/d", Change::RemoveDefault)?;
     assert_eq!(acl_of(&world, "/d")?, "1775 user:ann:rwx,group::r-x");
-    set(&mut world, "/d", Change::Remove(&[access(Kind::User, "ann", 0), access(Kind::Mask, "", 0)]))?;
+    set(&mut world, "/d", Change::Remove(vec![access(Kind::User, "ann", 0), access(Kind::Mask, "", 0)]))?;
     assert_eq!(acl_of(&world, "/d")?, "1755 ");
     Ok(())
 }
@@ -105,7 +105,7 @@ fn the_first_class_that_speaks_of_the_caller_decides() -> FsResult<()> {
         access(Kind::Mask, "", 6),
         access(Kind::Other, "", 1),
     ];
-    set(&mut world, "/f", Change::Replace(&entries))?;
+    set(&mut world, "/f", Change::Replace(entries.to_vec()))?;
     let mut check = |user: &str, groups: &[&str], action| may(&mut world, user, groups, "/f", action);
     // The owner is not helped by a group.
     assert!(check("olga", &["staff"], 4) && !check("olga", &["staff"], 2));
@@ -119,7 +119,7 @@ fn the_first_class_that_speaks_of_the_caller_decides() -> FsResult<()> {
     assert!(!check("bob", &["staff"], 1), "a member of a named group is not among the others");
     assert!(check("carl", &["guests"], 1) && !check("carl", &["guests"], 4));
     // The mask bounds all but the owner and the others.
-    set(&mut world, "/f", Change::Merge(&[access(Kind::Mask, "", 0)]))?;
+    set(&mut world, "/f", Change::Merge(vec![access(Kind::Mask, "", 0)]))?;
     assert!(!may(&mut world, "ann", &[], "/f", 4));
     assert!(may(&mut world, "olga", &[], "/f", 4));
     assert!(may(&mut world, "carl", &[], "/f", 1));
@@ -130,7 +130,7 @@ fn the_first_class_that_speaks_of_the_caller_decides() -> FsResult<()> {
 fn a_default_list_alone_grants_nothing() -> FsResult<()> {
     let mut world = World::new(4);
     mkdirs(&mut world, "/d", 0o750, None)?;
-    set(&mut world, "/d", Change::Merge(&[default(Kind::User, "ann", 7)]))?;
+    set(&mut world, "/d", Change::Merge(vec![default(Kind::User, "ann", 7)]))?;
     assert!(!may(&mut world, "ann", &[], "/d", 4));
     assert!(may(&mut world, "bob", &["supergroup"], "/d", 5));
     Ok(())
@@ -141,7 +141,7 @@ fn a_default_list_alone_grants_nothing() -> FsResult<()> {
 fn new_files_and_directories_inherit_the_default_list() -> FsResult<()> {
     let mut world = World::new(5);
     mkdirs(&mut world, "/d", 0o750, None)?;
-    set(&mut world, "/d", Change::Merge(&[default(Kind::User, "ann", 7)]))?;
+    set(&mut world, "/d", Change::Merge(vec![default(Kind::User, "ann", 7)]))?;
     // The umask of 027 is not applied where the client sent the mode without it.
     create(&mut world, "/d/f", 0o640, Some(0o666))?;
     assert_eq!(acl_of(&world, "/d/f")?, "660 user:ann:rwx,group::r-x");
@@ -178,7 +178,7 @@ fn new_files_and_directories_inherit_the_default_list() -> FsResult<()> {
 fn a_minimal_default_list_filters_the_childs_bits() -> FsResult<()> {
     let mut world = World::new(6);
     mkdirs(&mut world, "/d", 0o755, None)?;
-    set(&mut world, "/d", Change::Merge(&[default(Kind::Group, "", 4), default(Kind::Other, "", 0)]))?;
+    set(&mut world, "/d", Change::Merge(vec![default(Kind::Group, "", 4), default(Kind::Other, "", 0)]))?;
     create(&mut world, "/d/f", 0o644, Some(0o666))?;
     assert_eq!(acl_of(&world, "/d/f")?, "640 ");
     mkdirs(&mut world, "/d/e", 0o755, Some(0o777))?;
@@ -190,7 +190,7 @@ fn a_minimal_default_list_filters_the_childs_bits() -> FsResult<()> {
 fn a_moved_file_inherits_nothing() -> FsResult<()> {
     let mut world = World::new(7);
     mkdirs(&mut world, "/d", 0o755, None)?;
-    set(&mut world, "/d", Change::Merge(&[default(Kind::User, "ann", 7)]))?;
+    set(&mut world, "/d", Change::Merge(vec![default(Kind::User, "ann", 7)]))?;
     create(&mut world, "/f", 0o644, None)?;
     assert_eq!(world.rename("/f", "/d/f"), Ok(true));
     assert_eq!(acl_of(&world, "/d/f")?, "644 ");
@@ -213,11 +213,11 @@ fn refusals_say_what_hdfs_says() -> FsResult<()> {
     create(&mut world, "/f", 0o644, None)?;
     let ann = [default(Kind::User, "ann", 7)];
     assert_eq!(
-        set(&mut world, "/f", Change::Merge(&ann)),
+        set(&mut world, "/f", Change::Merge(ann.to_vec())),
         Err(FsError::Acl("Invalid ACL: only directories may have a default ACL. Path: /f Path: /f".into()))
     );
     assert_eq!(
-        set(&mut world, "/f", Change::Replace(&[access(Kind::User, "", 7)])),
+        set(&mut world, "/f", Change::Replace(vec![access(Kind::User, "", 7)])),
         Err(FsError::Acl("Invalid ACL: the user, group and other entries are required. Path: /f".into()))
     );
     assert_eq!(acl_of(&world, "/no"), Err(FsError::NotFound("cannot find /no".into())));
@@ -247,7 +247,7 @@ fn refusals_say_what_hdfs_says() -> FsResult<()> {
 fn files_with_one_list_share_it() -> FsResult<()> {
     let mut world = World::new(10);
     mkdirs(&mut world, "/d", 0o755, None)?;
-    set(&mut world, "/d", Change::Merge(&[default(Kind::User, "ann", 7)]))?;
+    set(&mut world, "/d", Change::Merge(vec![default(Kind::User, "ann", 7)]))?;
     create(&mut world, "/d/f", 0o644, Some(0o666))?;
     let before = world.ns.memory().attributes;
     for n in 0..1_000 {
@@ -270,13 +270,13 @@ fn a_snapshot_keeps_the_rights_to_its_directory() -> FsResult<()> {
     let mut world = World::new(11);
     mkdirs(&mut world, "/d", 0o700, None)?;
     create(&mut world, "/d/f", 0o644, None)?;
-    set(&mut world, "/d", Change::Merge(&[access(Kind::User, "ann", 5)]))?;
+    set(&mut world, "/d", Change::Merge(vec![access(Kind::User, "ann", 5)]))?;
     world.allow_snapshot("/d")?;
     world.create_snapshot("/d", "s")?;
     set(
         &mut world,
         "/d",
-        Change::Replace(&[
+        Change::Replace(vec![
             access(Kind::User, "", 7),
             access(Kind::User, "bob", 5),
             access(Kind::Group, "", 0),

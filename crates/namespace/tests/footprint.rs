@@ -202,8 +202,12 @@ fn what_is_made_elsewhere_leaves_no_doubt() {
         world.mkdirs(path, true).unwrap();
     }
     let ctx = world.context(None);
-    let request =
-        ops::mkdirs::Request { path: "/x/y/deep", permission: 0o755, unmasked: None, create_parent: true };
+    let request = ops::mkdirs::Request {
+        path: "/x/y/deep".into(),
+        permission: 0o755,
+        unmasked: None,
+        create_parent: true,
+    };
     let Ok(namespace::Planned::Edit(edit)) = ops::mkdirs::plan(&world.ns, &ctx, &request) else {
         panic!("it can be made")
     };
@@ -256,7 +260,7 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
         let planned = match dice.below(10) {
             0 => {
                 let request = ops::mkdirs::Request {
-                    path: &path,
+                    path: path.clone(),
                     permission: 0o755,
                     unmasked: None,
                     create_parent: true,
@@ -269,20 +273,20 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                 ops::create::plan(ns, &ctx, &request)
             }
             3 => {
-                let request = ops::rename::Request { source: &path, destination: &other };
+                let request = ops::rename::Request { source: path.clone(), destination: other.clone() };
                 ops::rename::plan(ns, &ctx, &request)
             }
             4 => {
                 let request = ops::rename2::Request {
-                    source: &path,
-                    destination: &other,
+                    source: path.clone(),
+                    destination: other.clone(),
                     overwrite: true,
                     to_trash: false,
                 };
                 ops::rename2::plan(ns, &ctx, &request)
             }
             5 if step % 3 == 0 => {
-                ops::delete::plan(ns, &ctx, &ops::delete::Request { path: &path, recursive: true })
+                ops::delete::plan(ns, &ctx, &ops::delete::Request { path: path.clone(), recursive: true })
             }
             8 => {
                 let entry = AclEntry {
@@ -291,15 +295,17 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                     name: Some("ann".into()),
                     permission: step as u8 & 7,
                 };
-                let entries = [entry];
-                let change = ops::set_acl::Change::Merge(&entries);
-                ops::set_acl::plan(ns, &ctx, &ops::set_acl::Request { path: &path, change })
+                let change = ops::set_acl::Change::Merge(vec![entry]);
+                ops::set_acl::plan(ns, &ctx, &ops::set_acl::Request { path: path.clone(), change })
             }
             9 => {
                 let name = XattrName { space: Space::User, name: "a".into() };
-                let value = step.to_string();
-                let value = Some(value.as_bytes());
-                let request = ops::set_xattrs::Request { path: &path, name: &name, value, flags: 3 };
+                let request = ops::set_xattrs::Request {
+                    path: path.clone(),
+                    name,
+                    value: Some(step.to_string().into_bytes()),
+                    flags: 3,
+                };
                 ops::set_xattrs::plan(ns, &ctx, &request)
             }
             6 => {

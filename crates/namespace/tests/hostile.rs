@@ -25,18 +25,20 @@ fn busy_world() -> World {
     assert!(world.set_times("/c", 1, -1).is_ok());
     assert!(world.set_owner("/c", Some("x"), None).is_ok());
     let entry = |scope| AclEntry { scope, kind: Kind::User, name: Some("ann".into()), permission: 6 };
-    let entries = [entry(Scope::Access), entry(Scope::Default)];
-    let request = ops::set_acl::Request { path: "/c", change: Change::Merge(&entries) };
+    let entries = vec![entry(Scope::Access), entry(Scope::Default)];
+    let request = ops::set_acl::Request { path: "/c".into(), change: Change::Merge(entries) };
     assert!(world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request)).is_ok());
     assert_eq!(world.mkdirs("/c/heir/x", true), Ok(true));
     assert!(world.create("/c/made/heir", false).is_ok());
     for (space, value) in [(Space::User, &b"value"[..]), (Space::Trusted, b"")] {
         let name = XattrName { space, name: "name".into() };
-        let request = ops::set_xattrs::Request { path: "/c", name: &name, value: Some(value), flags: 3 };
+        let request =
+            ops::set_xattrs::Request { path: "/c".into(), name, value: Some(value.into()), flags: 3 };
         assert!(world.run(|ns, ctx| ops::set_xattrs::plan(ns, ctx, &request)).is_ok());
     }
-    let gone = XattrName { space: Space::Trusted, name: "name".into() };
-    assert!(world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, "/c", &gone)).is_ok());
+    let name = XattrName { space: Space::Trusted, name: "name".into() };
+    let gone = ops::set_xattrs::Removal { path: "/c".into(), name };
+    assert!(world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, &gone)).is_ok());
     with_snapshots(&mut world);
     world
 }

@@ -388,10 +388,10 @@ impl Run {
         let change = match self.dice.below(6) {
             0 => Change::RemoveAll,
             1 => Change::RemoveDefault,
-            _ => Change::Merge(std::slice::from_ref(&entry)),
+            _ => Change::Merge(vec![entry.clone()]),
         };
         let merges = matches!(change, Change::Merge(_));
-        let request = ops::set_acl::Request { path: &path, change };
+        let request = ops::set_acl::Request { path: path.clone(), change };
         let result = self.world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request));
         let may_have = scope == Scope::Access || self.model.is_directory(&path) || !merges;
         assert_eq!(result.is_ok(), self.model.exists(&path) && may_have, "{path}: {result:?}");
@@ -421,12 +421,18 @@ impl Run {
         let id = get_file_info::get(&self.world.ns, &ctx, &path).ok().flatten().map(|status| status.id);
         let known = id.map(|id| self.xattrs.entry(id).or_default());
         if self.dice.below(3) == 0 {
-            let result = self.world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, &path, &name));
+            let request = ops::set_xattrs::Removal { path: path.clone(), name: name.clone() };
+            let result = self.world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, &request));
             let was_there = known.is_some_and(|known| known.remove(&name).is_some());
             assert_eq!(result.is_ok(), was_there, "{path}: {result:?}");
             return;
         }
-        let request = ops::set_xattrs::Request { path: &path, name: &name, value: Some(&value), flags: 3 };
+        let request = ops::set_xattrs::Request {
+            path: path.clone(),
+            name: name.clone(),
+            value: Some(value.clone()),
+            flags: 3,
+        };
         let result = self.world.run(|ns, ctx| ops::set_xattrs::plan(ns, ctx, &request));
         assert_eq!(result.is_ok(), id.is_some(), "{path}: {result:?}");
         if let Some(known) = known {
@@ -573,8 +579,8 @@ fn a_large_subtree_is_unlinked_at_once_and_taken_apart_in_steps() {
     let lost = world.ns.files_of(common::HOLDER)[0];
     let ctx = world.context(None);
     let request = ops::fsync::Request {
-        path: "/big/d0/f0",
-        holder: common::HOLDER,
+        path: "/big/d0/f0".into(),
+        holder: common::HOLDER.into(),
         last_block_length: -1,
         inode: lost,
     };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 fn edit_of(world: &mut World, client: u8, call: i32) -> Edit {
     let path = format!("/d{client}.{call}");
     let request =
-        ops::mkdirs::Request { path: &path, permission: 0o755, unmasked: None, create_parent: true };
+        ops::mkdirs::Request { path: path.clone(), permission: 0o755, unmasked: None, create_parent: true };
     let plan = world.plan(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request));
     let Ok(Planned::Edit(mut edit)) = plan else { panic!("{path}: {plan:?}") };
     let origin = edit.origin.as_mut().expect("a client asked for it");

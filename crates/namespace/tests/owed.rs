@@ -10,7 +10,7 @@ use namespace::{
     reads::{check_access, get_block_locations, get_file_info, get_listing},
 };
 
-fn create_with(world: &mut World, change: impl FnOnce(&mut ops::create::Request<'_>)) -> FsResult<Reply> {
+fn create_with(world: &mut World, change: impl FnOnce(&mut ops::create::Request)) -> FsResult<Reply> {
     let mut request = world.create_request("/d/f", "client");
     change(&mut request);
     world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
@@ -51,7 +51,7 @@ fn create_refuses_what_cannot_be_a_file() -> FsResult<()> {
     let refused = create_with(&mut world, |request| request.block_size = 1 << 62);
     assert!(matches!(refused, Err(FsError::InvalidArgument(_))));
     assert_eq!(
-        create_with(&mut world, |request| request.path = "/d/dir"),
+        create_with(&mut world, |request| request.path = "/d/dir".into()),
         Err(FsError::AlreadyExists("/d/dir already exists as a directory".into()))
     );
     assert_eq!(
@@ -64,7 +64,7 @@ fn create_refuses_what_cannot_be_a_file() -> FsResult<()> {
         Err(FsError::NotFound("Can't overwrite non-existent /d/f".into()))
     );
     let orphan = create_with(&mut world, |request| {
-        (request.path, request.create_parent) = ("/no/f", false);
+        (request.path, request.create_parent) = ("/no/f".into(), false);
     });
     assert_eq!(orphan, Err(FsError::NotFound("Parent directory doesn't exist: /no".into())));
     assert_eq!(world.ns.counts().files, 0);
@@ -108,7 +108,7 @@ fn new_directories_belong_to_the_caller_and_the_group_above() -> FsResult<()> {
     world.set_permission("/d", 0o1777)?;
     world.caller = Caller::simple("ann", &[]);
     let request =
-        ops::mkdirs::Request { path: "/d/a/b", permission: 0o50, unmasked: None, create_parent: true };
+        ops::mkdirs::Request { path: "/d/a/b".into(), permission: 0o50, unmasked: None, create_parent: true };
     world.run(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))?;
     world.caller = Caller::simple("hdfs", &[]);
     for (path, mode) in [("/d/a", 0o350), ("/d/a/b", 0o50)] {
@@ -299,7 +299,8 @@ fn a_block_that_is_written_reaches_as_far_as_was_told() -> FsResult<()> {
     };
     // Nothing was told: a client gets it wherever it looks.
     assert_eq!([found(&world, 0), found(&world, 5_000)], [Ok((1, true)), Ok((1, true))]);
-    let request = ops::fsync::Request { path: "/f", holder: HOLDER, last_block_length: 1_023, inode };
+    let request =
+        ops::fsync::Request { path: "/f".into(), holder: HOLDER.into(), last_block_length: 1_023, inode };
     world.run(|ns, ctx| ops::fsync::plan(ns, ctx, &request))?;
     assert_eq!([found(&world, 1_022), found(&world, 1_023)], [Ok((1, true)), Ok((0, true))]);
     // Of another block nothing was told.
@@ -341,7 +342,12 @@ fn a_recursive_delete_must_be_allowed_all_the_way_down() -> FsResult<()> {
             "Permission denied: user=bob, access=ALL, inode=\"/d/closed\":hdfs:supergroup:drwxr-xr-x".into()
         ))
     );
-    let request = ops::rename2::Request { source: "/d", destination: "/t", overwrite: false, to_trash: true };
+    let request = ops::rename2::Request {
+        source: "/d".into(),
+        destination: "/t".into(),
+        overwrite: false,
+        to_trash: true,
+    };
     let trashed = world.run(|ns, ctx| ops::rename2::plan(ns, ctx, &request));
     assert!(matches!(trashed, Err(FsError::AccessDenied(_))));
     assert_eq!(world.rename2("/d", "/t", false), Ok(Reply::Unit));
@@ -515,7 +521,7 @@ fn what_a_record_cannot_hold_is_refused_before_it_is_journaled() -> FsResult<()>
         world.run(|ns, ctx| ops::create::plan(ns, ctx, &request)),
         Err(FsError::InvalidArgument(_))
     ));
-    request.holder = "h";
+    request.holder = "h".into();
     world.now.ms = u64::MAX - 5;
     world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))?;
     assert!(matches!(world.set_owner("/g", Some(&long), None), Err(FsError::InvalidArgument(_))));

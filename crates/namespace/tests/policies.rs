@@ -88,15 +88,17 @@ fn erasure_coding(world: &World, path: &str) -> FsResult<&'static str> {
 
 #[test]
 fn a_directory_keeps_the_order_to_replicate_and_summaries_show_it() -> FsResult<()> {
-    use ops::set_erasure_coding::{REPLICATION, plan, plan_removal};
+    use ops::set_erasure_coding::{REPLICATION, Removal, Request, plan, plan_removal};
+    let set = |path: &str, policy: &str| Request { path: path.into(), policy: policy.into() };
+    let unset = |path: &str| Removal { path: path.into() };
     let mut world = World::new(0);
     world.create("/a/b/f", false)?;
-    world.run(|ns, ctx| plan(ns, ctx, "/a", REPLICATION))?;
+    world.run(|ns, ctx| plan(ns, ctx, &set("/a", REPLICATION)))?;
     let shown =
         |world: &World| ["/", "/a", "/a/b", "/a/b/f"].map(|path| erasure_coding(world, path).unwrap());
     assert_eq!(shown(&world), ["", "replication", "replication", "Replicated"]);
     let edits = world.journal.len();
-    world.run(|ns, ctx| plan(ns, ctx, "/a", REPLICATION))?;
+    world.run(|ns, ctx| plan(ns, ctx, &set("/a", REPLICATION)))?;
     assert_eq!(world.journal.len(), edits);
     // HDFS looks no further than the first directory with any extended attribute, and a policy is one.
     world.set_storage_policy("/a/b", Some("HOT"))?;
@@ -112,17 +114,17 @@ fn a_directory_keeps_the_order_to_replicate_and_summaries_show_it() -> FsResult<
     assert_eq!(namespace::reads::get_xattrs::get(&world.ns, &context, "/a", &[]), Ok(vec![]));
     let asked = namespace::reads::get_xattrs::get(&world.ns, &context, "/a", &[name]);
     assert!(matches!(asked, Err(FsError::AccessDenied(_))));
-    world.run(|ns, ctx| plan_removal(ns, ctx, "/a"))?;
+    world.run(|ns, ctx| plan_removal(ns, ctx, &unset("/a")))?;
     assert_eq!(shown(&world), ["", "", "", "Replicated"]);
     for (path, error) in [
         ("/a", FsError::NoErasureCoding("No erasure coding policy explicitly set on /a".into())),
         ("/a/b/f", FsError::Io("Cannot unset an erasure coding policy on a file /a/b/f".into())),
         ("/none", FsError::NotFound("Path not found: /none".into())),
     ] {
-        assert_eq!(world.run(|ns, ctx| plan_removal(ns, ctx, path)), Err(error));
+        assert_eq!(world.run(|ns, ctx| plan_removal(ns, ctx, &unset(path))), Err(error));
     }
     assert_eq!(
-        world.run(|ns, ctx| plan(ns, ctx, "/a/b/f", "Replication")),
+        world.run(|ns, ctx| plan(ns, ctx, &set("/a/b/f", "Replication"))),
         Err(FsError::Io("Attempt to set an erasure coding policy for a file /a/b/f".into()))
     );
     world.check_replay();
@@ -132,9 +134,9 @@ fn a_directory_keeps_the_order_to_replicate_and_summaries_show_it() -> FsResult<
 #[test]
 fn a_file_may_be_created_with_a_policy() -> FsResult<()> {
     let mut world = World::new(0);
-    let mut create = |path: &str, policy, flags| {
+    let mut create = |path: &str, policy: Option<&str>, flags| {
         let mut request = world.create_request(path, "client");
-        (request.storage_policy, request.flags) = (policy, request.flags | flags);
+        (request.storage_policy, request.flags) = (policy.map(str::to_owned), request.flags | flags);
         world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
     };
     assert!(matches!(create("/cold", Some("COLD"), 0), Ok(Reply::Created(_))));
@@ -153,9 +155,9 @@ fn a_file_may_be_created_with_a_policy() -> FsResult<()> {
 #[test]
 fn a_file_may_be_created_with_the_order_to_replicate_and_with_no_other() {
     let mut world = World::new(0);
-    let mut create = |path: &str, name, flags| {
+    let mut create = |path: &str, name: &str, flags| {
         let mut request = world.create_request(path, "client");
-        (request.erasure_coding, request.flags) = (Some(name), request.flags | flags);
+        (request.erasure_coding, request.flags) = (Some(name.into()), request.flags | flags);
         world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))
     };
     assert!(matches!(create("/a", "REPLICATION", 0), Ok(Reply::Created(_))));

@@ -502,7 +502,7 @@ impl Run {
                 let mut request = world.create_request(&path, &holder);
                 request.flags |= if number > 5 { namespace::ops::create::flag::OVERWRITE } else { 0 };
                 (request.block_size, request.replication) = (1_024, 1 + number as u32 % 3);
-                request.storage_policy = [None, Some("ALL_SSD")][usize::from(number == 0)];
+                request.storage_policy = (number == 0).then(|| "ALL_SSD".into());
                 drop(world.run(|ns, ctx| namespace::ops::create::plan(ns, ctx, &request)));
             }
             5..=7 => {

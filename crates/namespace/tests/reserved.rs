@@ -132,15 +132,15 @@ fn some_refusals_name_the_path_as_it_was_asked() -> FsResult<()> {
     assert_eq!(inner, Err(FsError::NotFound("Path is not a file: /d".into())));
     let path = format!("/.reserved/.inodes/{}", id_of(&world, "/d/f")?.unwrap_or_default());
     let entry = |scope| AclEntry { scope, kind: Kind::User, name: None, permission: 7 };
-    let entries = [entry(Scope::Access), entry(Scope::Access)];
+    let entries = vec![entry(Scope::Access), entry(Scope::Access)];
     let mut refused = |change| {
-        let request = ops::set_acl::Request { path: &path, change };
+        let request = ops::set_acl::Request { path: path.clone(), change };
         world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &request)).err().map(|error| error.to_string())
     };
     let text = "Invalid ACL: multiple entries with same scope, type and name. Path: ";
-    assert_eq!(refused(Change::Replace(&entries)), Some(format!("{text}{path}")));
+    assert_eq!(refused(Change::Replace(entries)), Some(format!("{text}{path}")));
     let text = "Invalid ACL: only directories may have a default ACL. Path: /d/f Path: /d/f";
-    assert_eq!(refused(Change::Merge(&[entry(Scope::Default)])).as_deref(), Some(text));
+    assert_eq!(refused(Change::Merge(vec![entry(Scope::Default)])).as_deref(), Some(text));
     Ok(())
 }
 

@@ -67,8 +67,8 @@ impl Run {
             1 if last.is_some() => {
                 let told = last.map_or(0, |block| block.length) + length;
                 let request = namespace::ops::fsync::Request {
-                    path: "/x",
-                    holder,
+                    path: "/x".into(),
+                    holder: holder.into(),
                     last_block_length: told as i64,
                     inode,
                 };

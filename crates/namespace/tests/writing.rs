@@ -218,8 +218,12 @@ fn a_flushed_length_is_remembered() -> FsResult<()> {
     let mut world = World::new(0);
     let inode = world.create("/f", false)?;
     world.add_block("/f", inode, None);
-    let request =
-        |last_block_length| ops::fsync::Request { path: "/f", holder: HOLDER, last_block_length, inode };
+    let request = |last_block_length| ops::fsync::Request {
+        path: "/f".into(),
+        holder: HOLDER.into(),
+        last_block_length,
+        inode,
+    };
     for length in [700, 600, -1] {
         world.run(|ns, ctx| ops::fsync::plan(ns, ctx, &request(length)))?;
     }

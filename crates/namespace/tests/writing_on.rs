@@ -32,12 +32,22 @@ fn lengths(world: &World, path: &str) -> Vec<u64> {
 }
 
 fn append_as(world: &mut World, path: &str, holder: &str) -> FsResult<Planned> {
-    let request = append::Request { path, holder, client_machine: "127.0.0.1", new_block: false };
+    let request = append::Request {
+        path: path.into(),
+        holder: holder.into(),
+        client_machine: "127.0.0.1".into(),
+        new_block: false,
+    };
     world.plan(|ns, ctx| append::plan(ns, ctx, &request, &ALL_FINISHED))
 }
 
 fn truncate_as(world: &mut World, path: &str, holder: &str, length: i64) -> FsResult<Planned> {
-    let request = truncate::Request { path, length, holder, client_machine: "127.0.0.1" };
+    let request = truncate::Request {
+        path: path.into(),
+        length,
+        holder: holder.into(),
+        client_machine: "127.0.0.1".into(),
+    };
     world.plan(|ns, ctx| truncate::plan(ns, ctx, &request))
 }
 
@@ -135,7 +145,12 @@ fn append_refuses_what_is_no_finished_file() -> FsResult<()> {
     );
     file(&mut world, "/f", &[10]);
     let last = world.last_block("/f").expect("a block");
-    let request = append::Request { path: "/f", holder: HOLDER, client_machine: "", new_block: true };
+    let request = append::Request {
+        path: "/f".into(),
+        holder: HOLDER.into(),
+        client_machine: "".into(),
+        new_block: true,
+    };
     assert_eq!(
         world.plan(|ns, ctx| append::plan(ns, ctx, &request, &GivenFacts::silence())),
         Err(FsError::Io(format!("append: lastBlock={last} of src=/f is not sufficiently replicated yet.")))
@@ -369,7 +384,7 @@ fn truncate_refuses_what_is_no_file_and_no_shorter_length() -> FsResult<()> {
 
 fn concat_of(world: &mut World, target: &str, sources: &[&str]) -> FsResult<Planned> {
     let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
-    let request = concat::Request { target, sources: &sources };
+    let request = concat::Request { target: target.into(), sources };
     world.plan(|ns, ctx| concat::plan(ns, ctx, &request))
 }
 

@@ -25,13 +25,14 @@ fn name(text: &str) -> XattrName {
 }
 
 fn set(world: &mut World, path: &str, text: &str, value: Option<&[u8]>, flags: u32) -> FsResult<Reply> {
-    let name = name(text);
-    let request = ops::set_xattrs::Request { path, name: &name, value, flags };
+    let request =
+        ops::set_xattrs::Request { path: path.into(), name: name(text), value: value.map(Into::into), flags };
     world.run(|ns, ctx| ops::set_xattrs::plan(ns, ctx, &request))
 }
 
 fn remove(world: &mut World, path: &str, text: &str) -> FsResult<Reply> {
-    world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, path, &name(text)))
+    let request = ops::set_xattrs::Removal { path: path.into(), name: name(text) };
+    world.run(|ns, ctx| ops::set_xattrs::plan_removal(ns, ctx, &request))
 }
 
 fn get(world: &World, path: &str, names: &[&str]) -> FsResult<Vec<String>> {
@@ -100,7 +101,8 @@ fn what_forbids_superusers_to_read_is_never_taken_away() -> FsResult<()> {
     assert_eq!(remove(&mut world, "/d/f", NAME), Err(never.clone()));
     world.set_storage_policy("/d", None)?;
     assert_eq!(remove(&mut world, "/d", NAME), Err(none));
-    world.run(|ns, ctx| ops::set_erasure_coding::plan(ns, ctx, "/d", "replication"))?;
+    let request = ops::set_erasure_coding::Request { path: "/d".into(), policy: "replication".into() };
+    world.run(|ns, ctx| ops::set_erasure_coding::plan(ns, ctx, &request))?;
     assert_eq!(remove(&mut world, "/d", NAME), Err(never));
     Ok(())
 }
@@ -261,14 +263,15 @@ fn a_superuser_cannot_read_what_is_marked_so_nor_unmark_it() -> FsResult<()> {
 fn a_snapshot_shows_attributes_and_acls_as_they_were() -> FsResult<()> {
     let mut world = world_with_file(8)?;
     set(&mut world, "/d/f", "user.a", Some(b"then"), CREATE)?;
-    let ann = [AclEntry { scope: Scope::Access, kind: Kind::User, name: Some("ann".into()), permission: 6 }];
-    let merge = ops::set_acl::Request { path: "/d/f", change: Change::Merge(&ann) };
+    let ann =
+        vec![AclEntry { scope: Scope::Access, kind: Kind::User, name: Some("ann".into()), permission: 6 }];
+    let merge = ops::set_acl::Request { path: "/d/f".into(), change: Change::Merge(ann) };
     world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &merge))?;
     world.allow_snapshot("/d")?;
     world.create_snapshot("/d", "s")?;
     set(&mut world, "/d/f", "user.a", Some(b"now"), REPLACE)?;
     set(&mut world, "/d/f", "user.b", None, CREATE)?;
-    let strip = ops::set_acl::Request { path: "/d/f", change: Change::RemoveAll };
+    let strip = ops::set_acl::Request { path: "/d/f".into(), change: Change::RemoveAll };
     world.run(|ns, ctx| ops::set_acl::plan(ns, ctx, &strip))?;
     for step in 0..3 {
         let acl = get_acl_status::get(&world.ns, &world.context(None), "/d/.snapshot/s/f")?;

@@ -236,7 +236,12 @@ mod tests {
             limits: &limits,
             renewals: None,
         };
-        let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true };
+        let request = ops::mkdirs::Request {
+            path: path.into(),
+            permission: 0o755,
+            unmasked: None,
+            create_parent: true,
+        };
         match ops::mkdirs::plan(&tree.namespace, &context, &request) {
             Ok(Planned::Edit(edit)) => edit,
             other => panic!("{other:?}"),

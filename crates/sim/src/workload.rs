@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use base::{CallOrigin, Caller, InodeId, Moment, Timestamp};
 use namespace::{
-    Context, Edit, Limits, Namespace, Planned,
+    Context, Edit, Limits, Namespace, Plannable, Planned, Request,
     acl::{AclEntry, Kind, Scope},
     fingerprint,
     given_facts::GivenFacts,
@@ -42,8 +42,7 @@ impl Workload {
     ) -> Option<PlannedCall> {
         let (path, other) = (self.path(), self.path());
         let choice = self.dice.below(100);
-        let request = format!("{choice} {path} {other}");
-        let fingerprint = fingerprint("sim", request.as_bytes());
+        let fingerprint = fingerprint("sim", format!("{choice} {path} {other}").as_bytes());
         let ctx = Context {
             caller: &self.caller,
             origin: Some(origin),
@@ -53,32 +52,10 @@ impl Workload {
             limits: &self.limits,
             renewals: None,
         };
-        let (name, edit) = match choice {
-            0..25 => {
-                let request = ops::mkdirs::Request {
-                    path: &path,
-                    permission: 0o755,
-                    unmasked: None,
-                    create_parent: true,
-                };
-                ("mkdirs", edit_of(ops::mkdirs::plan(ns, &ctx, &request).ok()?))
-            }
-            25..50 => {
-                let request = ops::create::Request {
-                    path: &path,
-                    permission: 0o644,
-                    unmasked: None,
-                    holder: HOLDER,
-                    client_machine: "127.0.0.1",
-                    flags: 3,
-                    create_parent: true,
-                    replication: 3,
-                    block_size: 1 << 20,
-                    storage_policy: None,
-                    erasure_coding: None,
-                };
-                ("create", edit_of(ops::create::plan(ns, &ctx, &request).ok()?))
-            }
+        let facts = GivenFacts::all_finished();
+        let (name, request): (_, Request) = match choice {
+            0..25 => ("mkdirs", mkdirs(path).into()),
+            25..50 => ("create", create(path).into()),
             50..65 => {
                 let request = ops::add_block::Request {
                     path: &path,
@@ -86,35 +63,31 @@ impl Workload {
                     previous: None,
                     inode: InodeId(0),
                 };
-                let edit = match ops::add_block::plan(ns, &ctx, &request, &GivenFacts::all_finished()).ok()? {
-                    ops::add_block::Plan::New { edit, .. } => Some(edit),
+                return match ops::add_block::plan(ns, &ctx, &request, &facts).ok()? {
+                    ops::add_block::Plan::New { edit, .. } => {
+                        Some(PlannedCall { name: "addBlock", fingerprint, edit })
+                    }
                     ops::add_block::Plan::Again { .. } => None,
                 };
-                ("addBlock", edit)
             }
             65..75 => {
                 let request =
                     ops::complete::Request { path: &path, holder: HOLDER, last: None, inode: InodeId(0) };
-                let edit = match ops::complete::plan(ns, &ctx, &request, &GivenFacts::all_finished()).ok()? {
-                    ops::complete::Plan::Close(edit) => Some(edit),
+                return match ops::complete::plan(ns, &ctx, &request, &facts).ok()? {
+                    ops::complete::Plan::Close(edit) => {
+                        Some(PlannedCall { name: "complete", fingerprint, edit })
+                    }
                     ops::complete::Plan::Already | ops::complete::Plan::Waiting(_) => None,
                 };
-                ("complete", edit)
             }
-            75..85 => {
-                let request = ops::rename::Request { source: &path, destination: &other };
-                ("rename", edit_of(ops::rename::plan(ns, &ctx, &request).ok()?))
-            }
-            85..93 => {
-                let bits = self.dice.below(512) as u16;
-                rights(ns, &ctx, &path, choice, bits)?
-            }
-            _ => {
-                let request = ops::delete::Request { path: &path, recursive: true };
-                ("delete", edit_of(ops::delete::plan(ns, &ctx, &request).ok()?))
-            }
+            75..85 => ("rename", ops::rename::Request { source: path, destination: other }.into()),
+            85..93 => rights(path, choice, self.dice.below(512) as u16),
+            _ => ("delete", ops::delete::Request { path, recursive: true }.into()),
         };
-        edit.map(|edit| PlannedCall { name, fingerprint, edit })
+        match request.plan(ns, &ctx, &facts).ok()? {
+            Planned::Edit(edit) => Some(PlannedCall { name, fingerprint, edit }),
+            Planned::NoChange(_) => None,
+        }
     }
 
     fn path(&mut self) -> String {
@@ -128,19 +101,30 @@ impl Workload {
     }
 }
 
+fn mkdirs(path: String) -> ops::mkdirs::Request {
+    ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true }
+}
+
+fn create(path: String) -> ops::create::Request {
+    ops::create::Request {
+        path,
+        permission: 0o644,
+        unmasked: None,
+        holder: HOLDER.into(),
+        client_machine: "127.0.0.1".into(),
+        flags: 3,
+        create_parent: true,
+        replication: 3,
+        block_size: 1 << 20,
+        storage_policy: None,
+        erasure_coding: None,
+    }
+}
+
 /// Permissions, ACLs and extended attributes.
-fn rights(
-    ns: &Namespace,
-    ctx: &Context<'_>,
-    path: &str,
-    choice: u64,
-    bits: u16,
-) -> Option<(&'static str, Option<Edit>)> {
-    Some(match choice {
-        ..87 => {
-            let request = ops::set_permission::Request { path: path.into(), permission: bits };
-            ("setPermission", edit_of(ops::set_permission::plan(ns, ctx, &request).ok()?))
-        }
+fn rights(path: String, choice: u64, bits: u16) -> (&'static str, Request) {
+    match choice {
+        ..87 => ("setPermission", ops::set_permission::Request { path, permission: bits }.into()),
         87..90 => {
             let entry = |scope| AclEntry {
                 scope,
@@ -148,32 +132,22 @@ fn rights(
                 name: Some("ann".into()),
                 permission: bits as u8 & 7,
             };
-            let entries = [entry(Scope::Access), entry(Scope::Default)];
             let change = match bits % 4 {
                 0 => Change::RemoveAll,
-                1 => Change::Merge(&entries),
-                _ => Change::Merge(&entries[..1]),
+                1 => Change::Merge(vec![entry(Scope::Access), entry(Scope::Default)]),
+                _ => Change::Merge(vec![entry(Scope::Access)]),
             };
-            let request = ops::set_acl::Request { path, change };
-            ("setAcl", edit_of(ops::set_acl::plan(ns, ctx, &request).ok()?))
+            ("setAcl", ops::set_acl::Request { path, change }.into())
         }
         _ => {
             let name = XattrName { space: Space::User, name: format!("n{}", bits % 3).into() };
-            let planned = if bits.is_multiple_of(5) {
-                ops::set_xattrs::plan_removal(ns, ctx, path, &name)
+            let request = if bits.is_multiple_of(5) {
+                ops::set_xattrs::Removal { path, name }.into()
             } else {
-                let value = bits.to_le_bytes();
-                let request = ops::set_xattrs::Request { path, name: &name, value: Some(&value), flags: 3 };
-                ops::set_xattrs::plan(ns, ctx, &request)
+                let value = Some(bits.to_le_bytes().to_vec());
+                ops::set_xattrs::Request { path, name, value, flags: 3 }.into()
             };
-            ("setXAttr", edit_of(planned.ok()?))
+            ("setXAttr", request)
         }
-    })
-}
-
-fn edit_of(planned: Planned) -> Option<Edit> {
-    match planned {
-        Planned::Edit(edit) => Some(edit),
-        Planned::NoChange(_) => None,
     }
 }

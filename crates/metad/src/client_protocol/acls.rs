@@ -7,89 +7,45 @@ use namespace::{
     ops::set_acl::{self, Change},
     reads::get_acl_status,
 };
-use prost::Message;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-/// The kind of a change, apart from its entries.
-#[derive(Clone, Copy)]
-enum Verb {
-    Replace,
-    Merge,
-    Remove,
-    RemoveDefault,
-    RemoveAll,
-}
-
-impl Verb {
-    /// How Hadoop begins the sentence about safe mode.
-    fn sentence(self) -> &'static str {
-        match self {
-            Self::Replace => "Cannot set ACL on",
-            Self::Merge => "Cannot modify ACL entries on",
-            Self::Remove => "Cannot remove ACL entries on",
-            Self::RemoveDefault => "Cannot remove default ACL entries on",
-            Self::RemoveAll => "Cannot remove ACL on",
-        }
-    }
-}
-
 pub fn set_acl(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetAclRequestProto>(&call, reply) else { return };
-    change(core, call, reply, request.src, Verb::Replace, &request.acl_spec, p::SetAclResponseProto {});
+    let change = Change::Replace(entries(&request.acl_spec));
+    let request = set_acl::Request { path: request.src, change };
+    calls::write(core, call, reply, request, |_, _| p::SetAclResponseProto {});
 }
 
 pub fn modify_acl_entries(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ModifyAclEntriesRequestProto>(&call, reply) else { return };
-    let answer = p::ModifyAclEntriesResponseProto {};
-    change(core, call, reply, request.src, Verb::Merge, &request.acl_spec, answer);
+    let change = Change::Merge(entries(&request.acl_spec));
+    let request = set_acl::Request { path: request.src, change };
+    calls::write(core, call, reply, request, |_, _| p::ModifyAclEntriesResponseProto {});
 }
 
 pub fn remove_acl_entries(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveAclEntriesRequestProto>(&call, reply) else { return };
-    let answer = p::RemoveAclEntriesResponseProto {};
-    change(core, call, reply, request.src, Verb::Remove, &request.acl_spec, answer);
+    let change = Change::Remove(entries(&request.acl_spec));
+    let request = set_acl::Request { path: request.src, change };
+    calls::write(core, call, reply, request, |_, _| p::RemoveAclEntriesResponseProto {});
 }
 
 pub fn remove_default_acl(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveDefaultAclRequestProto>(&call, reply) else { return };
-    change(core, call, reply, request.src, Verb::RemoveDefault, &[], p::RemoveDefaultAclResponseProto {});
+    let request = set_acl::Request { path: request.src, change: Change::RemoveDefault };
+    calls::write(core, call, reply, request, |_, _| p::RemoveDefaultAclResponseProto {});
 }
 
 pub fn remove_acl(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveAclRequestProto>(&call, reply) else { return };
-    change(core, call, reply, request.src, Verb::RemoveAll, &[], p::RemoveAclResponseProto {});
+    let request = set_acl::Request { path: request.src, change: Change::RemoveAll };
+    calls::write(core, call, reply, request, |_, _| p::RemoveAclResponseProto {});
 }
 
-fn change<M: Message + 'static>(
-    core: &Arc<Core>,
-    call: Call,
-    reply: Replier,
-    src: String,
-    verb: Verb,
-    entries: &[p::AclEntryProto],
-    answer: M,
-) {
-    let entries: Vec<AclEntry> = entries.iter().map(entry_of).collect();
-    let path = src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("{} {src}", verb.sentence()),
-        move |namespace, context, _| {
-            let change = match verb {
-                Verb::Replace => Change::Replace(&entries),
-                Verb::Merge => Change::Merge(&entries),
-                Verb::Remove => Change::Remove(&entries),
-                Verb::RemoveDefault => Change::RemoveDefault,
-                Verb::RemoveAll => Change::RemoveAll,
-            };
-            set_acl::plan(namespace, context, &set_acl::Request { path: &path, change })
-        },
-        |_, _| answer,
-    );
+fn entries(list: &[p::AclEntryProto]) -> Vec<AclEntry> {
+    list.iter().map(entry_of).collect()
 }
 
 fn entry_of(entry: &p::AclEntryProto) -> AclEntry {

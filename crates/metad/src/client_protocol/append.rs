@@ -20,14 +20,20 @@ pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AppendRequestProto>(&call, reply) else { return };
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
     core.partition.renewals.lock().renew(&request.client_name, core.moment());
+    let request = ops::append::Request {
+        path: request.src,
+        holder: request.client_name,
+        client_machine: machine,
+        new_block: request.flag.unwrap_or(0) & ops::create::flag::NEW_BLOCK != 0,
+    };
     calls::turn(core, call, reply, move |turn, call| {
-        let mut essentials = try_append(turn, call, &request, &machine);
+        let mut essentials = calls::run(turn, call, &request);
         if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
-            && files::take_over(turn, &request.src, &request.client_name)
+            && files::take_over(turn, &request.path, &request.holder)
         {
             // The file is closed now: it can be written on as any other. No answer has been sent yet.
             turn.partition().refusals.lock().forget(&call.origin);
-            essentials = try_append(turn, call, &request, &machine);
+            essentials = calls::run(turn, call, &request);
         }
         match essentials? {
             Reply::Appended(inode) => answer(turn, call, &request, inode),
@@ -36,47 +42,20 @@ pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-fn try_append(
-    turn: &mut Turn<'_>,
-    call: &Call,
-    request: &p::AppendRequestProto,
-    machine: &str,
-) -> FsResult<Reply> {
-    let what = || format!("Cannot append to file{}", request.src);
-    calls::run_planned(turn, call, what, |namespace, context, facts| {
-        let request = ops::append::Request {
-            path: &request.src,
-            holder: &request.client_name,
-            client_machine: machine,
-            new_block: wants_new_block(request),
-        };
-        ops::append::plan(namespace, context, &request, facts)
-    })
-}
-
-fn wants_new_block(request: &p::AppendRequestProto) -> bool {
-    request.flag.unwrap_or(0) & ops::create::flag::NEW_BLOCK != 0
-}
-
 /// The file, and the block that is written on with its places. A block that stays as it is comes without places if
 /// the client wants another one, and not at all if it is full.
-fn answer(
-    turn: &Turn<'_>,
-    call: &Call,
-    request: &p::AppendRequestProto,
-    inode: InodeId,
-) -> FsResult<Encoded> {
+fn answer(turn: &Turn<'_>, call: &Call, request: &ops::append::Request, inode: InodeId) -> FsResult<Encoded> {
     let (partition, namespace) = (turn.partition(), turn.namespace());
     let pool = &partition.cluster.block_pool;
     // A call that is repeated so late that others have deleted its file. Stock clients ask for the status that an
     // answer lacks, by the path, and stumble over there being none.
     let Some(fs) = namespace::reads::get_file_info::by_id(namespace, inode) else {
-        return Err(FsError::NotFound(format!("File does not exist: {}", request.src)));
+        return Err(FsError::NotFound(format!("File does not exist: {}", request.path)));
     };
     let last = namespace::reads::get_block_locations::by_id(namespace, inode).and_then(|blocks| blocks.last);
     let (mut located, mut place) = (None, None);
     match last {
-        Some(last) if wants_new_block(request) => place = Some((last.block, OFFSET_UNKNOWN)),
+        Some(last) if request.new_block => place = Some((last.block, OFFSET_UNKNOWN)),
         Some(last) if !last.committed => {
             let host = reads::host(call);
             let chance = partition.env.random.next_u64();

@@ -256,23 +256,13 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn fsync(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::FsyncRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot fsync file {src}"),
-        move |namespace, context, _| {
-            let request = ops::fsync::Request {
-                path: &request.src,
-                holder: &request.client,
-                last_block_length: request.last_block_length(),
-                inode: InodeId(request.file_id.unwrap_or(0)),
-            };
-            ops::fsync::plan(namespace, context, &request)
-        },
-        |_, _| p::FsyncResponseProto {},
-    );
+    let request = ops::fsync::Request {
+        last_block_length: request.last_block_length(),
+        inode: InodeId(request.file_id.unwrap_or(0)),
+        path: request.src,
+        holder: request.client,
+    };
+    calls::write(core, call, reply, request, |_, _| p::FsyncResponseProto {});
 }
 
 pub fn report_bad_blocks(core: &Arc<Core>, call: Call, reply: Replier) {

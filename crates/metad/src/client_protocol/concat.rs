@@ -9,16 +9,6 @@ use std::sync::Arc;
 
 pub fn concat(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ConcatRequestProto>(&call, reply) else { return };
-    let target = request.trg.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot concat {target}"),
-        move |namespace, context, _| {
-            let request = ops::concat::Request { target: &request.trg, sources: &request.srcs };
-            ops::concat::plan(namespace, context, &request)
-        },
-        |_, _| p::ConcatResponseProto {},
-    );
+    let request = ops::concat::Request { target: request.trg, sources: request.srcs };
+    calls::write(core, call, reply, request, |_, _| p::ConcatResponseProto {});
 }

@@ -91,33 +91,17 @@ pub fn set_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetErasureCodingPolicyRequestProto>(&call, reply) else {
         return;
     };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot set erasure coding policy on {src}"),
-        move |namespace, context, _| {
-            let name = request.ec_policy_name.as_deref().unwrap_or(DEFAULT);
-            set_erasure_coding::plan(namespace, context, &request.src, name)
-        },
-        |_, _| p::SetErasureCodingPolicyResponseProto {},
-    );
+    let policy = request.ec_policy_name.unwrap_or_else(|| DEFAULT.to_owned());
+    let request = set_erasure_coding::Request { path: request.src, policy };
+    calls::write(core, call, reply, request, |_, _| p::SetErasureCodingPolicyResponseProto {});
 }
 
 pub fn unset_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UnsetErasureCodingPolicyRequestProto>(&call, reply) else {
         return;
     };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot unset erasure coding policy on {src}"),
-        move |namespace, context, _| set_erasure_coding::plan_removal(namespace, context, &request.src),
-        |_, _| p::UnsetErasureCodingPolicyResponseProto {},
-    );
+    let request = set_erasure_coding::Removal { path: request.src };
+    calls::write(core, call, reply, request, |_, _| p::UnsetErasureCodingPolicyResponseProto {});
 }
 
 fn may_change(core: &Core, call: &Call, what: impl FnOnce() -> String) -> FsResult<()> {

@@ -10,7 +10,7 @@ use crate::{
     datanodes::release,
     partition::{Partition, turn::Turn},
 };
-use base::{FsError, FsResult, InodeId};
+use base::{FsError, InodeId};
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
@@ -18,38 +18,43 @@ use std::sync::Arc;
 
 pub fn mkdirs(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::MkdirsRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot create directory {src}"),
-        move |namespace, context, _| {
-            let request = ops::mkdirs::Request {
-                path: &request.src,
-                permission: request.masked.perm as u16,
-                unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
-                create_parent: request.create_parent,
-            };
-            ops::mkdirs::plan(namespace, context, &request)
-        },
-        |_, essentials| p::MkdirsResponseProto { result: boolean(essentials) },
-    );
+    let request = ops::mkdirs::Request {
+        path: request.src,
+        permission: request.masked.perm as u16,
+        unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
+        create_parent: request.create_parent,
+    };
+    calls::write(core, call, reply, request, |_, essentials| p::MkdirsResponseProto {
+        result: boolean(essentials),
+    });
 }
 
 pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateRequestProto>(&call, reply) else { return };
     let machine = call.origin.address.map(|address| address.to_string()).unwrap_or_default();
     core.partition.renewals.lock().renew(&request.client_name, core.moment());
+    let request = ops::create::Request {
+        path: request.src,
+        permission: request.masked.perm as u16,
+        unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
+        holder: request.client_name,
+        client_machine: machine,
+        flags: request.create_flag,
+        create_parent: request.create_parent,
+        replication: request.replication,
+        block_size: request.block_size,
+        storage_policy: request.storage_policy,
+        erasure_coding: request.ec_policy_name,
+    };
     calls::turn(core, call, reply, move |turn, call| {
-        ops::create::check_path(&request.src, &turn.partition().config.limits)?;
-        let mut answer = try_create(turn, call, &request, &machine);
+        ops::create::check_path(&request.path, &turn.partition().config.limits)?;
+        let mut answer = calls::run(turn, call, &request);
         if matches!(answer, Err(FsError::RecoveryInProgress(_)))
-            && take_over(turn, &request.src, &request.client_name)
+            && take_over(turn, &request.path, &request.holder)
         {
             // The file is closed now: it is in the way as any other. No answer has been sent yet.
             turn.partition().refusals.lock().forget(&call.origin);
-            answer = try_create(turn, call, &request, &machine);
+            answer = calls::run(turn, call, &request);
         }
         let Reply::Created(inode) = answer? else { return Ok(created(None)) };
         Ok(match reads::get_file_info::by_id(turn.namespace(), inode) {
@@ -66,8 +71,8 @@ fn created(file: Option<&FileStatus<'_>>) -> Encoded {
 /// The answer to a call that was repeated so late that others have deleted its file: the file as it was when it was
 /// made. Hadoop remembers the whole status with the call, and its client breaks on an answer without one
 /// (`DFSOutputStream.newStreamForCreate`: "HdfsFileStatus should not be null!").
-fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &p::CreateRequestProto, inode: InodeId) -> Encoded {
-    let parent = request.src.rfind('/').map_or("/", |at| &request.src[..at.max(1)]);
+fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &ops::create::Request, inode: InodeId) -> Encoded {
+    let parent = request.path.rfind('/').map_or("/", |at| &request.path[..at.max(1)]);
     let group = turn.plan_own(|namespace, context, _| {
         let parent = reads::get_file_info::get(namespace, context, parent).ok().flatten();
         parent.map_or(&*context.limits.access.supergroup, |parent| parent.group).to_owned()
@@ -77,7 +82,7 @@ fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &p::CreateRequestProto,
         kind: FileKind::File,
         name: b"",
         length: 0,
-        permission: request.masked.perm as u16,
+        permission: request.permission,
         owner: &call.caller.user,
         group: &group,
         modified: turn.now,
@@ -90,31 +95,6 @@ fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &p::CreateRequestProto,
         has_acl: false,
         under_construction: true,
     }))
-}
-
-fn try_create(
-    turn: &mut Turn<'_>,
-    call: &Call,
-    request: &p::CreateRequestProto,
-    machine: &str,
-) -> FsResult<Reply> {
-    let what = || format!("Cannot create file{}", request.src);
-    calls::run_planned(turn, call, what, |namespace, context, _| {
-        let request = ops::create::Request {
-            path: &request.src,
-            permission: request.masked.perm as u16,
-            unmasked: request.unmasked.map(|unmasked| unmasked.perm as u16),
-            holder: &request.client_name,
-            client_machine: machine,
-            flags: request.create_flag,
-            create_parent: request.create_parent,
-            replication: request.replication,
-            block_size: request.block_size,
-            storage_policy: request.storage_policy.as_deref(),
-            erasure_coding: request.ec_policy_name.as_deref(),
-        };
-        ops::create::plan(namespace, context, &request)
-    })
 }
 
 /// The writer of the file that is in the way has been silent for too long: the file is taken from it. True
@@ -131,55 +111,29 @@ pub fn take_over(turn: &mut Turn<'_>, path: &str, holder: &str) -> bool {
 
 pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenameRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot rename {src}"),
-        move |namespace, context, _| {
-            let request = ops::rename::Request { source: &request.src, destination: &request.dst };
-            ops::rename::plan(namespace, context, &request)
-        },
-        |_, essentials| p::RenameResponseProto { result: boolean(essentials) },
-    );
+    let request = ops::rename::Request { source: request.src, destination: request.dst };
+    calls::write(core, call, reply, request, |_, essentials| p::RenameResponseProto {
+        result: boolean(essentials),
+    });
 }
 
 pub fn rename2(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::Rename2RequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot rename {src}"),
-        move |namespace, context, _| {
-            let request = ops::rename2::Request {
-                source: &request.src,
-                destination: &request.dst,
-                overwrite: request.overwrite_dest,
-                to_trash: request.move_to_trash.unwrap_or(false),
-            };
-            ops::rename2::plan(namespace, context, &request)
-        },
-        |_, _| p::Rename2ResponseProto {},
-    );
+    let request = ops::rename2::Request {
+        source: request.src,
+        destination: request.dst,
+        overwrite: request.overwrite_dest,
+        to_trash: request.move_to_trash.unwrap_or(false),
+    };
+    calls::write(core, call, reply, request, |_, _| p::Rename2ResponseProto {});
 }
 
 pub fn delete(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DeleteRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot delete {src}"),
-        move |namespace, context, _| {
-            let request = ops::delete::Request { path: &request.src, recursive: request.recursive };
-            ops::delete::plan(namespace, context, &request)
-        },
-        |_, essentials| p::DeleteResponseProto { result: boolean(essentials) },
-    );
+    let request = ops::delete::Request { path: request.src, recursive: request.recursive };
+    calls::write(core, call, reply, request, |_, essentials| p::DeleteResponseProto {
+        result: boolean(essentials),
+    });
 }
 
 pub fn renew_lease(core: &Arc<Core>, call: Call, reply: Replier) {

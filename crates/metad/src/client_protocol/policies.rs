@@ -11,35 +11,15 @@ use std::sync::Arc;
 
 pub fn set_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetStoragePolicyRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot set storage policy for {src}"),
-        move |namespace, context, _| {
-            let policy = Some(&*request.policy_name);
-            let request = ops::set_storage_policy::Request { path: &request.src, policy };
-            ops::set_storage_policy::plan(namespace, context, &request)
-        },
-        |_, _| p::SetStoragePolicyResponseProto {},
-    );
+    let policy = Some(request.policy_name);
+    let request = ops::set_storage_policy::Request { path: request.src, policy };
+    calls::write(core, call, reply, request, |_, _| p::SetStoragePolicyResponseProto {});
 }
 
 pub fn unset_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UnsetStoragePolicyRequestProto>(&call, reply) else { return };
-    let src = request.src.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot unset storage policy for {src}"),
-        move |namespace, context, _| {
-            let request = ops::set_storage_policy::Request { path: &request.src, policy: None };
-            ops::set_storage_policy::plan(namespace, context, &request)
-        },
-        |_, _| p::UnsetStoragePolicyResponseProto {},
-    );
+    let request = ops::set_storage_policy::Request { path: request.src, policy: None };
+    calls::write(core, call, reply, request, |_, _| p::UnsetStoragePolicyResponseProto {});
 }
 
 pub fn get_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -23,16 +23,13 @@ pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
     calls::turn(core, call, reply, move |turn, call| {
         // Java's signed numbers travel as unsigned ones.
         let quota = ops::set_quota::Request {
-            path: &request.path,
+            path: request.path,
             inodes: request.namespace_quota as i64,
             bytes: request.storagespace_quota as i64,
             storage_type: request.storage_type.map(storage_type).transpose()?,
         };
         ops::set_quota::check_privilege(&turn.partition().context(&call.caller, Some(call.origin)), &quota)?;
-        let what = || format!("Cannot set quota on {}", quota.path);
-        calls::run_planned(turn, call, what, |namespace, context, _| {
-            ops::set_quota::plan(namespace, context, &quota)
-        })?;
+        calls::run(turn, call, &quota)?;
         Ok(p::SetQuotaResponseProto {})
     });
 }

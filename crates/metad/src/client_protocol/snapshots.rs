@@ -8,17 +8,16 @@ use super::{
     walks::{self, Slice},
 };
 use crate::core::Core;
-use base::{FsResult, Timestamp};
+use base::Timestamp;
 use bytes::Bytes;
 use namespace::{
-    Context, Namespace, Planned, Reply,
+    Reply,
     ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
     reads::{
         get_snapshot_diff::{self, DiffCursor, DiffEntry},
         get_snapshot_listing,
     },
 };
-use prost::Message;
 use proto::{
     answers::{Many, Only, SnapshotStatus, SnapshottableDirectory},
     hdfs as p, snapshot_diff,
@@ -26,74 +25,43 @@ use proto::{
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
+/// For superusers only.
 pub fn allow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AllowSnapshotRequestProto>(&call, reply) else { return };
-    let answer = p::AllowSnapshotResponseProto {};
-    change_root(core, call, reply, request.snapshot_root, ("allow", allow_snapshot::plan), answer);
-}
-
-pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::DisallowSnapshotRequestProto>(&call, reply) else { return };
-    let answer = p::DisallowSnapshotResponseProto {};
-    let change: RootChange = ("disallow", allow_snapshot::plan_disallow);
-    change_root(core, call, reply, request.snapshot_root, change, answer);
-}
-
-/// A change of a directory: Hadoop's word for it, and the function that plans it.
-type RootChange =
-    (&'static str, fn(&Namespace, &Context<'_>, &allow_snapshot::Request<'_>) -> FsResult<Planned>);
-
-/// Makes a directory snapshottable or ends that, for superusers only.
-fn change_root<M: Message + 'static>(
-    core: &Arc<Core>,
-    call: Call,
-    reply: Replier,
-    path: String,
-    (verb, plan): RootChange,
-    answer: M,
-) {
     if let Err(error) = require_superuser(core, &call) {
         return reply.fs_error(&error);
     }
-    let root = path.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot {verb} snapshot for {root}"),
-        move |namespace, context, _| plan(namespace, context, &allow_snapshot::Request { path: &path }),
-        |_, _| answer,
-    );
+    let request = allow_snapshot::Request { path: request.snapshot_root };
+    calls::write(core, call, reply, request, |_, _| p::AllowSnapshotResponseProto {});
+}
+
+/// For superusers only.
+pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::DisallowSnapshotRequestProto>(&call, reply) else { return };
+    if let Err(error) = require_superuser(core, &call) {
+        return reply.fs_error(&error);
+    }
+    let request = allow_snapshot::Disallowing { path: request.snapshot_root };
+    calls::write(core, call, reply, request, |_, _| p::DisallowSnapshotResponseProto {});
 }
 
 pub fn create_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateSnapshotRequestProto>(&call, reply) else { return };
-    let root = request.snapshot_root.clone();
-    let path = root.clone();
     let name = match request.snapshot_name() {
         "" => default_name(core.env.clock.timestamp()),
         name => name.to_owned(),
     };
-    let asked = name.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot create snapshot for {path}"),
-        move |namespace, context, _| {
-            let request = create_snapshot::Request { path: &request.snapshot_root, name: &name };
-            create_snapshot::plan(namespace, context, &request)
-        },
-        move |turn, essentials| {
-            // A call that is repeated is told the name that the first one made up.
-            let made = match essentials {
-                Reply::Snapshot(id) => create_snapshot::name_of(turn.namespace(), id),
-                _ => None,
-            };
-            let snapshot_path = create_snapshot::path_of(&root, made.unwrap_or(&asked));
-            p::CreateSnapshotResponseProto { snapshot_path }
-        },
-    );
+    let request = create_snapshot::Request { path: request.snapshot_root, name };
+    let asked = request.clone();
+    calls::write(core, call, reply, request, move |turn, essentials| {
+        // A call that is repeated is told the name that the first one made up.
+        let made = match essentials {
+            Reply::Snapshot(id) => create_snapshot::name_of(turn.namespace(), id),
+            _ => None,
+        };
+        let snapshot_path = create_snapshot::path_of(&asked.path, made.unwrap_or(&asked.name));
+        p::CreateSnapshotResponseProto { snapshot_path }
+    });
 }
 
 /// Hadoop's `s'yyyyMMdd-HHmmss.SSS`, in the time zone of the server as there.
@@ -104,39 +72,18 @@ fn default_name(now: Timestamp) -> String {
 
 pub fn rename_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenameSnapshotRequestProto>(&call, reply) else { return };
-    let root = request.snapshot_root.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot rename snapshot for {root}"),
-        move |namespace, context, _| {
-            let request = rename_snapshot::Request {
-                path: &request.snapshot_root,
-                old: &request.snapshot_old_name,
-                new: &request.snapshot_new_name,
-            };
-            rename_snapshot::plan(namespace, context, &request)
-        },
-        |_, _| p::RenameSnapshotResponseProto {},
-    );
+    let request = rename_snapshot::Request {
+        path: request.snapshot_root,
+        old: request.snapshot_old_name,
+        new: request.snapshot_new_name,
+    };
+    calls::write(core, call, reply, request, |_, _| p::RenameSnapshotResponseProto {});
 }
 
 pub fn delete_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DeleteSnapshotRequestProto>(&call, reply) else { return };
-    let root = request.snapshot_root.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot delete snapshot for {root}"),
-        move |namespace, context, _| {
-            let request =
-                delete_snapshot::Request { path: &request.snapshot_root, name: &request.snapshot_name };
-            delete_snapshot::plan(namespace, context, &request)
-        },
-        |_, _| p::DeleteSnapshotResponseProto {},
-    );
+    let request = delete_snapshot::Request { path: request.snapshot_root, name: request.snapshot_name };
+    calls::write(core, call, reply, request, |_, _| p::DeleteSnapshotResponseProto {});
 }
 
 pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replier) {

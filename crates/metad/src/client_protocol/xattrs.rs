@@ -36,38 +36,20 @@ fn to_proto(xattr: &Xattr) -> p::XAttrProto {
 pub fn set_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetXAttrRequestProto>(&call, reply) else { return };
     let xattr = request.x_attr.unwrap_or_default();
-    let name = name_of(&xattr);
-    let (src, path) = (request.src.clone(), request.src);
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot set XAttr on {src}"),
-        move |namespace, context, _| {
-            let request = set_xattrs::Request {
-                path: &path,
-                name: &name,
-                value: xattr.value.as_deref(),
-                flags: request.flag.unwrap_or(0),
-            };
-            set_xattrs::plan(namespace, context, &request)
-        },
-        |_, _| p::SetXAttrResponseProto {},
-    );
+    let request = set_xattrs::Request {
+        path: request.src,
+        name: name_of(&xattr),
+        value: xattr.value.map(Vec::from),
+        flags: request.flag.unwrap_or(0),
+    };
+    calls::write(core, call, reply, request, |_, _| p::SetXAttrResponseProto {});
 }
 
 pub fn remove_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveXAttrRequestProto>(&call, reply) else { return };
     let name = name_of(&request.x_attr.unwrap_or_default());
-    let (src, path) = (request.src.clone(), request.src);
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot remove XAttr entry on {src}"),
-        move |namespace, context, _| set_xattrs::plan_removal(namespace, context, &path, &name),
-        |_, _| p::RemoveXAttrResponseProto {},
-    );
+    let request = set_xattrs::Removal { path: request.src, name };
+    calls::write(core, call, reply, request, |_, _| p::RemoveXAttrResponseProto {});
 }
 
 pub fn get_xattrs(core: &Arc<Core>, call: Call, reply: Replier) {

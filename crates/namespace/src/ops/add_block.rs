@@ -121,8 +121,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
 /// Those of [`fsync::plan`].
 pub fn plan_refused(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
     let flushed = fsync::Request {
-        path: req.path,
-        holder: req.holder,
+        path: req.path.into(),
+        holder: req.holder.into(),
         last_block_length: req.previous.map_or(-1, |previous| previous.length as i64),
         inode: req.inode,
     };

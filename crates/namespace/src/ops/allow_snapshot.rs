@@ -16,9 +16,15 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+/// The request of `disallowSnapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disallowing {
+    pub path: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +38,8 @@ record_fields! { SetSnapshottableEdit { inode, allow } }
 /// # Errors
 /// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
 /// [`FsError::Snapshot`] if a directory above or below is snapshottable already.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let (directory, inode) = directory(ns, ctx, req.path)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let (directory, inode) = directory(ns, ctx, &req.path)?;
     for root in ns.tree.snapshots.roots.iter().filter_map(|(root, _)| ns.handle(*root)) {
         let nested = match root {
             root if root == directory => continue,
@@ -44,7 +50,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         return Err(FsError::Snapshot(format!(
             "Nested snapshottable directories not allowed: path={}, the {nested} is already a snapshottable \
              directory.",
-            req.path
+            &req.path
         )));
     }
     if ns.tree.inode(directory).has(SNAPSHOTTABLE) {
@@ -59,13 +65,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 /// # Errors
 /// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
 /// [`FsError::Snapshot`] if the directory has snapshots.
-pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let (_, inode) = directory(ns, ctx, req.path)?;
+pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Disallowing) -> FsResult<Planned> {
+    let (_, inode) = directory(ns, ctx, &req.path)?;
     match ns.tree.snapshots.roots.get(&inode) {
         None => Ok(Planned::NoChange(Reply::Unit)),
         Some(root) if root.len() > 0 => Err(FsError::Snapshot(format!(
             "The directory {} has snapshot(s). Please redo the operation after removing all the snapshots.",
-            req.path
+            &req.path
         ))),
         Some(_) => {
             let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: false });

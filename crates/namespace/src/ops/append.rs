@@ -19,12 +19,12 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId, StoragePolicy};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// The client's name for itself: the holder of the lease.
-    pub holder: &'a str,
-    pub client_machine: &'a str,
+    pub holder: String,
+    pub client_machine: String,
     /// Leave the last block as it is, whether or not it has room. Hadoop: `CreateFlag.NEW_BLOCK`.
     pub new_block: bool,
 }
@@ -47,16 +47,11 @@ record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
 /// resolved (see [`crate::ops`]) or is a directory ([`FsError::AlreadyExists`]), the caller may not write the file, it
 /// does not exist, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being written, its last block is not
 /// complete ([`FsError::Io`]), or a quota has no room.
-pub fn plan(
-    ns: &Namespace,
-    ctx: &Context<'_>,
-    req: &Request<'_>,
-    facts: &dyn BlockFacts,
-) -> FsResult<Planned> {
-    entry_limits::check_text("name of the client", req.holder)?;
-    entry_limits::check_text("name of the client's machine", req.client_machine)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Planned> {
+    entry_limits::check_text("name of the client", &req.holder)?;
+    entry_limits::check_text("name of the client's machine", &req.client_machine)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     let path = resolved.path.as_str();
     if resolved.target.is_some_and(|target| ns.tree.inode(target).is_directory()) {
         return Err(FsError::AlreadyExists(format!(
@@ -67,13 +62,13 @@ pub fn plan(
     let Some(file) = resolved.target else {
         return Err(FsError::NotFound(format!(
             "Failed to append to non-existent file {path} for client {}",
-            req.client_machine
+            &req.client_machine
         )));
     };
     if is_lazy_persist(ns, file) {
         return Err(FsError::Unsupported(format!("Cannot append to lazy persist file {path}")));
     }
-    lease::check_free(ns, ctx, file, path, "APPEND_FILE", (req.holder, req.client_machine))?;
+    lease::check_free(ns, ctx, file, path, "APPEND_FILE", (&req.holder, &req.client_machine))?;
     let last = ns.tree.last_block(file);
     let last = (last != NONE).then(|| ns.tree.blocks.stored(last).block);
     if let Some(last) = last.filter(|last| !facts.is_complete(last)) {
@@ -84,8 +79,8 @@ pub fn plan(
     let room = last.is_some_and(|last| last.length < ns.tree.attributes_of(file).block_size);
     let edit = AppendEdit {
         inode: ns.tree.inode(file).id(),
-        holder: req.holder.into(),
-        machine: req.client_machine.into(),
+        holder: req.holder.as_str().into(),
+        machine: req.client_machine.as_str().into(),
         reopens_block: room && !req.new_block,
     };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Append(edit))?))

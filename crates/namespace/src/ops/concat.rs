@@ -16,11 +16,11 @@ use crate::{
 use base::{FsError, FsResult, InodeId};
 use std::collections::BTreeSet;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub target: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub target: String,
     /// The sources, in the order in which they are to follow.
-    pub sources: &'a [String],
+    pub sources: Vec<String>,
 }
 
 /// An entry of the journal holds this many ids, of seven bytes at most, with room to spare. One edit it has to be: a
@@ -43,18 +43,18 @@ record_fields! { ConcatEdit { target, sources } }
 /// [`crate::ops`]) or is not a file; the caller may not write the target, read a source or remove it. A source is in a
 /// snapshot ([`FsError::Snapshot`]). [`FsError::InvalidArgument`] if a file is being written, or a source is empty, in
 /// another directory, of a greater block size, the target itself, or named twice.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     check_names(req)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.target, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.target, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
     let target = resolved.file(ns)?;
     if ns.tree.inode(target).is_open() {
-        return Err(refused(format!("concat: target file {} is under construction", req.target)));
+        return Err(refused(format!("concat: target file {} is under construction", &req.target)));
     }
     let mut sources = Vec::new();
     let mut seen = BTreeSet::new();
-    for path in req.sources {
+    for path in &req.sources {
         let source = check_source(ns, ctx, &access, path, target, &resolved)?;
         seen.insert(source);
         sources.push(ns.tree.inode(source).id());
@@ -70,7 +70,7 @@ fn refused(text: String) -> FsError {
     FsError::InvalidArgument(text)
 }
 
-fn check_names(req: &Request<'_>) -> FsResult<()> {
+fn check_names(req: &Request) -> FsResult<()> {
     if req.target.is_empty() {
         return Err(refused("Target file name is empty".into()));
     }
@@ -85,7 +85,7 @@ fn check_names(req: &Request<'_>) -> FsResult<()> {
     }
     let is_reserved =
         |path: &str| ["/.reserved/raw", "/.reserved/.inodes"].iter().any(|it| path.starts_with(it));
-    let names = std::iter::once(req.target).chain(req.sources.iter().map(String::as_str));
+    let names = std::iter::once(&*req.target).chain(req.sources.iter().map(String::as_str));
     match names.into_iter().find(|path| is_reserved(path)) {
         Some(path) => {
             Err(FsError::Io(format!("Concat operation doesn't support .reserved relative path : {path}")))

@@ -30,25 +30,25 @@ use crate::{
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// The client's umask is already applied.
     pub permission: u16,
     /// The permission without it, from clients that know of inherited ACLs.
     pub unmasked: Option<u16>,
     /// The client's name for itself: the holder of the lease.
-    pub holder: &'a str,
-    pub client_machine: &'a str,
+    pub holder: String,
+    pub client_machine: String,
     /// Bits of Hadoop's `CreateFlagProto`; see [`flag`].
     pub flags: u32,
     pub create_parent: bool,
     pub replication: u32,
     pub block_size: u64,
     /// The name of the file's own storage policy; `None` or empty for its directory's.
-    pub storage_policy: Option<&'a str>,
+    pub storage_policy: Option<String>,
     /// The name of an erasure coding policy; `None` or empty for none.
-    pub erasure_coding: Option<&'a str>,
+    pub erasure_coding: Option<String>,
 }
 
 /// Hadoop's `CreateFlagProto`.
@@ -119,16 +119,16 @@ pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
 /// above or the file. [`FsError::Io`] if the block size is too small or the replication is not allowed,
 /// [`FsError::InvalidArgument`] if the block size is too large or a policy is unknown. There is no room, or a quota has
 /// none.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    check_path(req.path, ctx.limits)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    check_path(&req.path, ctx.limits)?;
     for (what, text) in [
         ("name of the user", &*ctx.caller.user),
-        ("name of the client", req.holder),
-        ("name of the client's machine", req.client_machine),
+        ("name of the client", &req.holder),
+        ("name of the client's machine", &req.client_machine),
     ] {
         entry_limits::check_text(what, text)?;
     }
-    let erasure_coding = req.erasure_coding.filter(|name| !name.is_empty());
+    let erasure_coding = req.erasure_coding.as_deref().filter(|name| !name.is_empty());
     if erasure_coding.is_some() && req.flags & flag::SHOULD_REPLICATE != 0 {
         return Err(FsError::InvalidArgument(
             "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not allowed!"
@@ -136,7 +136,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         ));
     }
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Create)?;
     access.check_ancestor(ns, &resolved, WRITE)?;
     let overwrite = req.flags & flag::OVERWRITE != 0;
     match resolved.target {
@@ -153,13 +153,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
                 resolved.check_parent_exists()?;
             }
             if req.flags & flag::CREATE == 0 {
-                return Err(FsError::NotFound(format!("Can't overwrite non-existent {}", req.path)));
+                return Err(FsError::NotFound(format!("Can't overwrite non-existent {}", &req.path)));
             }
         }
     }
     check_block_size(ctx, req.block_size)?;
     erasure_coding.map_or(Ok(()), set_erasure_coding::check_enabled)?;
-    check_replication(ctx, req.path, req.replication, Some(req.client_machine))?;
+    check_replication(ctx, &req.path, req.replication, Some(&req.client_machine))?;
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
     }
@@ -179,7 +179,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 fn edit(
     ns: &Namespace,
     ctx: &Context<'_>,
-    req: &Request<'_>,
+    req: &Request,
     resolved: &Resolved<'_>,
     missing: Vec<NewDirectory>,
 ) -> FsResult<CreateEdit> {
@@ -197,15 +197,15 @@ fn edit(
         acl,
         replication: req.replication as u16,
         block_size: req.block_size,
-        holder: req.holder.into(),
-        machine: req.client_machine.into(),
+        holder: req.holder.as_str().into(),
+        machine: req.client_machine.as_str().into(),
         storage_policy: POLICY_UNSPECIFIED,
     })
 }
 
 /// The policy asked for; else one of the directory's that files keep for ever once they are created.
-fn own_policy(ns: &Namespace, req: &Request<'_>, resolved: &Resolved<'_>) -> FsResult<u8> {
-    let asked = req.storage_policy.filter(|name| !name.is_empty());
+fn own_policy(ns: &Namespace, req: &Request, resolved: &Resolved<'_>) -> FsResult<u8> {
+    let asked = req.storage_policy.as_deref().filter(|name| !name.is_empty());
     let asked =
         asked.map(set_storage_policy::named).transpose()?.map_or(POLICY_UNSPECIFIED, |found| found.id);
     if req.flags & flag::LAZY_PERSIST != 0 {
@@ -263,10 +263,10 @@ pub(crate) fn check_replication(
 
 /// The error for a file that is there and not to be replaced. `RecoveryInProgress` asks the service to release its
 /// lease.
-fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, target: u32, path: &str) -> FsError {
-    match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (req.holder, req.client_machine)) {
+fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request, target: u32, path: &str) -> FsError {
+    match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (&req.holder, &req.client_machine)) {
         Err(error) => error,
-        Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine)),
+        Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", &req.client_machine)),
     }
 }
 

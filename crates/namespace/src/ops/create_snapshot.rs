@@ -15,11 +15,11 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// Not empty: the service has made a name if the client gave none.
-    pub name: &'a str,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,14 +37,14 @@ record_fields! { CreateSnapshotEdit { root, id, name } }
 /// the directory is not snapshottable, the name is taken, or there are as many snapshots as there may be.
 /// [`FsError::InvalidPath`] or [`FsError::InvalidArgument`] if the name is invalid, [`FsError::ComponentTooLong`] if it
 /// is too long.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    Path::check_length(req.path, "createSnapshot", ctx.limits)?;
-    let resolved = resolve_owned(ns, ctx, req.path)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    Path::check_length(&req.path, "createSnapshot", ctx.limits)?;
+    let resolved = resolve_owned(ns, ctx, &req.path)?;
     // HDFS: `isValidNameForComponent`.
-    if matches!(req.name, "." | ".." | ".reserved" | DOT_SNAPSHOT) || req.name.contains([':', '/']) {
-        return Err(invalid(req.name));
+    if matches!(&*req.name, "." | ".." | ".reserved" | DOT_SNAPSHOT) || req.name.contains([':', '/']) {
+        return Err(invalid(&req.name));
     }
-    check_name(ctx, req.path, req.name)?;
+    check_name(ctx, &req.path, &req.name)?;
     let (root, taken) = root_of(ns, resolved.target, resolved.path.as_str())?;
     if ns.tree.snapshots.last.0 + 1 >= SNAPSHOT_ID_LIMIT {
         return Err(FsError::Snapshot(format!(
@@ -54,14 +54,14 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         )));
     }
     check_room(ns, ctx, root, taken)?;
-    if taken.is_some_and(|taken| taken.find(req.name).is_some()) {
+    if taken.is_some_and(|taken| taken.find(&req.name).is_some()) {
         return Err(FsError::Snapshot(format!(
             "Failed to add snapshot: there is already a snapshot with the same name \"{}\".",
-            req.name
+            &req.name
         )));
     }
     let id = SnapshotId(ns.tree.snapshots.last.0 + 1);
-    let edit = CreateSnapshotEdit { root, id, name: req.name.into() };
+    let edit = CreateSnapshotEdit { root, id, name: req.name.as_str().into() };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::CreateSnapshot(edit))?))
 }
 

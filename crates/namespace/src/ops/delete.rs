@@ -20,9 +20,9 @@ use base::{FsError, FsResult, InodeId};
 /// How many inodes an edit touches at most.
 pub(crate) const INODES_AT_ONCE: usize = 1_000;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     pub recursive: bool,
 }
 
@@ -41,10 +41,10 @@ record_fields! { DeleteEdit { inode, at_once } }
 /// [`FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved (see [`crate::ops`]); the caller
 /// may not write the directory above or a directory below. [`FsError::NotEmpty`] if the directory is not empty and
 /// `recursive` is not set. It is protected, or holds a directory with snapshots ([`FsError::Snapshot`]).
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    reserved::check_not_top(req.path)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    reserved::check_not_top(&req.path)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_parent_write(ns, &resolved)?;
     access.check_subtree(ns, &resolved, ALL, true)?;
     let Some(target) = resolved.target else {

@@ -12,10 +12,10 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub name: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -30,16 +30,16 @@ record_fields! { DeleteSnapshotEdit { root, id } }
 /// [`FsError::Io`] if the name is empty. The path cannot be resolved or does not exist, or the caller is not the
 /// directory's owner (see [`crate::ops`]). [`FsError::PathIsNotDirectory`] if it is a file; [`FsError::Snapshot`] if
 /// the directory is not snapshottable, or there is no snapshot of that name.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     if req.name.is_empty() {
         return Err(FsError::Io("The snapshot name is null or empty.".into()));
     }
-    let resolved = create_snapshot::resolve_owned(ns, ctx, req.path)?;
+    let resolved = create_snapshot::resolve_owned(ns, ctx, &req.path)?;
     let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
-    let Some(taken) = taken.and_then(|taken| taken.find(req.name)) else {
+    let Some(taken) = taken.and_then(|taken| taken.find(&req.name)) else {
         return Err(FsError::Snapshot(format!(
             "Cannot delete snapshot {} from path {}: the snapshot does not exist.",
-            req.name,
+            &req.name,
             resolved.path.as_str()
         )));
     };

@@ -15,10 +15,10 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub holder: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub holder: String,
     /// -1: not told.
     pub last_block_length: i64,
     /// 0 from clients that do not know it.
@@ -38,9 +38,9 @@ record_fields! { FsyncEdit { inode, last_block_length } }
 /// # Errors
 /// The caller does not write the file (see [`crate::ops`]); [`FsError::Io`] if the length is beyond what a block can
 /// have; or a quota has no room.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let found = lease::find(ns, ctx, req.path, req.inode)?;
-    let file = lease::check(ns, &found, req.holder)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let found = lease::find(ns, ctx, &req.path, req.inode)?;
+    let file = lease::check(ns, &found, &req.holder)?;
     let last = ns.tree.last_block(file);
     let open = (last != NONE).then(|| ns.tree.blocks.stored(last)).filter(|last| !last.committed);
     let Some(length) = u64::try_from(req.last_block_length).ok().filter(|length| *length > 0) else {

@@ -24,9 +24,9 @@ use crate::{
 use base::{FsError, FsResult, InodeId, Timestamp};
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// The client's umask is already applied.
     pub permission: u16,
     /// The permission without it, from clients that know of inherited ACLs.
@@ -70,13 +70,13 @@ impl Heirs for MkdirsEdit {
 /// ([`FsError::AlreadyExists`]). The directory above does not exist and is not to be made, or the caller may not write
 /// it. There is no room, or a quota has none; [`FsError::InvalidArgument`] if the caller's own name is too long to be
 /// stored.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    Path::check_length(req.path, "mkdirs", ctx.limits)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    Path::check_length(&req.path, "mkdirs", ctx.limits)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Create)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Create)?;
     if let Some(target) = resolved.target {
         if ns.tree.inode(target).is_file() {
-            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", req.path)));
+            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", &req.path)));
         }
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }

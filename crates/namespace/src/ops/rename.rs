@@ -17,10 +17,10 @@ use crate::{
 };
 use base::{FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub source: &'a str,
-    pub destination: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub source: String,
+    pub destination: String,
 }
 
 /// The edit of both rename and rename2.
@@ -44,11 +44,11 @@ const REFUSED: FsResult<Planned> = Ok(Planned::NoChange(Reply::Bool(false)));
 /// cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is protected or
 /// holds a directory with snapshots ([`base::FsError::Snapshot`], also if snapshottable directories would be nested). There
 /// is no room, or a quota has none. Where source and destination do not fit, the answer is false instead.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    Path::check_length(req.destination, "rename", ctx.limits)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
-    let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
-    let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
+    let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
+    let destination = resolve(ns, ctx, &access, &req.destination, Purpose::Create)?;
     source.check_unprotected(ns, ctx)?;
     // Into a directory: under the source's name.
     let into = destination.target.filter(|target| ns.tree.inode(*target).is_directory());

@@ -15,10 +15,10 @@ use crate::{
 };
 use base::{FsError, FsResult};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub source: &'a str,
-    pub destination: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub source: String,
+    pub destination: String,
     pub overwrite: bool,
     /// The caller must be allowed to delete what it moves: others will delete it from the trash.
     pub to_trash: bool,
@@ -31,11 +31,11 @@ pub struct Request<'a> {
 /// [`FsError::InvalidPath`] if it is reserved. A path cannot be resolved (see [`crate::ops`]); the caller may not write
 /// one of the directories; the source is protected. [`FsError::Snapshot`] if one holds a directory with snapshots, or
 /// snapshottable directories would be nested. There is no room, or a quota has none.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    Path::check_length(req.destination, "rename", ctx.limits)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
-    let source = resolve(ns, ctx, &access, req.source, Purpose::Other)?;
-    let destination = resolve(ns, ctx, &access, req.destination, Purpose::Create)?;
+    let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
+    let destination = resolve(ns, ctx, &access, &req.destination, Purpose::Create)?;
     source.check_unprotected(ns, ctx)?;
     access.check_parent_write(ns, &source)?;
     if req.to_trash {
@@ -88,7 +88,7 @@ fn check_source(source: &Resolved<'_>) -> FsResult<u32> {
 
 fn check_overwrite(
     ns: &Namespace,
-    req: &Request<'_>,
+    req: &Request,
     from: &str,
     to: &str,
     moved: u32,

@@ -11,11 +11,11 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub old: &'a str,
-    pub new: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub old: String,
+    pub new: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,29 +33,29 @@ record_fields! { RenameSnapshotEdit { root, id, name } }
 /// the directory is not snapshottable, there is no snapshot of the old name, or the new name is taken;
 /// [`FsError::InvalidPath`], [`FsError::InvalidArgument`] or [`FsError::ComponentTooLong`] if the new name is invalid
 /// or too long.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     if req.new.is_empty() {
         return Err(FsError::Io("The new snapshot name is null or empty.".into()));
     }
-    let resolved = create_snapshot::resolve_owned(ns, ctx, req.path)?;
-    create_snapshot::check_name(ctx, req.path, req.new)?;
+    let resolved = create_snapshot::resolve_owned(ns, ctx, &req.path)?;
+    create_snapshot::check_name(ctx, &req.path, &req.new)?;
     let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
-    let Some(old) = taken.and_then(|taken| taken.find(req.old)) else {
+    let Some(old) = taken.and_then(|taken| taken.find(&req.old)) else {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} does not exist for directory {}",
-            req.old, req.path
+            &req.old, &req.path
         )));
     };
-    if req.new == req.old {
+    if &req.new == &req.old {
         return Ok(Planned::NoChange(Reply::Unit));
     }
-    if taken.is_some_and(|taken| taken.find(req.new).is_some()) {
+    if taken.is_some_and(|taken| taken.find(&req.new).is_some()) {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} already exists for directory {}",
-            req.new, req.path
+            &req.new, &req.path
         )));
     }
-    let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.into() };
+    let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.as_str().into() };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::RenameSnapshot(edit))?))
 }
 

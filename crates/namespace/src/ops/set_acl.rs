@@ -22,20 +22,20 @@ use crate::{
 use base::{FsError, FsResult, InodeId};
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub change: Change<'a>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub change: Change,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
     /// `setAcl`. No entries: as `RemoveAll`.
-    Replace(&'a [AclEntry]),
+    Replace(Vec<AclEntry>),
     /// `modifyAclEntries`.
-    Merge(&'a [AclEntry]),
+    Merge(Vec<AclEntry>),
     /// `removeAclEntries`.
-    Remove(&'a [AclEntry]),
+    Remove(Vec<AclEntry>),
     /// `removeDefaultAcl`.
     RemoveDefault,
     /// `removeAcl`.
@@ -77,15 +77,15 @@ pub(crate) fn with_path(error: FsError, path: &str) -> FsError {
 /// # Errors
 /// [`FsError::Acl`] if access control lists are switched off, or the list that results is invalid. The path cannot be
 /// resolved or does not exist, or the caller is not its owner: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     check_enabled(ctx)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     let target = access.check_owner(ns, &resolved)?;
     let path = resolved.path.as_str();
     // HDFS says it as it was asked where a whole list is set, and as it is found elsewhere.
-    let named = if matches!(req.change, Change::Replace(_)) { req.path } else { path };
-    let (mode, acl) = change(ns, target, path, req.change).map_err(|error| with_path(error, named))?;
+    let named = if matches!(req.change, Change::Replace(_)) { &*req.path } else { path };
+    let (mode, acl) = change(ns, target, path, &req.change).map_err(|error| with_path(error, named))?;
     let attributes = ns.tree.attributes_of(target);
     if attributes.mode == mode && attributes.acl == acl.as_ref() {
         return Ok(Planned::NoChange(Reply::Unit));
@@ -94,14 +94,14 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetAcl(edit))?))
 }
 
-fn change(ns: &Namespace, target: u32, path: &str, change: Change<'_>) -> FsResult<Stored> {
+fn change(ns: &Namespace, target: u32, path: &str, change: &Change) -> FsResult<Stored> {
     let attributes = ns.tree.attributes_of(target);
     let acl = attributes.acl.map(|acl| &**acl);
     let existing = || whole(attributes.mode, acl);
+    let without = || Ok((acl.map_or(attributes.mode, |acl| without_acl(attributes.mode, acl)), None));
     let new = match change {
-        Change::RemoveAll | Change::Replace([]) => {
-            return Ok((acl.map_or(attributes.mode, |acl| without_acl(attributes.mode, acl)), None));
-        }
+        Change::RemoveAll => return without(),
+        Change::Replace(entries) if entries.is_empty() => return without(),
         Change::Replace(entries) => transform::replace(&existing(), entries)?,
         Change::Merge(entries) => transform::merge(&existing(), entries)?,
         Change::Remove(entries) => transform::remove(&existing(), entries)?,

@@ -44,11 +44,25 @@ pub(crate) fn check_enabled(name: &str) -> FsResult<()> {
     )))
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    /// The name of a policy.
+    pub policy: String,
+}
+
+/// The request to take the note of a policy away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    pub path: String,
+}
+
 /// # Errors
 /// [`FsError::InvalidArgument`] if the policy is not replication, the only one that is enabled; [`FsError::Io`] if the
 /// path is a file. The path cannot be resolved or does not exist, or the caller may not write the directory: see
 /// [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let Request { path, policy } = req;
     check_enabled(policy)?;
     let directory = directory(ns, ctx, path, "Attempt to set an erasure coding policy for a file")?;
     if ns.is_replication_noted(directory) {
@@ -62,8 +76,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, path: &str, policy: &str) -> FsRe
 /// # Errors
 /// [`FsError::NoErasureCoding`] if the directory has no note of its own; [`FsError::Io`] if the path is a file. The
 /// path cannot be resolved or does not exist, or the caller may not write the directory: see [`crate::ops`].
-pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<Planned> {
-    let directory = directory(ns, ctx, path, "Cannot unset an erasure coding policy on a file")?;
+pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned> {
+    let directory = directory(ns, ctx, &req.path, "Cannot unset an erasure coding policy on a file")?;
     if !ns.is_replication_noted(directory) {
         return Err(FsError::NoErasureCoding(format!(
             "No erasure coding policy explicitly set on {}",

@@ -22,9 +22,9 @@ pub const KEEP: i64 = i64::MAX;
 /// Lifts a limit. Hadoop: `HdfsConstants.QUOTA_RESET`.
 pub const CLEAR: i64 = -1;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// Inodes, [`KEEP`] or [`CLEAR`].
     pub inodes: i64,
     /// Bytes times replication, [`KEEP`] or [`CLEAR`].
@@ -46,7 +46,7 @@ record_fields! { SetQuotaEdit { directory, quota } }
 ///
 /// # Errors
 /// [`FsError::AccessDenied`] if permissions are checked and the caller is not the superuser.
-pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
+pub fn check_privilege(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
     let access = Access::new(ctx);
     if access.enabled && !access.is_superuser {
         return Err(FsError::AccessDenied(format!(
@@ -62,10 +62,10 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
 /// Those of [`check_privilege`]; the path cannot be resolved or does not exist (see [`crate::ops`]).
 /// [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::InvalidArgument`] if a limit is below -1 or the storage
 /// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     check_values(req)?;
     let directory = directory(ns, &resolved)?;
     let inode = ns.tree.inode(directory);
@@ -88,7 +88,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 }
 
 /// HDFS's `getQuotaCommand`.
-fn operation(req: &Request<'_>) -> &'static str {
+fn operation(req: &Request) -> &'static str {
     match (req.inodes, req.bytes) {
         (CLEAR, KEEP) => "clearQuota",
         (KEEP, CLEAR) => "clearSpaceQuota",
@@ -97,7 +97,7 @@ fn operation(req: &Request<'_>) -> &'static str {
     }
 }
 
-fn check_values(req: &Request<'_>) -> FsResult<()> {
+fn check_values(req: &Request) -> FsResult<()> {
     let Request { inodes, bytes, .. } = *req;
     if inodes < CLEAR || bytes < CLEAR {
         return Err(FsError::InvalidArgument(format!(
@@ -126,7 +126,7 @@ fn directory(ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
     }
 }
 
-fn changed(req: &Request<'_>, before: &Amounts, is_root: bool) -> Amounts {
+fn changed(req: &Request, before: &Amounts, is_root: bool) -> Amounts {
     let mut limits = *before;
     if let Some(at) = req.storage_type.and_then(StorageType::quota_index) {
         // HDFS keeps what limits the bytes on all media, also where it is one medium's limit that is asked about.

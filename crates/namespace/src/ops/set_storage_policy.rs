@@ -14,11 +14,11 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// A policy's name, in letters of any case. `None` unsets: the closest ancestor's policy holds.
-    pub policy: Option<&'a str>,
+    pub policy: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -41,10 +41,10 @@ pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
 /// [`FsError::InvalidArgument`] if there is no policy of that name, or the file's policy is one that is chosen at its
 /// creation only. The path cannot be resolved or does not exist, the caller may not write it, or a quota has no room:
 /// see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let policy = req.policy.map(named).transpose()?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let policy = req.policy.as_deref().map(named).transpose()?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("File/Directory does not exist: {}", resolved.path.as_str())));

@@ -18,14 +18,21 @@ use crate::{
 };
 use base::{FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub name: &'a XattrName,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub name: XattrName,
     /// `None` where the client sent none: as an empty value, but for one name.
-    pub value: Option<&'a [u8]>,
+    pub value: Option<Vec<u8>>,
     /// Bits of Hadoop's `XAttrSetFlagProto`; see [`flag`].
     pub flags: u32,
+}
+
+/// The request of `removeXAttr`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    pub path: String,
+    pub name: XattrName,
 }
 
 /// Hadoop's `XAttrSetFlagProto`: what the attribute may be.
@@ -119,14 +126,14 @@ fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, sp
 /// attributes as there may be, or the attribute is one for files only. [`FsError::InvalidArgument`] if the name is
 /// empty, name and value are too long, or no flag is given. The path cannot be resolved or does not exist, or the
 /// caller may not change the attribute: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     check_enabled(ctx)?;
     check_size(ctx, req)?;
-    let target = changeable(ns, ctx, req.path, req.name, req.value)?;
+    let target = changeable(ns, ctx, &req.path, &req.name, req.value.as_deref())?;
     let existing = ns.tree.xattrs_of(target);
-    check_flags(req, existing.is_some_and(|xattrs| xattrs.get(req.name).is_some()))?;
-    let set = Xattr { name: req.name.clone(), value: req.value.unwrap_or_default().into() };
-    if existing.is_some_and(|xattrs| xattrs.get(req.name) == Some(&set)) {
+    check_flags(req, existing.is_some_and(|xattrs| xattrs.get(&req.name).is_some()))?;
+    let set = Xattr { name: req.name.clone(), value: req.value.as_deref().unwrap_or_default().into() };
+    if existing.is_some_and(|xattrs| xattrs.get(&req.name) == Some(&set)) {
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let after = Xattrs::changed(existing.map(|xattrs| &**xattrs), std::slice::from_ref(&set), &[]);
@@ -150,7 +157,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
 /// [`FsError::Io`] if extended attributes are switched off, or the path has no such attribute. The path cannot be
 /// resolved or does not exist, or the caller may not remove the attribute, as nobody may that which keeps superusers
 /// from reading: see [`crate::ops`].
-pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrName) -> FsResult<Planned> {
+pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned> {
+    let Removal { path, name } = req;
     check_enabled(ctx)?;
     let target = changeable(ns, ctx, path, name, None)?;
     let existing = ns.tree.xattrs_of(target);
@@ -165,8 +173,8 @@ pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, path: &str, name: &XattrN
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
 }
 
-fn check_size(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
-    let size = req.name.name.len() + req.value.unwrap_or_default().len();
+fn check_size(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
+    let size = req.name.name.len() + req.value.as_deref().unwrap_or_default().len();
     let limit = ctx.limits.xattrs.bytes_max;
     if size > limit {
         return Err(FsError::InvalidArgument(format!(
@@ -181,7 +189,7 @@ fn check_size(ctx: &Context<'_>, req: &Request<'_>) -> FsResult<()> {
 }
 
 /// Hadoop's `XAttrSetFlag.validate`.
-fn check_flags(req: &Request<'_>, exists: bool) -> FsResult<()> {
+fn check_flags(req: &Request, exists: bool) -> FsResult<()> {
     let name = &req.name.name;
     if req.flags & (flag::CREATE | flag::REPLACE) == 0 {
         return Err(FsError::InvalidArgument("A flag must be specified.".into()));

@@ -22,14 +22,14 @@ use crate::{
 };
 use base::{FsError, FsResult, GenerationStamp, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
     /// Bytes; clients send a signed number.
     pub length: i64,
     /// The client's name for itself: the holder of the lease while a block is cut.
-    pub holder: &'a str,
-    pub client_machine: &'a str,
+    pub holder: String,
+    pub client_machine: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -73,12 +73,12 @@ pub fn check_length(length: i64) -> FsResult<u64> {
 /// not a file, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being truncated to another length
 /// ([`FsError::AlreadyBeingCreated`]) or written, it is shorter than the length ([`FsError::InvalidArgument`]), or a
 /// quota has no room for a copied block.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let wanted = check_length(req.length)?;
-    entry_limits::check_text("name of the client", req.holder)?;
-    entry_limits::check_text("name of the client's machine", req.client_machine)?;
+    entry_limits::check_text("name of the client", &req.holder)?;
+    entry_limits::check_text("name of the client's machine", &req.client_machine)?;
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
     let file = resolved.file(ns)?;
     let path = resolved.path.as_str();
@@ -87,7 +87,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
     }
     let inode = ns.tree.inode(file).id();
     let length = ns.tree.length_of(file);
-    let client = (req.holder, req.client_machine);
+    let client = (&*req.holder, &*req.client_machine);
     if let Some((block, _, cut)) = ns.truncation_of(inode) {
         if length - block.length + cut == wanted {
             return Ok(Planned::NoChange(Reply::Bool(false)));
@@ -118,8 +118,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Pl
         None
     } else {
         Some(Cut {
-            holder: req.holder.into(),
-            machine: req.client_machine.into(),
+            holder: req.holder.as_str().into(),
+            machine: req.client_machine.as_str().into(),
             stamp: next_stamp(ns)?,
             length: wanted - begin,
         })

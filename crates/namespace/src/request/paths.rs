@@ -4,6 +4,7 @@
 #[derive(Clone, Debug)]
 pub struct Paths<'a> {
     named: [Option<&'a str>; 2],
+    more: &'a [String],
 }
 
 impl<'a> Paths<'a> {
@@ -11,7 +12,12 @@ impl<'a> Paths<'a> {
     pub(super) fn of<const N: usize>(paths: [&'a str; N]) -> Self {
         const { assert!(N <= 2, "there is room for two") };
         let mut paths = paths.into_iter();
-        Self { named: [paths.next(), paths.next()] }
+        Self { named: [paths.next(), paths.next()], more: &[] }
+    }
+
+    /// A path, and a list of others behind it.
+    pub(super) fn with(path: &'a str, more: &'a [String]) -> Self {
+        Self { named: [Some(path), None], more }
     }
 }
 
@@ -19,6 +25,11 @@ impl<'a> Iterator for Paths<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        self.named.iter_mut().find_map(Option::take)
+        if let Some(path) = self.named.iter_mut().find_map(Option::take) {
+            return Some(path);
+        }
+        let (path, rest) = self.more.split_first()?;
+        self.more = rest;
+        Some(path)
     }
 }

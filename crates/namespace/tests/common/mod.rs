@@ -162,17 +162,18 @@ impl World {
     }
 
     pub fn mkdirs(&mut self, path: &str, create_parent: bool) -> FsResult<bool> {
-        let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent };
+        let request =
+            ops::mkdirs::Request { path: path.into(), permission: 0o755, unmasked: None, create_parent };
         self.answer(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request))
     }
 
-    pub fn create_request<'a>(&self, path: &'a str, holder: &'a str) -> ops::create::Request<'a> {
+    pub fn create_request<'a>(&self, path: &'a str, holder: &'a str) -> ops::create::Request {
         ops::create::Request {
-            path,
+            path: path.into(),
             permission: 0o644,
             unmasked: None,
-            holder,
-            client_machine: "127.0.0.1",
+            holder: holder.into(),
+            client_machine: "127.0.0.1".into(),
             flags: ops::create::flag::CREATE,
             create_parent: true,
             replication: 3,
@@ -220,18 +221,19 @@ impl World {
     }
 
     pub fn set_quota(&mut self, path: &str, inodes: i64, bytes: i64) -> FsResult<Reply> {
-        let request = ops::set_quota::Request { path, inodes, bytes, storage_type: None };
+        let request = ops::set_quota::Request { path: path.into(), inodes, bytes, storage_type: None };
         self.run(|ns, ctx| ops::set_quota::plan(ns, ctx, &request))
     }
 
     pub fn set_type_quota(&mut self, path: &str, kind: StorageType, bytes: i64) -> FsResult<Reply> {
         let keep = ops::set_quota::KEEP;
-        let request = ops::set_quota::Request { path, inodes: keep, bytes, storage_type: Some(kind) };
+        let request =
+            ops::set_quota::Request { path: path.into(), inodes: keep, bytes, storage_type: Some(kind) };
         self.run(|ns, ctx| ops::set_quota::plan(ns, ctx, &request))
     }
 
     pub fn set_storage_policy(&mut self, path: &str, policy: Option<&str>) -> FsResult<Reply> {
-        let request = ops::set_storage_policy::Request { path, policy };
+        let request = ops::set_storage_policy::Request { path: path.into(), policy: policy.map(Into::into) };
         self.run(|ns, ctx| ops::set_storage_policy::plan(ns, ctx, &request))
     }
 
@@ -262,7 +264,12 @@ impl World {
 
     pub fn append(&mut self, path: &str, new_block: bool) -> FsResult<InodeId> {
         let holder = self.holder.clone();
-        let request = ops::append::Request { path, holder: &holder, client_machine: "127.0.0.1", new_block };
+        let request = ops::append::Request {
+            path: path.into(),
+            holder: holder.clone(),
+            client_machine: "127.0.0.1".into(),
+            new_block,
+        };
         match self.run(|ns, ctx| ops::append::plan(ns, ctx, &request, &ALL_FINISHED))? {
             Reply::Appended(inode) => Ok(inode),
             other => panic!("append answers {other:?}"),
@@ -271,7 +278,12 @@ impl World {
 
     pub fn truncate(&mut self, path: &str, length: i64) -> FsResult<bool> {
         let holder = self.holder.clone();
-        let request = ops::truncate::Request { path, length, holder: &holder, client_machine: "127.0.0.1" };
+        let request = ops::truncate::Request {
+            path: path.into(),
+            length,
+            holder: holder.clone(),
+            client_machine: "127.0.0.1".into(),
+        };
         self.answer(|ns, ctx| ops::truncate::plan(ns, ctx, &request))
     }
 
@@ -291,22 +303,27 @@ impl World {
     }
 
     pub fn concat(&mut self, target: &str, sources: &[String]) -> FsResult<Reply> {
-        let request = ops::concat::Request { target, sources };
+        let request = ops::concat::Request { target: target.into(), sources: sources.into() };
         self.run(|ns, ctx| ops::concat::plan(ns, ctx, &request))
     }
 
     pub fn delete(&mut self, path: &str, recursive: bool) -> FsResult<bool> {
-        let request = ops::delete::Request { path, recursive };
+        let request = ops::delete::Request { path: path.into(), recursive };
         self.answer(|ns, ctx| ops::delete::plan(ns, ctx, &request))
     }
 
     pub fn rename(&mut self, source: &str, destination: &str) -> FsResult<bool> {
-        let request = ops::rename::Request { source, destination };
+        let request = ops::rename::Request { source: source.into(), destination: destination.into() };
         self.answer(|ns, ctx| ops::rename::plan(ns, ctx, &request))
     }
 
     pub fn rename2(&mut self, source: &str, destination: &str, overwrite: bool) -> FsResult<Reply> {
-        let request = ops::rename2::Request { source, destination, overwrite, to_trash: false };
+        let request = ops::rename2::Request {
+            source: source.into(),
+            destination: destination.into(),
+            overwrite,
+            to_trash: false,
+        };
         self.run(|ns, ctx| ops::rename2::plan(ns, ctx, &request))
     }
 
@@ -350,27 +367,49 @@ impl World {
 
 impl World {
     pub fn allow_snapshot(&mut self, path: &str) -> FsResult<Reply> {
-        self.run(|ns, ctx| ops::allow_snapshot::plan(ns, ctx, &ops::allow_snapshot::Request { path }))
+        self.run(|ns, ctx| {
+            ops::allow_snapshot::plan(ns, ctx, &ops::allow_snapshot::Request { path: path.into() })
+        })
     }
 
     pub fn disallow_snapshot(&mut self, path: &str) -> FsResult<Reply> {
         self.run(|ns, ctx| {
-            ops::allow_snapshot::plan_disallow(ns, ctx, &ops::allow_snapshot::Request { path })
+            ops::allow_snapshot::plan_disallow(
+                ns,
+                ctx,
+                &ops::allow_snapshot::Disallowing { path: path.into() },
+            )
         })
     }
 
     pub fn create_snapshot(&mut self, path: &str, name: &str) -> FsResult<Reply> {
-        self.run(|ns, ctx| ops::create_snapshot::plan(ns, ctx, &ops::create_snapshot::Request { path, name }))
+        self.run(|ns, ctx| {
+            ops::create_snapshot::plan(
+                ns,
+                ctx,
+                &ops::create_snapshot::Request { path: path.into(), name: name.into() },
+            )
+        })
     }
 
     pub fn rename_snapshot(&mut self, path: &str, old: &str, new: &str) -> FsResult<Reply> {
         self.run(|ns, ctx| {
-            ops::rename_snapshot::plan(ns, ctx, &ops::rename_snapshot::Request { path, old, new })
+            ops::rename_snapshot::plan(
+                ns,
+                ctx,
+                &ops::rename_snapshot::Request { path: path.into(), old: old.into(), new: new.into() },
+            )
         })
     }
 
     pub fn delete_snapshot(&mut self, path: &str, name: &str) -> FsResult<Reply> {
-        self.run(|ns, ctx| ops::delete_snapshot::plan(ns, ctx, &ops::delete_snapshot::Request { path, name }))
+        self.run(|ns, ctx| {
+            ops::delete_snapshot::plan(
+                ns,
+                ctx,
+                &ops::delete_snapshot::Request { path: path.into(), name: name.into() },
+            )
+        })
     }
 
     /// Takes apart and sweeps until nothing is left to do; answers the number of edits.

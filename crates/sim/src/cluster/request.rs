@@ -2,17 +2,18 @@
 
 use crate::dice::Dice;
 use base::{CallOrigin, Caller, FsResult, Moment, Timestamp};
-use namespace::{Context, Limits, Namespace, Planned, Reply, fingerprint, ops, reads};
+use namespace::{
+    Context, Limits, Namespace, Plannable, Planned, Reply, Request as Change, fingerprint,
+    given_facts::GivenFacts, ops, reads,
+};
 
 /// Few names, so that clients meet.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    Mkdirs(String),
-    Create(String),
-    Rename(String, String),
-    Delete(String),
+    Change(Change),
+    /// What is at this path?
     Read(String),
 }
 
@@ -52,12 +53,33 @@ impl Request {
     pub fn random(dice: &mut Dice) -> Self {
         let (one, other) = (random_path(dice), random_path(dice));
         match dice.below(100) {
-            0..20 => Request::Mkdirs(one),
-            20..50 => Request::Create(one),
-            50..62 => Request::Rename(one, other),
-            62..72 => Request::Delete(one),
+            0..20 => Request::change(ops::mkdirs::Request {
+                path: one,
+                permission: 0o755,
+                unmasked: None,
+                create_parent: true,
+            }),
+            20..50 => Request::change(ops::create::Request {
+                path: one,
+                permission: 0o644,
+                unmasked: None,
+                holder: "DFSClient_sim_1".into(),
+                client_machine: "127.0.0.1".into(),
+                flags: 3,
+                create_parent: true,
+                replication: 3,
+                block_size: 1 << 20,
+                storage_policy: None,
+                erasure_coding: None,
+            }),
+            50..62 => Request::change(ops::rename::Request { source: one, destination: other }),
+            62..72 => Request::change(ops::delete::Request { path: one, recursive: true }),
             _ => Request::Read(one),
         }
+    }
+
+    fn change(change: impl Into<Change>) -> Self {
+        Self::Change(change.into())
     }
 
     pub fn fingerprint(&self) -> u64 {
@@ -75,41 +97,12 @@ impl Request {
             limits: &limits,
             renewals: None,
         };
-        let planned = match self {
-            Request::Mkdirs(path) => {
-                let request =
-                    ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent: true };
-                ops::mkdirs::plan(ns, &ctx, &request)
-            }
-            Request::Create(path) => {
-                let request = ops::create::Request {
-                    path,
-                    permission: 0o644,
-                    unmasked: None,
-                    holder: "DFSClient_sim_1",
-                    client_machine: "127.0.0.1",
-                    flags: 3,
-                    create_parent: true,
-                    replication: 3,
-                    block_size: 1 << 20,
-                    storage_policy: None,
-                    erasure_coding: None,
-                };
-                ops::create::plan(ns, &ctx, &request)
-            }
-            Request::Rename(source, destination) => {
-                ops::rename::plan(ns, &ctx, &ops::rename::Request { source, destination })
-            }
-            Request::Delete(path) => {
-                ops::delete::plan(ns, &ctx, &ops::delete::Request { path, recursive: true })
-            }
-            Request::Read(path) => {
-                return Outcome::Read(match reads::get_file_info::get(ns, &ctx, path) {
-                    Ok(found) => Answer::Found(found.map(|status| status.id.0)),
-                    Err(refused) => Answer::Refused(refused.to_string()),
-                });
-            }
-        };
-        Outcome::Change(planned)
+        match self {
+            Request::Change(change) => Outcome::Change(change.plan(ns, &ctx, &GivenFacts::all_finished())),
+            Request::Read(path) => Outcome::Read(match reads::get_file_info::get(ns, &ctx, path) {
+                Ok(found) => Answer::Found(found.map(|status| status.id.0)),
+                Err(refused) => Answer::Refused(refused.to_string()),
+            }),
+        }
     }
 }

@@ -83,7 +83,8 @@ impl Story {
     }
 
     fn mkdir(&mut self, path: &str, ms: u64) -> Sn {
-        let request = mkdirs::Request { path, permission: 0o755, create_parent: true, unmasked: None };
+        let request =
+            mkdirs::Request { path: path.into(), permission: 0o755, create_parent: true, unmasked: None };
         let planned = mkdirs::plan(&self.namespace, &self.context(ms), &request).unwrap();
         self.carry_out(planned)
     }
@@ -181,11 +182,11 @@ impl Story {
     /// Makes a file with a block.
     fn file(&mut self, path: &str, ms: u64) {
         let request = create::Request {
-            path,
+            path: path.into(),
             permission: 0o644,
             unmasked: None,
-            holder: "writer",
-            client_machine: "127.0.0.1",
+            holder: "writer".into(),
+            client_machine: "127.0.0.1".into(),
             flags: create::flag::CREATE,
             create_parent: true,
             replication: 1,
@@ -232,7 +233,7 @@ fn a_large_subtree_that_was_deleted_just_before_the_end_is_gone() {
     story.file("/large/7/lost", 1_000);
     story.file("/large/lost", 1_000);
     let before = story.archiver.end().unwrap().id.sn;
-    let request = delete::Request { path: "/large", recursive: true };
+    let request = delete::Request { path: "/large".into(), recursive: true };
     let planned = delete::plan(&story.namespace, &story.context(2_000), &request).unwrap();
     story.is_lazy = false;
     story.carry_out(planned);
