@@ -63,6 +63,9 @@ requests! {
     Append(append::Request),
     Truncate(truncate::Request),
     Fsync(fsync::Request),
+    AbandonBlock(abandon_block::Request),
+    UpdateBlockForPipeline(update_block_for_pipeline::Request),
+    UpdatePipeline(update_pipeline::Request),
     Rename(rename::Request),
     Rename2(rename2::Request),
     Delete(delete::Request),
@@ -85,17 +88,18 @@ requests! {
     DeleteSnapshot(delete_snapshot::Request),
 }
 
-/// Requests of which only the words differ: the plan, the fields that are paths, and the sentence, which may name them.
+/// Requests of which only the words differ: the plan, the fields that are paths, behind a `;` other fields that the
+/// sentence names, and the sentence.
 macro_rules! plain {
-    ($($module:ident::$type:ident by $plan:ident, ($($path:ident),+) $what:literal;)*) => {
+    ($($module:ident::$type:ident by $plan:ident, ($($path:ident),* $(; $($also:ident),+)?) $what:literal;)*) => {
         $(impl Plannable for ops::$module::$type {
             fn paths(&self) -> Paths<'_> {
-                Paths::of([$(&*self.$path),+])
+                Paths::of([$(&*self.$path),*])
             }
 
             #[allow(unused_variables, reason = "a sentence need not name every path")]
             fn what(&self) -> String {
-                let Self { $($path,)+ .. } = self;
+                let Self { $($path,)* $($($also,)+)? .. } = self;
                 format!($what)
             }
 
@@ -111,6 +115,10 @@ plain! {
     create::Request by plan, (path) "Cannot create file{path}";
     truncate::Request by plan, (path) "Cannot truncate for {path}";
     fsync::Request by plan, (path) "Cannot fsync file {path}";
+    abandon_block::Request by plan, (path; pool, block) "Cannot abandon block {pool}:{block} for file{path}";
+    update_block_for_pipeline::Request by plan, (; pool, block)
+        "Cannot get a new generation stamp and an access token for block {pool}:{block}";
+    update_pipeline::Request by plan, () "Pipeline not updated";
     rename::Request by plan, (source, destination) "Cannot rename {source}";
     rename2::Request by plan, (source, destination) "Cannot rename {source}";
     delete::Request by plan, (path) "Cannot delete {path}";

@@ -526,7 +526,7 @@ fn what_a_record_cannot_hold_is_refused_before_it_is_journaled() -> FsResult<()>
     world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))?;
     assert!(matches!(world.set_owner("/g", Some(&long), None), Err(FsError::InvalidArgument(_))));
     let block = base::Block { length: u64::MAX, ..world.add_block_as("h", "/g") };
-    let request = ops::update_block_for_pipeline::Request { block, holder: "h" };
+    let request = ops::update_block_for_pipeline::Request { block, holder: "h".into(), pool: String::new() };
     assert!(world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request)).is_err());
     world.restart_from_image();
     world.check_replay();

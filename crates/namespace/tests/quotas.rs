@@ -91,9 +91,10 @@ fn a_block_that_is_being_written_counts_as_a_full_one() -> FsResult<()> {
     assert_eq!(used(&world, "/q"), (2, 3 * MIB + 3_000));
     // An abandoned block gives everything back.
     let request = namespace::ops::abandon_block::Request {
-        path: "/q/f",
-        holder: common::HOLDER,
-        block: second.id,
+        path: "/q/f".into(),
+        holder: common::HOLDER.into(),
+        pool: String::new(),
+        block: second,
         inode,
     };
     world.run(|ns, ctx| namespace::ops::abandon_block::plan(ns, ctx, &request))?;

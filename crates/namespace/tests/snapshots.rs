@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Block, BlockId, FsError, InodeId};
+use base::{Block, FsError, InodeId};
 use common::{Dice, World};
 use namespace::{
     Limits,
@@ -77,9 +77,10 @@ impl Run {
             }
             2 if last.is_some() => {
                 let request = namespace::ops::abandon_block::Request {
-                    path: "/x",
-                    holder,
-                    block: last.map_or(BlockId(0), |block| block.id),
+                    path: "/x".into(),
+                    holder: holder.into(),
+                    pool: String::new(),
+                    block: last.unwrap_or_default(),
                     inode,
                 };
                 let done = self.world.run(|ns, ctx| namespace::ops::abandon_block::plan(ns, ctx, &request));

@@ -139,7 +139,13 @@ fn an_abandoned_block_goes_away() -> FsResult<()> {
     let inode = world.create("/f", false)?;
     let first = world.add_block("/f", inode, None);
     let second = world.add_block("/f", inode, with_length(first, 10));
-    let request = ops::abandon_block::Request { path: "/f", holder: HOLDER, block: second.id, inode };
+    let request = ops::abandon_block::Request {
+        path: "/f".into(),
+        holder: HOLDER.into(),
+        pool: String::new(),
+        block: second,
+        inode,
+    };
     let plan = world.plan(|ns, ctx| ops::abandon_block::plan(ns, ctx, &request))?;
     let Planned::Edit(edit) = plan else { panic!("{plan:?}") };
     assert_eq!(world.apply(edit).block_changes, [BlockChange::Removed(second)]);
@@ -190,11 +196,12 @@ fn a_broken_pipeline_goes_on_under_a_new_stamp() -> FsResult<()> {
     let mut world = World::new(0);
     let inode = world.create("/f", false)?;
     let block = world.add_block("/f", inode, None);
-    let request = ops::update_block_for_pipeline::Request { block, holder: HOLDER };
+    let request =
+        ops::update_block_for_pipeline::Request { block, holder: HOLDER.into(), pool: String::new() };
     let reply = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
     let Reply::Block { block: new, .. } = reply else { panic!("{reply:?}") };
     assert!(new.generation_stamp > block.generation_stamp);
-    let update = |new| ops::update_pipeline::Request { holder: HOLDER, old: block, new };
+    let update = |new| ops::update_pipeline::Request { holder: HOLDER.into(), old: block, new };
     let good = update(Block { length: 512, ..new });
     let invented = update(Block { generation_stamp: GenerationStamp(1 << 40), ..new });
     let refused = world.run(|ns, ctx| ops::update_pipeline::plan(ns, ctx, &invented));

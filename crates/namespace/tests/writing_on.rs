@@ -69,11 +69,12 @@ fn an_appended_block_with_room_is_written_on_under_the_stamp_that_it_has() -> Fs
     assert_eq!(world.ns.file_of_open_block(last.id), Some(inode));
     world.restart_from_image();
     // The writer gets a new stamp, writes, and closes.
-    let request = ops::update_block_for_pipeline::Request { block: last, holder: HOLDER };
+    let request =
+        ops::update_block_for_pipeline::Request { block: last, holder: HOLDER.into(), pool: String::new() };
     let stamped = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
     let Reply::Block { block: new, .. } = stamped else { panic!("{stamped:?}") };
     assert!(new.generation_stamp > last.generation_stamp);
-    let request = ops::update_pipeline::Request { holder: HOLDER, old: last, new };
+    let request = ops::update_pipeline::Request { holder: HOLDER.into(), old: last, new };
     world.run(|ns, ctx| ops::update_pipeline::plan(ns, ctx, &request))?;
     world.complete("/f", inode, Some(Block { length: 450, ..new }));
     assert_eq!(lengths(&world, "/f"), [700, 450]);
@@ -90,7 +91,8 @@ fn a_block_that_an_append_reopened_is_recovered_though_it_is_finished_everywhere
     let last = world.last_block("/f").expect("a block");
     let Planned::Edit(edit) = append_as(&mut world, "/f", HOLDER)? else { panic!("nothing to do") };
     world.apply(edit);
-    let request = ops::update_block_for_pipeline::Request { block: last, holder: HOLDER };
+    let request =
+        ops::update_block_for_pipeline::Request { block: last, holder: HOLDER.into(), pool: String::new() };
     let stamped = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
     let Reply::Block { block: new, .. } = stamped else { panic!("{stamped:?}") };
     let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
@@ -283,7 +285,8 @@ fn nobody_writes_a_file_that_is_being_truncated() -> FsResult<()> {
     let refused = world.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
     let block = last.expect("a block");
-    let request = ops::update_block_for_pipeline::Request { block, holder: HOLDER };
+    let request =
+        ops::update_block_for_pipeline::Request { block, holder: HOLDER.into(), pool: String::new() };
     let refused = world.plan(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
     // What the data servers agree on may not bring back what was cut off.

@@ -11,7 +11,7 @@ use crate::{
 };
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
-use namespace::{Planned, Reply, ops};
+use namespace::{Plannable, Planned, Reply, ops};
 use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -145,24 +145,14 @@ fn choose(
 
 pub fn abandon_block(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AbandonBlockRequestProto>(&call, reply) else { return };
-    let block = block_of(&request.b);
-    let (src, pool) = (request.src.clone(), request.b.pool_id.clone());
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot abandon block {pool}:{block} for file{src}"),
-        move |namespace, context, _| {
-            let request = ops::abandon_block::Request {
-                path: &request.src,
-                holder: &request.holder,
-                block: block.id,
-                inode: InodeId(request.file_id.unwrap_or(0)),
-            };
-            ops::abandon_block::plan(namespace, context, &request)
-        },
-        |_, _| p::AbandonBlockResponseProto {},
-    );
+    let request = ops::abandon_block::Request {
+        path: request.src,
+        holder: request.holder,
+        block: block_of(&request.b),
+        pool: request.b.pool_id,
+        inode: InodeId(request.file_id.unwrap_or(0)),
+    };
+    calls::write(core, call, reply, request, |_, _| p::AbandonBlockResponseProto {});
 }
 
 /// More places for a block whose pipeline lost a server.
@@ -207,42 +197,38 @@ pub fn update_block_for_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
         return;
     };
     let asked = block_of(&request.block);
-    let pool = request.block.pool_id.clone();
-    calls::write_planned(
-        core,
-        call,
-        reply,
-        move || format!("Cannot get a new generation stamp and an access token for block {pool}:{asked}"),
-        move |namespace, context, _| {
-            let request =
-                ops::update_block_for_pipeline::Request { block: asked, holder: &request.client_name };
-            ops::update_block_for_pipeline::plan(namespace, context, &request)
-        },
-        move |turn, essentials| {
-            let stamp = match essentials {
-                Reply::Block { block, .. } => block.generation_stamp,
-                _ => asked.generation_stamp,
-            };
-            let block = Block { generation_stamp: stamp, ..asked };
-            placed(turn.partition(), block, 0, &[])
-        },
-    );
+    let request = ops::update_block_for_pipeline::Request {
+        block: asked,
+        holder: request.client_name,
+        pool: request.block.pool_id,
+    };
+    calls::write(core, call, reply, request, move |turn, essentials| {
+        let stamp = match essentials {
+            Reply::Block { block, .. } => block.generation_stamp,
+            _ => asked.generation_stamp,
+        };
+        let block = Block { generation_stamp: stamp, ..asked };
+        placed(turn.partition(), block, 0, &[])
+    });
 }
 
 pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::UpdatePipelineRequestProto>(&call, reply) else { return };
+    let update = ops::update_pipeline::Request {
+        holder: request.client_name,
+        old: block_of(&request.old_block),
+        new: block_of(&request.new_block),
+    };
     calls::turn(core, call, reply, move |turn, call| {
         if calls::remembered(turn, call)?.is_some() {
             return Ok(p::UpdatePipelineResponseProto {});
         }
-        let (old, new) = (block_of(&request.old_block), block_of(&request.new_block));
-        calls::refuse_in_safe_mode(turn.partition(), || "Pipeline not updated".to_owned())?;
-        let planned =
-            turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, _| {
-                let request = ops::update_pipeline::Request { holder: &request.client_name, old, new };
-                ops::update_pipeline::plan(namespace, context, &request)
-            })?;
-        if let namespace::Planned::Edit(edit) = planned {
+        calls::refuse_in_safe_mode(turn.partition(), || update.what())?;
+        let fingerprint = calls::fingerprint(call);
+        let planned = turn.plan(&call.caller, call.origin, fingerprint, |namespace, context, facts| {
+            update.plan(namespace, context, facts)
+        })?;
+        if let Planned::Edit(edit) = planned {
             let targets: Vec<Location> = {
                 let map = turn.partition().blocks.lock();
                 let named = request.new_nodes.iter().zip(&request.storage_i_ds);

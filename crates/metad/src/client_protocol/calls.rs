@@ -16,7 +16,7 @@ use crate::{
 };
 use ::blocks::BlockMap;
 use base::{Epoch, FsError, FsResult};
-use namespace::{BlockFacts, Context, FileBlock, Namespace, Plannable, Planned, Reply, Request};
+use namespace::{Context, FileBlock, Plannable, Reply, Request};
 use prost::Message;
 use rpc::{Call, Replier};
 pub use serving::Sight;
@@ -171,20 +171,6 @@ pub fn write<A: Answer>(
     });
 }
 
-/// As [`write`], with words and a plan that are no [`Request`] yet.
-pub fn write_planned<A: Answer>(
-    core: &Arc<Core>,
-    call: Call,
-    reply: Replier,
-    what: impl FnOnce() -> String + Send + 'static,
-    plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned> + Send + 'static,
-    answer: impl FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
-) {
-    turn(core, call, reply, |turn, call| {
-        run_planned(turn, call, what, plan).map(|essentials| answer(turn, essentials))
-    });
-}
-
 /// Runs `operate` in the writer's turn and answers with what it gives, after the commit of all it has seen.
 pub fn turn<A: Answer>(
     core: &Arc<Core>,
@@ -247,21 +233,6 @@ pub fn fingerprint(call: &Call) -> u64 {
 
 /// Retry cache, refusals, safe mode, plan, apply.
 pub fn run(turn: &mut Turn<'_>, call: &Call, request: &dyn Plannable) -> FsResult<Reply> {
-    run_planned(
-        turn,
-        call,
-        || request.what(),
-        |namespace, context, facts| request.plan(namespace, context, facts),
-    )
-}
-
-/// As [`run`], with words and a plan that are no [`Plannable`] yet.
-pub fn run_planned(
-    turn: &mut Turn<'_>,
-    call: &Call,
-    what: impl FnOnce() -> String,
-    plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> FsResult<Planned>,
-) -> FsResult<Reply> {
     let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
     let known = Known {
         origin: &call.origin,
@@ -270,8 +241,12 @@ pub fn run_planned(
     };
     let decision = serving::decide(
         known,
-        || refuse_in_safe_mode(partition, what),
-        || turn.plan(&call.caller, call.origin, fingerprint, plan),
+        || refuse_in_safe_mode(partition, || request.what()),
+        || {
+            turn.plan(&call.caller, call.origin, fingerprint, |namespace, context, facts| {
+                request.plan(namespace, context, facts)
+            })
+        },
     );
     match decision {
         Decision::Edit(edit) => Ok(turn.apply(&edit).reply),

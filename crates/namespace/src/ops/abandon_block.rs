@@ -10,13 +10,16 @@ use crate::{
     operation::{Applying, Operation},
     store::NONE,
 };
-use base::{BlockId, FsResult, InodeId};
+use base::{Block, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub holder: &'a str,
-    pub block: BlockId,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub holder: String,
+    /// The block pool that the client names. Only Hadoop's words have it.
+    pub pool: String,
+    /// Only its id counts.
+    pub block: Block,
     /// 0 from clients that do not know it.
     pub inode: InodeId,
 }
@@ -32,11 +35,11 @@ record_fields! { AbandonBlockEdit { inode } }
 ///
 /// # Errors
 /// The caller does not write the file: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let found = lease::find(ns, ctx, req.path, req.inode)?;
-    let file = lease::check(ns, &found, req.holder)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let found = lease::find(ns, ctx, &req.path, req.inode)?;
+    let file = lease::check(ns, &found, &req.holder)?;
     let last = ns.tree.last_block(file);
-    if last == NONE || ns.tree.blocks.stored(last).block.id != req.block {
+    if last == NONE || ns.tree.blocks.stored(last).block.id != req.block.id {
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = AbandonBlockEdit { inode: ns.tree.inode(file).id() };

@@ -50,7 +50,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(FsError::Snapshot(format!(
             "Nested snapshottable directories not allowed: path={}, the {nested} is already a snapshottable \
              directory.",
-            &req.path
+            req.path
         )));
     }
     if ns.tree.inode(directory).has(SNAPSHOTTABLE) {
@@ -71,7 +71,7 @@ pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Disallowing) -> Fs
         None => Ok(Planned::NoChange(Reply::Unit)),
         Some(root) if root.len() > 0 => Err(FsError::Snapshot(format!(
             "The directory {} has snapshot(s). Please redo the operation after removing all the snapshots.",
-            &req.path
+            req.path
         ))),
         Some(_) => {
             let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: false });

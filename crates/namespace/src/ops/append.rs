@@ -62,7 +62,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
     let Some(file) = resolved.target else {
         return Err(FsError::NotFound(format!(
             "Failed to append to non-existent file {path} for client {}",
-            &req.client_machine
+            req.client_machine
         )));
     };
     if is_lazy_persist(ns, file) {

@@ -50,7 +50,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     access.check_target(ns, &resolved, WRITE)?;
     let target = resolved.file(ns)?;
     if ns.tree.inode(target).is_open() {
-        return Err(refused(format!("concat: target file {} is under construction", &req.target)));
+        return Err(refused(format!("concat: target file {} is under construction", req.target)));
     }
     let mut sources = Vec::new();
     let mut seen = BTreeSet::new();

@@ -153,7 +153,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
                 resolved.check_parent_exists()?;
             }
             if req.flags & flag::CREATE == 0 {
-                return Err(FsError::NotFound(format!("Can't overwrite non-existent {}", &req.path)));
+                return Err(FsError::NotFound(format!("Can't overwrite non-existent {}", req.path)));
             }
         }
     }
@@ -266,7 +266,7 @@ pub(crate) fn check_replication(
 fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request, target: u32, path: &str) -> FsError {
     match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (&req.holder, &req.client_machine)) {
         Err(error) => error,
-        Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", &req.client_machine)),
+        Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine)),
     }
 }
 

@@ -57,7 +57,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     if taken.is_some_and(|taken| taken.find(&req.name).is_some()) {
         return Err(FsError::Snapshot(format!(
             "Failed to add snapshot: there is already a snapshot with the same name \"{}\".",
-            &req.name
+            req.name
         )));
     }
     let id = SnapshotId(ns.tree.snapshots.last.0 + 1);

@@ -39,7 +39,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let Some(taken) = taken.and_then(|taken| taken.find(&req.name)) else {
         return Err(FsError::Snapshot(format!(
             "Cannot delete snapshot {} from path {}: the snapshot does not exist.",
-            &req.name,
+            req.name,
             resolved.path.as_str()
         )));
     };

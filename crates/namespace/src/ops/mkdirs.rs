@@ -76,7 +76,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Create)?;
     if let Some(target) = resolved.target {
         if ns.tree.inode(target).is_file() {
-            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", &req.path)));
+            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", req.path)));
         }
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }

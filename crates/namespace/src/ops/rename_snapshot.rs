@@ -43,16 +43,16 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let Some(old) = taken.and_then(|taken| taken.find(&req.old)) else {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} does not exist for directory {}",
-            &req.old, &req.path
+            req.old, req.path
         )));
     };
-    if &req.new == &req.old {
+    if req.new == req.old {
         return Ok(Planned::NoChange(Reply::Unit));
     }
     if taken.is_some_and(|taken| taken.find(&req.new).is_some()) {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} already exists for directory {}",
-            &req.new, &req.path
+            req.new, req.path
         )));
     }
     let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.as_str().into() };

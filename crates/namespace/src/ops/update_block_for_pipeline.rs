@@ -15,10 +15,12 @@ use crate::{
 };
 use base::{Block, FsError, FsResult, GenerationStamp, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
     pub block: Block,
-    pub holder: &'a str,
+    pub holder: String,
+    /// The block pool that the client names. Only Hadoop's words have it.
+    pub pool: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +37,8 @@ record_fields! { NewStampEdit { inode, block } }
 /// # Errors
 /// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the
 /// block, the file is being truncated, the length is beyond what a block can have, or no generation stamp is left.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let (file, _) = check(ns, req.block, req.holder)?;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let (file, _) = check(ns, req.block, &req.holder)?;
     if req.block.length >= LENGTH_LIMIT {
         return Err(FsError::Io(format!("Block {} cannot have {} bytes", req.block, req.block.length)));
     }

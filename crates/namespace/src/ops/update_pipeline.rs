@@ -12,9 +12,9 @@ use crate::{
 };
 use base::{Block, FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub holder: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub holder: String,
     pub old: Block,
     /// The block of `old` with the new stamp and the length so far.
     pub new: Block,
@@ -32,8 +32,9 @@ record_fields! { UpdatePipelineEdit { inode, block } }
 /// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the old
 /// block, the file is being truncated, or the new block is another one, has a stamp that is not newer or was never
 /// given out, or is shorter than the old one or longer than a block can be.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let Request { holder, old, new } = *req;
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+    let Request { holder, old, new } = req;
+    let (old, new) = (*old, *new);
     let (file, last) = update_block_for_pipeline::check(ns, old, holder)?;
     if new.id != old.id {
         return Err(FsError::Io(format!("{new} and {old} has different block identifier")));

@@ -8,7 +8,7 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// One path or two.
+    /// No more than two paths.
     pub(super) fn of<const N: usize>(paths: [&'a str; N]) -> Self {
         const { assert!(N <= 2, "there is room for two") };
         let mut paths = paths.into_iter();
