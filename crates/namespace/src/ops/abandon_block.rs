@@ -16,7 +16,7 @@ use base::{Block, FsResult, InodeId};
 pub struct Request {
     pub path: String,
     pub holder: String,
-    /// The block pool that the client names. Only Hadoop's words have it.
+    /// The block pool that the client names, for the sentence in safe mode. Nothing is checked against it.
     pub pool: String,
     /// Only its id counts.
     pub block: Block,

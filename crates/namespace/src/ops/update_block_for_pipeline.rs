@@ -19,7 +19,7 @@ use base::{Block, FsError, FsResult, GenerationStamp, InodeId};
 pub struct Request {
     pub block: Block,
     pub holder: String,
-    /// The block pool that the client names. Only Hadoop's words have it.
+    /// The block pool that the client names, for the sentence in safe mode. Nothing is checked against it.
     pub pool: String,
 }
 
