@@ -1,4 +1,4 @@
-//! What is kept of a replica in memory.
+//! The facts about a replica that the store keeps in memory.
 
 use base::{Block, ReplicaState};
 

@@ -1,7 +1,7 @@
 //! The tree as a state machine: plan an operation, apply an edit.
 //!
 //! [`Namespace`] is one partition of the tree: inodes, files and their blocks, permissions, leases and the
-//! retry cache. An operation is a file of [`ops`], and what is asked of it is a value, a [`Request`]. Its `plan`, on the active, checks a
+//! retry cache. An operation is a file of [`ops`]. A client's request for it is a value, a [`Request`]. Its `plan`, on the active, checks a
 //! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]. The edit's rules stand
 //! beside it, behind the trait of `operation.rs`: what it answers, marks for readers, changes of snapshots and charges to
 //! quotas, and `apply`, which carries it out on every member, decides nothing and refuses nothing. Reads are in [`reads`].

@@ -161,7 +161,7 @@ impl Resolved<'_> {
     /// Whether the configuration lets it go. An empty directory always may, and a file.
     ///
     /// # Errors
-    /// Those of [`crate::ProtectedDirectories::check`].
+    /// [`base::FsError::AccessDenied`], as [`crate::ProtectedDirectories::check`] says.
     pub fn check_unprotected(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
         let protected = &ctx.limits.protected;
         if protected.is_empty() || !self.target.is_some_and(|target| has_children(ns, target)) {
@@ -214,7 +214,7 @@ fn has_children(ns: &Namespace, handle: u32) -> bool {
     inode.is_directory() && inode.children_count() > 0
 }
 
-/// The inode at an absolute path, whoever may see it.
+/// The inode at an absolute path. The caller's permissions are not looked at.
 fn find(ns: &Namespace, path: &str) -> Option<u32> {
     path.split('/').filter(|name| !name.is_empty()).try_fold(ns.tree.root, |directory, name| {
         let is_directory = ns.tree.inode(directory).is_directory();

@@ -5,7 +5,7 @@
 //! ([`BlockRecovery::decide`]), has each participant take it ([`Agreement`]), and tells the metadata service
 //! ([`Commit`]). If it dies half-way, the metadata service orders another one with a higher stamp, which takes over.
 //!
-//! What must hold whatever dies: **no byte is lost that was acknowledged to the writer**, which means that all servers of
+//! However servers die, **no byte is lost that was acknowledged to the writer**, which means that all servers of
 //! its pipeline had it; and all replicas that count afterwards have the same bytes. Which length keeps this promise is
 //! decided by `recovery/rule.rs`, in one place and without I/O.
 
@@ -43,7 +43,7 @@ pub struct BlockRecovery {
     last_failure: String,
 }
 
-/// What comes of the answers.
+/// The decision on the answers.
 #[derive(Debug)]
 pub enum Outcome {
     Agreed(Agreement),
@@ -68,7 +68,7 @@ pub struct Agreement {
     participants: Vec<(Participant, Option<Result<String, String>>)>,
 }
 
-/// What the metadata service is told.
+/// The outcome that the metadata service is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// The bytes of the block from now on.
@@ -171,7 +171,7 @@ impl Agreement {
         }
     }
 
-    /// What the metadata service is told. The replicas of those that have not taken the length do not count any more.
+    /// The outcome that the metadata service is told. The replicas of those that have not taken the length do not count any more.
     ///
     /// # Errors
     /// [`RecoveryError::NobodyFinished`] if no participant has taken the length: then nothing may be told.

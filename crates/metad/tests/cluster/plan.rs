@@ -79,7 +79,7 @@ impl Plan {
         Self { make: Box::new(make), ..self }
     }
 
-    /// Members are run as their processes run them: whoever asks for it is started again at once.
+    /// Each member is run as its process runs it: a member that asks to be started again is started again at once.
     pub fn run_as_processes(self) -> Self {
         Self { are_processes: true, ..self }
     }

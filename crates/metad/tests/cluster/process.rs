@@ -34,7 +34,7 @@ impl Process {
             seen.starts += 1;
             seen.replica = Some(server.replica().clone());
             seen.rpc_address = Some(server.rpc_address());
-            // Whoever keeps a replica keeps its store from being opened again.
+            // A test that holds on to the member would keep the member's store from being opened again.
             let (mut ended, noted) = (server.replica().ended(), noted.clone());
             tokio::spawn(async move {
                 let _ = ended.wait_for(Option::is_some).await;

@@ -52,7 +52,7 @@ impl Cluster {
         .await;
     }
 
-    /// All members are in sync, whoever leads: that one is the answer.
+    /// Waits until all members are in sync, and returns the member that leads them.
     pub async fn wait_until_in_sync(&self) -> u32 {
         self.wait_until("all members are in sync", |cluster| {
             let active = cluster.active(&[])?;

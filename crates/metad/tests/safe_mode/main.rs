@@ -66,7 +66,7 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
     let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
     finished(&cluster, &server, &files::files(&cluster, active), "/whole", 5).await;
-    // Of one block alone safe mode wants none: it rounds down.
+    // Where there is one block, safe mode waits for no block: the share is rounded down.
     finished(&cluster, &server, &files::files(&cluster, active), "/another", 20).await;
     let block = {
         let found = locate(&files::files(&cluster, active), "/whole").await.unwrap();
@@ -77,7 +77,7 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
         files::files(&cluster, active).call_as(numbered(40), "create", &empty).await.unwrap();
     cluster.wait_until_equal().await;
 
-    // All begin anew: whoever leads knows of the block, and of no replica.
+    // All members begin anew. The one that leads then knows of the block, and of no replica.
     cluster.stop_all().await;
     cluster.restart_all().await;
     let active = cluster.wait_for_active(&[]).await;
@@ -94,7 +94,7 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
         reader.call_as(numbered(41), "listCorruptFileBlocks", &corrupt).await;
     let text = refused(lost, IO);
     assert!(text.contains("replication queues have not been initialized"), "{text}");
-    // What has no blocks is nowhere, and what is not there is not there.
+    // An empty file has no places, and a file that does not exist is told of as missing.
     locate(&reader, "/empty").await.unwrap();
     refused(locate(&reader, "/none").await, exception::FILE_NOT_FOUND);
 

@@ -1,7 +1,7 @@
 //! The length that a recovery settles on, and who takes it: the rule that loses data if it is wrong.
 //!
 //! It is Hadoop's (`BlockRecoveryWorker`): a finished replica settles the length. Otherwise it is the shortest of those in
-//! the best state: whatever was acknowledged is on all of them. Some things are added, since without them bytes are lost
+//! the best state: all bytes that were acknowledged are on all of them. Some things are added, since without them bytes are lost
 //! or a recovery never ends:
 //!
 //! - A block is deleted only if nobody can have a byte that was acknowledged ([`without_bytes`]). Hadoop deletes it if
@@ -14,14 +14,14 @@ use base::{Block, BlockId, Candidate, GenerationStamp, ReplicaState};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What the metadata service wants done, and where.
+/// An order of the metadata service: the block to recover, and the servers that may have it.
 #[derive(Clone, Debug)]
 pub struct RecoveryOrder {
     /// The block with the stamp that its replicas have at least, and the bytes that the metadata service knows of.
     pub block: Block,
     /// The stamp that the block gets. Grows with each recovery.
     pub stamp: GenerationStamp,
-    /// The bytes that a truncation leaves, whatever the servers have.
+    /// The length in bytes that a truncation leaves. The servers' lengths do not matter then.
     pub truncation: Option<u64>,
     /// The id of the block that results: another one than that of `block` if its first bytes are copied.
     pub target: BlockId,
@@ -29,7 +29,7 @@ pub struct RecoveryOrder {
     pub servers: Vec<Arc<str>>,
 }
 
-/// What one server of the order has said.
+/// The answer of one server of the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It has not spoken yet.
@@ -135,7 +135,7 @@ fn usable(order: &RecoveryOrder, answers: &[Answer]) -> Vec<Member> {
             && found.block.generation_stamp >= order.block.generation_stamp
     };
     let mut members: Vec<Member> = found(answers).filter(is_usable).collect();
-    // What is shorter than the metadata service knows the block to be has lost bytes, or has missed some. A truncation
+    // A replica that is shorter than the metadata service knows the block to be has lost bytes, or has missed some. A truncation
     // that did not come to an end leaves shorter ones too.
     let is_whole = |(_, found): &Member| found.block.length >= order.block.length;
     if order.truncation.is_none() && members.iter().any(is_whole) {
@@ -162,7 +162,7 @@ fn without_bytes(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, 
     if with_bytes > 0 {
         return Err(RecoveryError::OnlyCopies(with_bytes));
     }
-    // Who truncates, appends or syncs tells the metadata service of bytes that all servers had.
+    // A client that truncates, appends or syncs tells the metadata service of bytes that all servers had.
     if order.block.length > 0 || order.truncation.is_some() || order.target != order.block.id {
         return Err(RecoveryError::NothingLeft(order.block.length));
     }

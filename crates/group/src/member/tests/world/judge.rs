@@ -1,4 +1,4 @@
-//! What must never happen in a group.
+//! The rules that no group may break, checked after each step.
 
 use super::World;
 use base::LogPoint;

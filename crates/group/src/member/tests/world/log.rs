@@ -2,7 +2,7 @@
 
 use base::{Entry, Epoch, LogPoint, Sn};
 
-/// What a store holds, once everything up to some write is durable.
+/// The content of a store, once everything up to some write is durable.
 #[derive(Clone, Default)]
 pub struct Log {
     pub start: LogPoint,
