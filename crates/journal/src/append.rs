@@ -86,7 +86,8 @@ impl Journal {
         let shared = &self.shared;
         let mut inner = shared.inner.lock();
         while inner.waiting_bytes > shared.settings.waiting_bytes_max && inner.fault.is_none() {
-            shared.changed.wait(&mut inner);
+            shared.changed.wait_for(&mut inner, pulse::IDLE);
+            pulse::step();
         }
     }
 

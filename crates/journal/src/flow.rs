@@ -422,12 +422,12 @@ impl Shared {
 
     /// Waits until all that was taken is durable, or never will be. Callbacks may still be on their way.
     pub(crate) fn wait_until_written(&self) {
-        let _rest = pulse::rest();
         let mut inner = self.inner.lock();
         while inner.fault.is_none()
             && !(inner.waiting.is_empty() && inner.flights.is_empty() && !inner.rolling)
         {
-            self.changed.wait(&mut inner);
+            self.changed.wait_for(&mut inner, pulse::IDLE);
+            pulse::step();
         }
     }
 

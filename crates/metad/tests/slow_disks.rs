@@ -157,6 +157,46 @@ fn a_write_that_fails_while_the_state_is_written_slowly_waits_for_the_disk() {
     });
 }
 
+#[test]
+fn a_thread_that_waits_for_room_in_the_log_shows_that_it_lives() {
+    let (directory, disk) = (tempfile::tempdir().unwrap(), FailingDisk::default());
+    let env = Env { disk: Arc::new(disk.clone()), ..Env::production() };
+    let store = directory.path().join("store");
+    let identity =
+        journal::Identity { cluster_id: "CID-room".into(), group: GroupId(1), member: MemberId(1) };
+    journal::format(&env, &store, &identity).unwrap();
+    let settings = journal::Settings {
+        flights_max: 1,
+        waiting_bytes_max: 0,
+        reserve_bytes: 0,
+        ..journal::Settings::default()
+    };
+    let journal = journal::open(&env, &store, settings).unwrap().replay(|_| Ok(())).unwrap().0;
+    append(&journal).recv().unwrap().unwrap();
+    disk.set_slow(500);
+    let pulses = Pulses::default();
+    thread::scope(|scope| {
+        // The first is under way for a second, and the second waits behind it.
+        let written = [append(&journal), append(&journal)];
+        let waiting = scope.spawn(|| {
+            let _watched = pulses.begin("waits for room");
+            let pulse = pulses.all().remove(0);
+            journal.wait_for_room();
+            pulse.steps()
+        });
+        while !waiting.is_finished() {
+            assert!(
+                pulses.all().iter().all(|pulse| !pulse.rests()),
+                "it could be frozen, and nobody would notice"
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(waiting.join().unwrap() >= 2, "it has counted its looks");
+        disk.set_slow(0);
+        written.iter().for_each(|written| written.recv().unwrap().unwrap());
+    });
+}
+
 /// One entry more; what becomes of it.
 fn append(journal: &Journal) -> mpsc::Receiver<Result<(), Arc<journal::Fault>>> {
     let (sender, receiver) = mpsc::channel();

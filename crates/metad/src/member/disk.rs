@@ -46,7 +46,6 @@ impl Shared {
             let committed = self.commit.committed();
             if committed != persisted && self.persist_due() {
                 persisted = committed;
-                let _rest = pulse::rest();
                 if let Err(error) = self.journal.persist_commit() {
                     tracing::debug!(%error, "what has committed could not be noted");
                 }
@@ -54,9 +53,9 @@ impl Shared {
         }
     }
 
+    /// The thread does not rest for the whole of a task. The disk says by itself when a thread waits for it, and so do the
+    /// journal's locks that are held across its syncs. A thread that is frozen before or behind that hangs.
     fn carry_out(self: &Arc<Self>, task: Task) {
-        // The journal's own locks are held across its syncs: a thread that waits for one waits for the disk.
-        let _rest = pulse::rest();
         match task {
             Task::Write(effects) => {
                 if let Err(reason) = self.write(effects) {

@@ -35,7 +35,6 @@ use base::{EntryKind, Epoch, Level, LogPoint, MemberId, MemberStore, Sn};
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
 use disk_queue::Task;
-use env::pulse;
 use group::{Agreement, Input, Member, Order, Proposal, Role, StateDigest, Status};
 use inbox::{Event, Patience};
 use journal::Journal;
@@ -318,7 +317,6 @@ impl GroupMember {
 
     /// Blocks while the disk or a member in sync is far behind.
     pub fn wait_for_room(&self) {
-        let _rest = pulse::rest();
         let bytes_max = 2 * self.shared.settings.window_bytes;
         let may_go_on = || self.is_serving() && !self.shared.is_stopping.load(Ordering::Acquire);
         self.shared.room.wait(bytes_max, may_go_on);

@@ -1,6 +1,7 @@
 //! How much is under way: the writer waits while it is too much.
 
 use base::Sn;
+use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::{collections::VecDeque, time::Duration};
 
@@ -41,11 +42,13 @@ impl Room {
         self.changed.notify_all();
     }
 
-    /// Waits while there is too much and `is_serving` says that it may become less.
+    /// Waits while there is too much and `is_serving` says that it may become less. Each look counts as a step of the thread
+    /// that waits: it does not rest, for a thread that is frozen while it rests is not noticed.
     pub fn wait(&self, bytes_max: usize, is_serving: impl Fn() -> bool) {
         let mut state = self.state.lock();
         while state.bytes > bytes_max && is_serving() {
             self.changed.wait_for(&mut state, Duration::from_millis(50));
+            pulse::step();
         }
         if !is_serving() {
             *state = State::default();
@@ -56,7 +59,26 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use env::pulse::Pulses;
+    use std::{cell::RefCell, sync::Arc};
+
+    #[test]
+    fn a_writer_that_waits_for_room_shows_that_it_lives() {
+        let (pulses, room) = (Pulses::default(), Room::default());
+        let _watched = pulses.begin("writer");
+        let pulse = pulses.all().remove(0);
+        room.proposed(Sn(1), 101);
+        let mut looks = Vec::new();
+        let looked = RefCell::new(&mut looks);
+        room.wait(100, || {
+            let mut looked = looked.borrow_mut();
+            looked.push((pulse.steps(), pulse.rests()));
+            looked.len() < 4
+        });
+        // Each look finds another step. A thread that rested would be given all the time that a disk may take.
+        assert!(looks.iter().is_sorted_by_key(|(steps, _)| steps) && looks[2].0 >= 2, "{looks:?}");
+        assert!(looks.iter().all(|(_, rests)| !rests), "{looks:?}");
+    }
 
     #[test]
     fn the_writer_waits_for_commits_and_not_for_ever() {

@@ -51,10 +51,7 @@ impl Shared {
     pub fn run_reader(self: &Arc<Self>) {
         let _watched = self.watched.pulses.begin("group-reader");
         while let Some(asked) = self.reader.next() {
-            let read = {
-                let _rest = pulse::rest();
-                self.journal.read(asked.after, asked.up_to, asked.bytes_max as usize)
-            };
+            let read = self.journal.read(asked.after, asked.up_to, asked.bytes_max as usize);
             let result = read.map_err(|error| match error {
                 journal::ReadLogError::Gone { .. } => LogReadFailed::Gone,
                 journal::ReadLogError::Failed { .. } => {

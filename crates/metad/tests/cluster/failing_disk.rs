@@ -10,7 +10,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -26,7 +26,11 @@ pub struct FailingDisk {
     /// Bytes that writes may still take, where that is limited.
     room: Arc<Mutex<Option<u64>>>,
     slowness: Slowness,
+    before_each_write: Hook,
 }
+
+/// Runs on the thread that gives a write to the disk.
+type Hook = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
 
 /// How long each operation takes at least that changes what the disk holds, or opens a file.
 #[derive(Clone, Default)]
@@ -50,6 +54,11 @@ impl FailingDisk {
         self.slowness.ms.store(ms, Ordering::SeqCst);
     }
 
+    /// Each thread that gives a write of the log to the disk calls this first. It does not wait for the disk yet.
+    pub fn before_each_write(&self, call: impl Fn() + Send + Sync + 'static) {
+        assert!(self.before_each_write.set(Box::new(call)).is_ok(), "said before");
+    }
+
     /// Whether the disk says that nothing is free on it.
     pub fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::SeqCst);
@@ -71,7 +80,8 @@ impl Disk for FailingDisk {
         self.slowness.pass();
         let file = self.local.open(path, mode)?;
         let (syncs_fail, slowness) = (self.syncs_fail.clone(), self.slowness.clone());
-        Ok(Arc::new(FailingFile { file, syncs_fail, room: self.room.clone(), slowness }))
+        let (room, before_each_write) = (self.room.clone(), self.before_each_write.clone());
+        Ok(Arc::new(FailingFile { file, syncs_fail, room, slowness, before_each_write }))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -137,6 +147,7 @@ struct FailingFile {
     syncs_fail: Arc<AtomicBool>,
     room: Arc<Mutex<Option<u64>>>,
     slowness: Slowness,
+    before_each_write: Hook,
 }
 
 impl File for FailingFile {
@@ -160,6 +171,9 @@ impl File for FailingFile {
     }
 
     fn submit_write_sync(self: Arc<Self>, bytes: Bytes, offset: u64, done: WriteDone) {
+        if let Some(call) = self.before_each_write.get() {
+            call();
+        }
         if self.syncs_fail.load(Ordering::SeqCst) {
             let written = self.file.write_at(&bytes, offset);
             return done(written.and(Err(io::Error::other("the array is gone"))));
