@@ -1,4 +1,4 @@
-//! What a backup says of itself.
+//! The manifest of a backup.
 
 use crate::Target;
 use base::{Chain, Epoch, GroupId, LogPoint, Sn, TxId};

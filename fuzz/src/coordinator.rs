@@ -1,4 +1,5 @@
-//! What a coordinator keeps, as it may be found: the values of ZooKeeper's nodes, the embedded one's file.
+//! The records that a coordinator keeps, in any state in which they may be found: values of ZooKeeper's nodes, and the
+//! file of the embedded coordinator.
 
 use crate::Target;
 use base::MemberId;
@@ -22,7 +23,7 @@ fn views() -> Vec<Vec<u8>> {
     [view, calm].iter().map(|view| nodes::encode_view(view).expect("a sample may stand")).collect()
 }
 
-/// What was read may be written, and reads the same.
+/// A view that was read can be written, and reads the same again.
 fn check_view(bytes: &[u8]) -> bool {
     let Ok(view) = nodes::decode_view(bytes) else { return false };
     let again = nodes::encode_view(&view).expect("what was read may be written");

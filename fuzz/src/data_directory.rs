@@ -1,4 +1,4 @@
-//! What a data server's directory holds: VERSION files, file names, and replicas that were interrupted.
+//! The files in a data server's directory: VERSION files, file names, and replicas that were interrupted.
 
 use crate::Target;
 use blockstore::{Checksum, ChecksumKind, layout, meta_file, version_file::Version};

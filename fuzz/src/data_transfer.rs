@@ -1,4 +1,4 @@
-//! What arrives on a data server's transfer port, and what comes back.
+//! The bytes that arrive on a data server's transfer port, and the answers to them.
 
 use crate::{Target, messages};
 use base::PacketHeader;

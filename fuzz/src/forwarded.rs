@@ -45,8 +45,8 @@ fn envelopes() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Whatever a member has not sealed is refused. What it has sealed is taken as it says, or refused: a secret that got
-/// out must not crash servers.
+/// An envelope that no member has sealed is refused. One that a member has sealed is taken, or refused: a secret that
+/// became known must not crash servers.
 fn check(bytes: &[u8]) -> bool {
     let Ok(mut request) = ForwardRequestProto::decode(bytes) else { return false };
     let outer = call(b"", "10.0.0.2:50000");

@@ -30,7 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A parser of foreign bytes.
 pub struct Target {
     pub name: &'static str,
-    /// What the parser accepts, to start from.
+    /// Inputs that the parser accepts; the random ones begin with them.
     pub samples: fn() -> Vec<Vec<u8>>,
     /// Gives bytes to the parser. Returns whether it accepted them, and panics if it misbehaves.
     pub check: fn(&[u8]) -> bool,
@@ -53,7 +53,7 @@ pub fn targets() -> Vec<Target> {
     all
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     pub inputs: u64,

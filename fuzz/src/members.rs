@@ -1,4 +1,4 @@
-//! What members of a group say to each other, and what a stranger may say to their port.
+//! The messages between members of a group, and the bytes that a stranger may send to their port.
 
 use crate::Target;
 use base::{Entry, EntryKind, Epoch, GroupId, Level, LogPoint, MemberId, MemberStore, Sn};
@@ -46,7 +46,7 @@ fn fatal_requests() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// What was read is written in a way that reads the same, and has a bound.
+/// Notes that were read are written so that they read the same, and their text has a bound.
 fn check_fatal_requests(bytes: &[u8]) -> bool {
     let Some((notes, _)) = FatalRequests::decode(bytes) else { return false };
     let text = notes.encode();
@@ -67,7 +67,7 @@ fn takeovers() -> Vec<Vec<u8>> {
     [&all[..], &all[..1], &[takeover(9, "")], &[]].map(encode_takeovers).to_vec()
 }
 
-/// What was read is written the same.
+/// Takeovers that were read are written as the same bytes.
 fn check_takeovers(bytes: &[u8]) -> bool {
     let Ok(takeovers) = decode_takeovers(bytes) else { return false };
     assert_eq!(encode_takeovers(&takeovers), bytes);
@@ -114,7 +114,7 @@ fn encoded(letter: &Letter) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// What was read is written the same.
+/// A message that was read is written as the same bytes.
 fn check_message(bytes: &[u8]) -> bool {
     let Ok(Some(letter)) = codec::decode(Versions::OURS.newest, Bytes::copy_from_slice(bytes)) else {
         return false;
@@ -134,7 +134,7 @@ fn secret() -> Secret {
     Secret::new(b"known to members only").expect("it is long enough")
 }
 
-/// What a member says to another, that draws the same number each time, and messages behind it.
+/// The bytes of handshakes by a member that always draws the same number, with messages behind them.
 fn handshakes() -> Vec<Vec<u8>> {
     let (near, mut far) = UnixStream::pair().expect("two ends");
     let other = std::thread::spawn(move || {
@@ -154,8 +154,8 @@ fn handshakes() -> Vec<Vec<u8>> {
     vec![said.written]
 }
 
-/// Whoever is let in has said exactly what a member says; then its frames are read, and those that are taken are the
-/// member's own, in its own order.
+/// A peer that is let in has sent exactly the bytes of a member. Then its frames are read, and those that are taken are
+/// the member's own, in its own order.
 fn check_handshake(bytes: &[u8]) -> bool {
     let mut stream = Deaf { said: bytes };
     let accepted = handshake::accept(&mut stream, &identity(1), &secret(), TERMS, NONCE);

@@ -37,7 +37,7 @@ fn edits() -> Vec<Vec<u8>> {
     grown().1
 }
 
-/// What decodes encodes to the same bytes again.
+/// An edit that was decoded encodes to the same bytes again.
 fn check_edit(bytes: &[u8]) -> bool {
     let Ok(edit) = Edit::decode(bytes) else { return false };
     let mut again = Vec::new();

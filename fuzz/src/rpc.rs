@@ -1,4 +1,4 @@
-//! What arrives on the RPC port.
+//! The bytes that arrive on the RPC port.
 
 use crate::Target;
 use bytes::BytesMut;
@@ -42,7 +42,7 @@ fn requests() -> Vec<Vec<u8>> {
     vec![call_frame.to_vec(), context.to_vec(), ping.to_vec()]
 }
 
-/// As the server's reader goes through a frame.
+/// Reads a request as the server's reader goes through a frame.
 fn check_request(bytes: &[u8]) -> bool {
     let Ok(Some(length)) = rpc_frame::frame_length(bytes, LIMIT) else { return false };
     assert!((1..=LIMIT).contains(&length), "a frame's length is checked before it is believed");

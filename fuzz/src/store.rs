@@ -1,4 +1,4 @@
-//! What a member's store holds: segments, images, its state, and the payloads that the store itself reads.
+//! The files in a member's store: segments, images, its state, and the payloads that the store itself reads.
 
 use crate::Target;
 use base::{Entry, EntryKind, Epoch, GroupId, LogPoint, MemberId, MemberLife, MemberStore, Sn};
@@ -94,7 +94,7 @@ fn check_segment(bytes: &[u8]) -> bool {
     result.is_ok()
 }
 
-/// The same with checksums made right, as by an attacker who knows the format.
+/// Checks a segment whose checksums were made right, as an attacker could who knows the format.
 fn check_resealed(bytes: &[u8]) -> bool {
     let mut bytes = bytes.to_vec();
     reseal_block(&mut bytes, 0);
@@ -244,7 +244,7 @@ fn staged() -> Vec<Vec<u8>> {
     [0, 64, 100, image.len()].map(|length| image[..length].to_vec()).to_vec()
 }
 
-/// What is staged may be anything; the fetch goes on with the true bytes.
+/// The staged file may hold any bytes; the fetch goes on with the true ones.
 fn check_staged(bytes: &[u8]) -> bool {
     static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
     let image = IMAGE.get_or_init(|| images().pop().expect("there are two"));

@@ -47,7 +47,7 @@ impl fmt::Display for Caller {
     }
 }
 
-/// Which call this is: the key of the retry cache, and where the call came from.
+/// Identifies a call: the key of the retry cache, and the address that the call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallOrigin {
     pub client_id: ClientId,

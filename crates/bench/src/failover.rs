@@ -29,7 +29,7 @@ use std::{
 pub struct Args {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     runs: u64,
-    /// What befalls the active.
+    /// The fault that is done to the active.
     #[arg(long, value_enum, default_value_t = Fault::Kill)]
     fault: Fault,
     #[command(flatten)]
@@ -67,7 +67,7 @@ impl Fault {
 
 /// The load before a fault, and what is left of the group's attention after it.
 const RUN_UP: Duration = Duration::from_millis(1_500);
-/// For so long the victim stays away: longer than its clients' patience.
+/// How long a victim stays away after its fault: longer than the clients' patience.
 const AWAY: Duration = Duration::from_secs(4);
 /// A gap that begins later than this after the fault is not the fault's.
 const AFTERMATH_NS: u64 = 30_000_000_000;

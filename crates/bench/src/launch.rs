@@ -84,7 +84,7 @@ pub struct Group {
 
 pub struct Member {
     pub id: u32,
-    /// Where clients call.
+    /// The address that clients call, `host:port`.
     pub rpc: String,
     pub dir: PathBuf,
     arguments: Vec<String>,

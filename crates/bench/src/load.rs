@@ -30,7 +30,7 @@ pub struct Args {
     /// The file to write the history to.
     #[arg(long, value_name = "FILE")]
     history: PathBuf,
-    /// Of everything that is left to chance, and a part of the workers' names.
+    /// The seed of everything that is left to chance. It is also a part of the workers' names.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Workers that keep to a directory of their own.

@@ -26,7 +26,7 @@ pub(crate) struct Active {
     on_disk: AtomicU64,
     acknowledged: AtomicU64,
     is_temporary: AtomicBool,
-    /// Which writer is the current one: raised to fence off the one before.
+    /// The number of the current writer. A higher number shuts out the writer before it.
     writer: AtomicU64,
 }
 

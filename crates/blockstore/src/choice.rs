@@ -1,4 +1,4 @@
-//! Which volume takes the next replica.
+//! The choice of the volume for a new replica.
 
 /// Volumes whose free space differs by less than this count as equally full, as in Hadoop's
 /// available-space policy.

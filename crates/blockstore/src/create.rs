@@ -95,7 +95,7 @@ impl PoolStore {
 
     fn create_files(&self, active: &Active, place: Place) -> StoreResult<OpenFiles> {
         let block = active.block();
-        // Whatever bears these names is a remnant: the map does not know it.
+        // A file that bears one of these names is left from an earlier run: the map has no such replica.
         let open = self.open_files(active.volume, place, block, OpenMode::CreateOrTruncate)?;
         open.meta
             .write_at(&meta_file::encode_header(active.checksum), 0)

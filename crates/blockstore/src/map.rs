@@ -27,9 +27,10 @@ pub(crate) struct Settled {
 #[derive(Default)]
 pub(crate) struct ReplicaMap {
     pub records: HashMap<BlockId, Record>,
-    /// Forgotten, but the files are not yet removed: the id cannot be used anew.
+    /// Blocks whose record is forgotten and whose files are not yet removed: a replica of the same id cannot be made.
     pub removing: HashSet<BlockId>,
-    /// Whose length is being settled, and by which recovery: nobody else may change them.
+    /// Blocks whose length is being settled, each with the stamp of the recovery that does it. Nobody else may change
+    /// these replicas.
     pub recovering: HashMap<BlockId, GenerationStamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Who is told what the store notices by itself.
+//! The listener that a block store tells of replicas which went away without an order: [`Observer`].
 
 use base::Block;
 use std::sync::Arc;

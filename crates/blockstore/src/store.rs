@@ -135,7 +135,8 @@ impl BlockStore {
         &self.volumes[index.0 as usize]
     }
 
-    /// Which volume takes a replica of this size: one of the type asked for, or any when none has room.
+    /// Chooses the volume for a replica of `size` bytes: one of the storage type asked for, or any one if no volume of
+    /// that type has room.
     pub(crate) fn choose_volume(&self, storage_type: StorageType, size: u64) -> StoreResult<VolumeIndex> {
         let mut candidates = Vec::new();
         for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {

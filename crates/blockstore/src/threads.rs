@@ -44,7 +44,8 @@ impl VolumeThreads {
         let _ = lanes[(lane % lanes.len() as u64) as usize].send(Box::new(job));
     }
 
-    /// As [`VolumeThreads::submit`], on a thread of any volume, for work that has yet to choose its volume.
+    /// Runs a job on a thread of any volume, for work that has yet to choose its volume. Otherwise like
+    /// [`VolumeThreads::submit`].
     pub fn submit_any(&self, lane: u64, job: impl FnOnce() + Send + 'static) {
         // The quotient picks the volume, so that the remainder still spreads over its threads.
         let volume = lane / 7 % self.volumes.len() as u64;

@@ -1,4 +1,4 @@
-//! What a store promised is there after a loss of power, wherever it struck.
+//! A store keeps its promises over a loss of power at any moment.
 //!
 //! The story: a data server writes, hsyncs, finishes and appends to a few replicas. At some point the power
 //! goes: from then on every call to the disk fails, and of what was not synced each sector and each name may be
@@ -128,7 +128,7 @@ fn start(disk: &SimDisk, dice: &mut Dice, left: i64) -> Option<PoolStore> {
     store.serve_pool(&pool()).ok()
 }
 
-/// What the store has promised about one replica.
+/// The promise of the store about one replica.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promise {
     stamp: u64,
@@ -243,7 +243,7 @@ fn check(store: &PoolStore, id: u64, promise: Promise) -> Result<(), String> {
         }
         return Ok(());
     }
-    // Whatever it has become, recovery finishes it and the promised bytes can be read.
+    // Recovery finishes the replica in whichever state it is now, and the promised bytes can be read.
     let recovery = GenerationStamp(stamp + 10);
     let mut old = block(id, stamp);
     old.block = facts.block;
@@ -276,7 +276,7 @@ fn a_failed_sync_ends_the_volume() {
     assert_eq!(store.volumes().failed_volumes(), ["/data"]);
     assert!(!store.volumes().has_living_volume());
     assert_eq!(store.replica_count(), 0);
-    // What a later sync says is not believed.
+    // A later sync that succeeds is not believed.
     assert!(matches!(writer.sync(), Err(StoreError::Replaced(_))));
     assert!(matches!(store.create_rbw(&new(2, 1001)), Err(StoreError::OutOfSpace(_))));
 }

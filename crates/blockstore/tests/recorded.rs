@@ -8,7 +8,7 @@ use common::{content, copy};
 use env::Env;
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// As the script made it.
+/// The bytes that the recording script wrote for this seed.
 fn recorded_content(seed: u64, length: u64) -> Vec<u8> {
     (0..length).map(|at| ((at * 7 + seed) % 251) as u8).collect()
 }

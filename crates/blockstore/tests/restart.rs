@@ -1,4 +1,4 @@
-//! What a store finds when it opens: its own replicas, remnants of a crash, other people's directories.
+//! The start of a store on directories that hold its own replicas, remnants of a crash, or files of other programs.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn a_replica_being_written_waits_for_recovery() {
         fill(&mut writer, &bytes(1300), 1024);
         let mut copy = store.create_temporary(&new(2, 1001)).unwrap();
         fill(&mut copy, &bytes(1300), 1024);
-        // As a kill leaves it: nothing is tidied up.
+        // A kill leaves no time to tidy up.
         std::mem::forget((writer, copy));
         store.volumes().close();
     }
@@ -132,7 +132,7 @@ fn a_move_interrupted_between_its_two_renames_is_finished() {
     assert_eq!(only(&store), (ReplicaState::Finalized, 1001, 1300));
     assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), bytes(1300));
     store.volumes().close();
-    // The same, but the power went and took the tail with it: not complete after all.
+    // This time the power failed as well, and the end of the data is lost: the replica is not complete.
     fs::write(rbw(root.path()).join(&name), bytes(1100)).unwrap();
     fs::remove_file(finalized(root.path()).join(&name)).unwrap();
     assert_eq!(only(&open(root.path(), 1)), (ReplicaState::WaitingRecovery, 1001, 1024));

@@ -91,7 +91,7 @@ const PATIENCE: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// Where a metadata server answers HTTP unless it is told otherwise.
+/// The port at which a metadata server answers HTTP unless its configuration names another.
 const HTTP_PORT: u16 = 9870;
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {

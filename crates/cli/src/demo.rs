@@ -125,7 +125,7 @@ fn with_advice(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// At the first start in a directory.
+/// Refuses a directory that is not empty. It is called when a demo starts in a directory for the first time.
 fn check_empty(dir: &Path) -> anyhow::Result<()> {
     if dir.exists() && std::fs::read_dir(dir)?.next().is_some() {
         anyhow::bail!(

@@ -22,13 +22,13 @@ const EXIT_HANG: i32 = 71;
 
 /// How long the last line of the log may take: a thread that hangs may be in the midst of one.
 const SAYING: Duration = Duration::from_millis(300);
-/// From the decision to the end at the latest, whatever locks are held by whom.
+/// The longest time between the decision to end and the end of the process, whichever locks are held.
 const GRACE: Duration = Duration::from_millis(1_000);
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 static UNDERTAKER: OnceLock<Thread> = OnceLock::new();
 
-/// From here on a panic of any thread ends this process. For servers.
+/// Makes a panic of any thread end this process, from now on. Servers call it.
 pub fn end_on_panic() {
     UNDERTAKER.get_or_init(|| {
         let thread = thread::Builder::new().name("undertaker".into()).spawn(wait_and_kill);

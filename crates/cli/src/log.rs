@@ -1,4 +1,4 @@
-//! Where log lines go: to stderr, filtered by a flag or an environment variable.
+//! The log of the program: lines to stderr, filtered by a flag or an environment variable.
 
 use anyhow::Context;
 use std::io::IsTerminal;

@@ -1,10 +1,10 @@
-//! Which file system a command works on.
+//! The file system on which a command works.
 
 use crate::EVERYWHERE;
 use client::Config;
 use std::path::PathBuf;
 
-/// Where nothing else says which file system is meant.
+/// The file system on which a command works if neither an option nor a configuration names one.
 pub const DEFAULT_FS: &str = "hdfs://127.0.0.1:8020";
 
 #[derive(Debug, clap::Args)]

@@ -232,7 +232,7 @@ fn a_file_is_checked_whole_and_without_a_start() {
     {
         assert!(bad.text.contains(part), "{part}: {}", bad.text);
     }
-    // What must hold between keys.
+    // Rules between several keys are checked as well.
     let bad = start("name_dir = 'n'\nmembers = [1, 2]\n", &["config", "check", "--json", "server.toml"]);
     assert_eq!(bad.code, 1);
     assert!(bad.text.contains("\"good\":false") && bad.text.contains("need a coordinator"), "{}", bad.text);
@@ -294,7 +294,7 @@ fn a_reader_that_has_had_enough_is_no_failure() {
     let assignment = format!("name_dir={}", name_dir.display());
     let format = ["meta", "format", "--set", &assignment];
     for words in [&format[..], &["completions", "bash"]] {
-        // As in `clover … | true`: the other end is gone before anything is printed.
+        // This is `clover … | true`: the reader is gone before anything is printed.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = clover(Path::new("/"));

@@ -1,11 +1,11 @@
-//! What bash offers behind `clover fs`, asked of a bash with a whole cluster.
+//! The suggestions that bash offers behind `clover fs`, from a real bash and a whole cluster.
 
 mod demo;
 
 use demo::Demo;
 use std::process::Command;
 
-/// What the program under test is called on a command line.
+/// The path under which command lines name the program under test.
 const CLOVER: &str = env!("CARGO_BIN_EXE_clover");
 
 /// The words that bash offers for a line of which so much was typed. `clover` stands for the program, `FS` for the cluster.

@@ -16,7 +16,7 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE: &str = "docs/operating/monitoring.md";
 
-/// By the metric's name, with the names of its labels: `counter` or `gauge`.
+/// The type of each metric (`counter` or `gauge`) with the names of its labels, by the metric's name.
 type Metrics = BTreeMap<String, String>;
 
 #[test]
@@ -84,7 +84,7 @@ fn named(page: &str, part: &str) -> Metrics {
     found
 }
 
-/// What `/metrics` shows, in the words of the page.
+/// The metrics in a page of `/metrics`, in the words of the operating page.
 fn metrics(text: &str) -> Metrics {
     let kinds: BTreeMap<&str, &str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
@@ -102,7 +102,8 @@ fn metrics(text: &str) -> Metrics {
     found
 }
 
-/// Where the members show their pages, once all are in sync: only then each speaks of all others.
+/// The addresses of the members' pages. It waits until all members are in sync, because only then each of them reports
+/// on all others.
 fn pages_of_a_whole_group(demo: &Demo) -> Vec<String> {
     let begun = Instant::now();
     loop {

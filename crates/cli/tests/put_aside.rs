@@ -49,7 +49,7 @@ fn what_was_put_aside_is_listed_put_back_and_dropped() {
     assert_eq!((&json[0]["number"], &json[0]["directory"]), (&1.into(), &"set-aside-1".into()));
     assert_eq!((&json[2]["directory"], &json[2]["bytes"]), (&"damaged-7".into(), &6.into()));
 
-    // Without --yes it is only said.
+    // Without --yes the command only says what it would do.
     let asked = say(here, &["aside", "restore", "1"]);
     assert_eq!(asked.code, 1);
     assert!(

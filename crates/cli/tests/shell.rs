@@ -54,13 +54,13 @@ fn prepare(local: &Path) {
     make("tree/sub/deep/three", b"333");
     make("tree/sp ace/\u{e4}\u{f6} \u{fc}.txt", "h\u{e4}llo\n".as_bytes());
     fs::create_dir_all(local.join("tree/void")).unwrap();
-    // What Hadoop wrote, and a part of it.
+    // These are sequence files that Hadoop wrote, and the first part of a compressed file.
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/text");
     for name in ["block.seq", "block-snappy.seq", "bytes.seq"] {
         make(name, &fs::read(samples.join(name)).unwrap());
     }
     make("cut.bz2", &fs::read(samples.join("lines.bz2")).unwrap()[..100]);
-    // What cannot be copied, beside what can.
+    // A directory with files that can be copied and one that cannot.
     make("odd/first", b"1");
     make("odd/co:lon", b"2");
     make("odd/sub/last", b"3");

@@ -48,14 +48,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// All metadata servers of one file system.
 pub struct Namenodes {
     location: Location,
-    /// In the order of [`Location::servers`]; behind them those that the only one has named.
+    /// Clients for the servers in the order of [`Location::servers`]. Behind them stand the servers that a lone server
+    /// has named.
     clients: RwLock<Vec<Client>>,
     /// The options for clients of servers that are named later.
     options: ClientOptions,
     user: String,
     lone: Mutex<Lone>,
     lone_patience: Duration,
-    /// Which one is asked first: the one that last answered.
+    /// The index of the server that is asked first: the one that answered last.
     current: AtomicUsize,
     /// A server has answered at least once, so that the address is right.
     is_known: AtomicBool,
@@ -76,7 +77,7 @@ enum Next {
 #[derive(Default)]
 struct Lone {
     asked: Option<Instant>,
-    /// It has said which members there are.
+    /// The server has told which members its group has.
     is_told: bool,
 }
 
@@ -314,7 +315,8 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    /// Of a call that no server answers for long, each of which asks for patience or names another.
+    /// The shortest time after which a call fails while every server asks for patience or, if `elsewhere`, names
+    /// another server.
     fn shortest_patience(settings: &Settings, servers: usize, elsewhere: bool) -> Duration {
         let retries = &settings.retries;
         let pause = |attempts| pause_after(attempts, servers, elsewhere, retries.failover_pause);

@@ -130,7 +130,7 @@ impl FileWriter {
         self.publish().await
     }
 
-    /// As [`flush`](Self::flush), and returns only when everything is on the data servers' disks.
+    /// Flushes like [`flush`](Self::flush), and returns only when everything is on the data servers' disks.
     ///
     /// # Errors
     /// Those of [`FileWriter::flush`].
@@ -143,7 +143,7 @@ impl FileWriter {
         self.publish().await
     }
 
-    /// As [`hsync`](Self::hsync), and the file's status tells its length at once. Hadoop: `UPDATE_LENGTH`.
+    /// Syncs like [`hsync`](Self::hsync), and the file's status tells the new length at once. Hadoop: `UPDATE_LENGTH`.
     ///
     /// # Errors
     /// Those of [`FileWriter::flush`].

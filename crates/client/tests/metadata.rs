@@ -82,7 +82,7 @@ async fn the_only_server_that_was_named_names_the_others_of_its_group() {
                 rpc_address: Some(rpc_address.into()),
                 ..Default::default()
             };
-            // One that never answers stands before the active: it is passed over.
+            // The first member in the list never answers. It is passed over.
             let members = vec![member(1, "127.0.0.1:1"), member(2, ""), member(3, &told)];
             let view = admin::ViewProto { active: Some(3), members: vec![1, 2, 3], ..Default::default() };
             reply.ok(&admin::GetGroupResponseProto {

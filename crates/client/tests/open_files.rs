@@ -19,7 +19,7 @@ use std::{
 
 const WHOLE: u64 = 1_000;
 
-/// What a data server says of the length of its replica.
+/// The answer of a data server about the length of its replica.
 #[derive(Clone, Copy)]
 enum Says {
     Length(u64),
@@ -47,7 +47,7 @@ impl Service for DataServer {
 struct Metadata {
     servers: Vec<SocketAddr>,
     known: u64,
-    /// So many answers name no server yet.
+    /// The number of answers, from the first on, that name no data server.
     silent: AtomicUsize,
 }
 

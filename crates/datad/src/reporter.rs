@@ -66,7 +66,7 @@ struct Pending {
 }
 
 impl Reporter {
-    /// With a queue for each of `count` metadata servers.
+    /// A reporter with a queue for each of `count` metadata servers.
     pub(crate) fn new(count: usize) -> Self {
         Self { queues: (0..count).map(|_| Arc::default()).collect() }
     }
@@ -146,7 +146,7 @@ impl Queue {
         self.wake.notified().await;
     }
 
-    /// At most `count` of what waits, in order.
+    /// Takes up to `count` of the waiting events, in their order.
     pub fn take(&self, count: usize) -> Vec<Event> {
         let mut pending = self.pending.lock();
         let count = count.min(pending.events.len());

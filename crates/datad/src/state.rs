@@ -162,7 +162,7 @@ impl State {
         self.copies.load(Ordering::Acquire)
     }
 
-    /// In bytes per second.
+    /// The rate at which balancing may move replicas, in bytes per second.
     pub fn balancing_rate(&self) -> u64 {
         self.balancing_rate.load(Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ use thiserror::Error;
 /// Why a replica did not reach its target. The metadata service asks again, this server or another.
 #[derive(Debug, Error)]
 pub enum TransferError {
-    /// Nothing here to send: report it.
+    /// The replica to be sent is not here, or is damaged; the metadata server must be told. The text says why.
     #[error("{0}")]
     Replica(String),
     #[error("{target}: {reason}")]
@@ -44,11 +44,11 @@ pub struct Copy {
     pub target_storage_types: Vec<i32>,
     pub target_storage_ids: Vec<String>,
     pub token: TokenProto,
-    /// Whose pipeline is mended; empty for re-replication.
+    /// The client whose pipeline is mended; empty if the replica is copied by order of a metadata server.
     pub client_name: String,
 }
 
-/// One replica and where it is to go: to the first target, which passes it on to the next.
+/// The order to send one replica to the first target, which passes it on to the next.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub block: ExtendedBlock,

@@ -161,7 +161,7 @@ fn block(id: u64) -> ExtendedBlock {
     ExtendedBlock { pool: POOL.into(), block }
 }
 
-/// As the transfer service does it: written, finished, told.
+/// Stores a block as the transfer service does: it writes the replica, finishes it, and reports it.
 fn store_block(server: &DataServer, id: u64) {
     let pool = server.state().pool(POOL).unwrap();
     let new = NewReplica {
@@ -332,7 +332,7 @@ async fn a_server_that_is_not_known_registers_again() {
     eventually("a second registration and full report", || registrations(2)).await;
     metadata.log.lock().refusal = Some(exception::UNREGISTERED_NODE);
     eventually("a third one", || registrations(3)).await;
-    // Whatever else goes wrong passes.
+    // Any other error is no reason to register again.
     metadata.log.lock().refusal = Some(exception::SAFE_MODE);
     let beats = metadata.log.lock().heartbeats.len();
     eventually("heartbeats go on", || metadata.log.lock().heartbeats.len() > beats + 2).await;

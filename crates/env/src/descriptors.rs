@@ -86,8 +86,8 @@ impl Descriptors {
         place
     }
 
-    /// As [`Descriptors::take`], but a failure is not counted as a refused connection: the caller may still find
-    /// descriptors elsewhere.
+    /// Takes `count` descriptors like [`Descriptors::take`], but a failure is not counted as a refused connection: the
+    /// caller may still find descriptors elsewhere.
     pub fn take_quietly(self: &Arc<Self>, count: usize) -> Option<Place> {
         let most = self.connections_max();
         self.taken

@@ -359,7 +359,7 @@ impl Member {
         }
     }
 
-    /// Whom this member takes for the active: itself, or the one it last heard of.
+    /// The member that leads, as far as this one knows: itself, or the member that it last heard of.
     pub fn active(&self) -> Option<MemberId> {
         match (&self.leading, &self.following.leader) {
             (Some(_), _) => Some(self.me.member),
@@ -465,7 +465,7 @@ impl Member {
                 "entries up to {} were applied here, but the group goes on after {sn}",
                 self.applied
             ));
-            // Whatever follows belongs to a state machine that is built anew.
+            // All further entries belong to a state machine that is built anew.
             self.is_rebuilt = true;
             self.applied = sn;
         }

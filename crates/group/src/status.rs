@@ -14,7 +14,7 @@ pub struct Status {
     /// The last entry of the log, durable or not.
     pub end: LogPoint,
     pub committed: Sn,
-    /// Whom this member takes for the active: itself, or the one it last heard of.
+    /// The member that leads, as far as this one knows: itself, or the member that it last heard of.
     pub active: Option<MemberId>,
     /// This member leads, or has heard the one that does within its lease: calls that are passed on arrive.
     pub hears_active: bool,

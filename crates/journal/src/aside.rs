@@ -277,7 +277,7 @@ pub(crate) fn last_entry(disk: &dyn Disk, path: &Path) -> io::Result<Option<TxId
     let bytes = read_segment(disk, path)?;
     let mut last = None;
     if let Some(header) = block::SegmentHeader::decode(&bytes) {
-        // Where it ends, and why, is for `clover inspect` to say.
+        // The scan's result is not used: `clover inspect` says where a log ends, and why.
         let _ = scan::<()>(&bytes, header.group, None, |_, entry| {
             last = Some(entry.id);
             Ok(())
@@ -305,7 +305,7 @@ pub(crate) fn read_segment(disk: &dyn Disk, path: &Path) -> io::Result<bytes::By
 /// nothing was put aside under this number, or the directory cannot be removed.
 pub fn drop_one(env: &Env, store: &Path, generation: u64) -> Result<(), OpenError> {
     let _lock = lock(env, store)?;
-    // Whatever is there, it is a store's directory.
+    // This refuses a directory that holds no store.
     load_state(env, store)?;
     let directory = self::directory(store, generation);
     let io = |source| OpenError::Io { file: directory.clone(), source };

@@ -38,7 +38,7 @@ pub struct Footer {
     pub group: GroupId,
     pub end: LogPoint,
     pub count: u64,
-    /// Where this footer stands: all before it is log.
+    /// The offset of this footer in the file: all bytes before it belong to the log.
     pub offset: u64,
 }
 

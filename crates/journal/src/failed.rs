@@ -67,7 +67,7 @@ struct Segment {
 /// A segment as the medium holds it.
 struct Read {
     bytes: Bytes,
-    /// Where its last record ends, and that entry.
+    /// The offset at which the last record ends, and the entry in it.
     end: (u64, LogPoint),
     count: u64,
 }
@@ -167,7 +167,8 @@ impl FailedStore {
         Ok(TakenBack { note: self.note, end, durable })
     }
 
-    /// In the order of their first entries, each once: of an open one and a sealed one of the same name the sealed one.
+    /// The segments in the order of their first entries. If an open file and a sealed one have the same entries, only
+    /// the sealed one is listed.
     fn segments(&self) -> Result<Vec<Segment>, RecoverError> {
         let names = self.env.disk.list(&self.log);
         let names = names.map_err(|source| RecoverError::Io { file: self.log.clone(), source })?;

@@ -1,4 +1,4 @@
-//! Which segment holds which entries, and where in it batches begin.
+//! The index of the log: which segment holds which entries, and at which offsets batches begin.
 
 use crate::block;
 use base::{Epoch, LogPoint, Sn};
@@ -12,7 +12,7 @@ const MARK_DISTANCE_BYTES: u64 = 256 << 10;
 #[derive(Default)]
 pub(crate) struct Index {
     places: Vec<Place>,
-    /// Where the log ends as long as no segment says so: at its beginning, or with an image.
+    /// The end of a log without segments: its beginning, or the entry of an image.
     floor: LogPoint,
 }
 
@@ -50,7 +50,7 @@ impl Place {
         Self { marks: Vec::new(), ..self.clone() }
     }
 
-    /// Which of its files the marks belong to.
+    /// Counts the files that the segment has had. The marks belong to the file of this number.
     pub fn life(&self) -> u64 {
         self.life
     }

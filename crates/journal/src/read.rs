@@ -164,9 +164,9 @@ pub(crate) struct SegmentReader<'a> {
     life: u64,
     file: Arc<dyn File>,
     name: String,
-    /// Where the next record is looked for.
+    /// The offset at which the next record is looked for.
     pub position: u64,
-    /// Where the last record ended.
+    /// The offset at which the last record ended.
     pub end: u64,
     /// The last entry passed.
     pub last: LogPoint,

@@ -442,7 +442,7 @@ impl Repair {
         for it in found {
             if fits_among(&known, &it.run) { known.push(it) } else { rest.push(it) }
         }
-        // Where no entry tells, headers and footers do, and the image.
+        // For stretches without an entry, headers, footers and the image tell which entry stood there.
         let headers =
             self.files.iter().filter_map(|it| it.salvaged.header.as_ref().map(|header| header.previous));
         let footers = self.files.iter().filter_map(|it| it.salvaged.footer.as_ref().map(|footer| footer.end));

@@ -107,7 +107,7 @@ pub fn restore(env: &Env, store: &Path, number: u64) -> Result<PutBack, OpenErro
     Ok(PutBack { last, image, put_aside, generation: file.state.generation })
 }
 
-/// Which one is being put back, if a restore was interrupted.
+/// The number of the store that an interrupted restore was putting back; `None` if no restore was interrupted.
 ///
 /// # Errors
 /// `InvalidData` if the file holds no number; or it cannot be read.

@@ -89,7 +89,7 @@ pub(crate) fn salvage(segment: &Bytes, group: GroupId, start: Sn) -> Result<Salv
         (Some(scanned), _) => Behind::End(scanned.end),
         (None, Some(last)) => behind(segment, group, last),
         (None, None) => {
-            // Where the place of the first record is not in the file, the file was cut short, and may have held entries.
+            // If the file ends before the place of its first record, it was cut short, and may have held entries.
             let records = segment.get(BLOCK_BYTES as usize..).unwrap_or_default();
             let is_empty = records.len() as u64 >= BLOCK_BYTES && records.iter().all(|byte| *byte == 0);
             if is_empty { Behind::End(End::Open { offset: BLOCK_BYTES }) } else { Behind::Rotten }

@@ -107,8 +107,8 @@ pub(crate) fn end_behind(segment: &Bytes, group: GroupId, place: &Place) -> Opti
     }
 }
 
-/// Where a scan was refused: whether an intact header, record or footer stands there, in a version that this program does not
-/// know. A sentence with the version found and the one known.
+/// If an intact header, record or footer of a version that this program does not know stands at the offset where a scan
+/// was refused, returns a sentence with the version found and the one known.
 pub(crate) fn unknown_version(segment: &[u8], offset: u64) -> Option<String> {
     let rest = segment.get(offset as usize..)?;
     let is_known = |version: u32, what: &str, known: u32| {
@@ -184,8 +184,9 @@ impl Scan<'_> {
         self.tail(all_zero && !self.in_batch)
     }
 
-    /// Where a footer begins, if one is next. In a batch as well: a recovery or a cut may have sealed the segment behind
-    /// any record. Then there are zeros up to the block of the footer, perhaps fewer than a header has bytes.
+    /// The offset of the footer, if the next thing in the file is one. A footer may also stand inside a batch: a
+    /// recovery or a cut may have sealed the segment behind any record. Then there are zeros up to the block of the
+    /// footer, perhaps fewer than a header has bytes.
     fn footer_behind(&self) -> Option<u64> {
         let block = self.position.next_multiple_of(BLOCK_BYTES);
         let is_there = self.segment.get(block as usize..).is_some_and(Footer::begins);

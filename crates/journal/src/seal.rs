@@ -37,7 +37,7 @@ pub(crate) fn seal(
     })
 }
 
-/// As [`seal`], but `write` puts the segment's bytes before `offset` into the new file.
+/// Seals a segment like [`seal`], but `write` puts the segment's bytes before `offset` into the new file.
 pub(crate) fn seal_from(
     disk: &dyn Disk,
     log: &Path,

@@ -25,7 +25,7 @@ pub(crate) struct OpenSegment {
     pub path: PathBuf,
     epoch: Epoch,
     start: Sn,
-    /// Where the next batch goes; a multiple of 4096.
+    /// The offset of the next batch; a multiple of 4096.
     position: u64,
     allocated: u64,
     count: u64,

@@ -1,6 +1,6 @@
 //! A look at a store from outside: nothing is locked, and nothing is written or mended.
 //!
-//! Of a store in use, it sees what the files hold at that moment.
+//! If the store is in use, the files are shown as they are at that moment.
 
 use crate::{
     MemberState, block,

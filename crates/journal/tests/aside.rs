@@ -1,4 +1,4 @@
-//! What was put aside, on a real disk: put back by a person, and never written over.
+//! Stores that were put aside, on a real disk: a person puts one back, and none is ever written over.
 
 use base::{Entry, EntryKind, Epoch, GroupId, MemberId, Sn};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ struct Place {
     store: PathBuf,
 }
 
-/// What a start has found: the content of the image and the payloads behind it.
+/// The result of a start: the content of the image, and the payloads of the entries behind it.
 type Found = (Option<Vec<u8>>, Vec<Bytes>);
 
 impl Place {
@@ -145,7 +145,8 @@ fn a_store_is_put_back_with_all_that_it_had_and_nobody_counts_on_it() {
     drop(journal);
     assert_eq!(place.open().1.1.len(), 121);
 
-    // What was in its place can be put back in the same way, and that which had been put back then.
+    // The store that stood in the place of the one that was put back can be put back in the same way, and then that one
+    // again.
     let kept = aside::list(&*place.env.disk, &place.store).unwrap();
     assert_eq!(kept.iter().map(|one| one.generation).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(kept[1].reason.as_deref(), Some("a person had the store put back that was put aside as 1"));
@@ -163,7 +164,7 @@ fn only_what_was_put_aside_is_put_back_and_only_while_the_server_is_stopped() {
     drop(journal);
     let unknown = journal::restore(&place.env, &place.store, 7);
     assert!(matches!(unknown, Err(OpenError::NothingAside { number: 7, .. })), "{unknown:?}");
-    // What is to be put aside at the next start is still in its place, and stays there.
+    // A store that is to be put aside at the next start is still in its place. When it is put back, it stays there.
     assert_eq!(journal::distrust(&place.env, &place.store, "in haste").unwrap(), 1);
     let put_back = journal::restore(&place.env, &place.store, 1).unwrap();
     assert_eq!((put_back.last.map(|id| id.sn), put_back.put_aside), (Some(Sn(60)), None));

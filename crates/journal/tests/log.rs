@@ -203,7 +203,7 @@ fn a_log_is_cut_after_any_of_its_entries_and_goes_on_from_there() {
         let _ = journal.cut(after).unwrap();
         assert_eq!((journal.end(), journal.durable()), (after, after.id.sn));
         assert_eq!(read_all(&journal, 10_000), all);
-        // The same serial numbers, another epoch.
+        // The next entries have the same serial numbers, and another epoch.
         append(&journal, 2, 6, &mut all);
         assert_eq!(read_all(&journal, 10_000), all);
         if keep % 3 == 0 {

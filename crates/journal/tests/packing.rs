@@ -92,7 +92,7 @@ fn entries_that_came_one_by_one_keep_no_block_each() {
     assert!(sealed.iter().all(|sealed| journal.look_at_segment(*sealed, &mut |_| true) == Look::Sound));
     assert_eq!(pack_all(&journal), 0, "each is looked at once");
 
-    // What follows, and the next start, find a log like any other.
+    // Later appends and the next start find a log like any other.
     append_one_by_one(&journal, 260, 130, &mut all);
     assert_eq!(read_all(&journal), all);
     drop(journal);

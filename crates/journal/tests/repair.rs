@@ -386,7 +386,7 @@ fn a_log_whose_end_has_rotted_goes_on_with_another_end_and_never_below_what_has_
     assert_eq!(entries.len() as u64, last - 3);
     assert!(recovered.is_suspect);
 
-    // What is known to have committed is not given up but by order.
+    // Entries that are known to have committed are given up by order only.
     story.restore();
     let (journal, ..) = open(&story.env, &story.store).unwrap();
     journal.note_commit(Sn(last - 1));
@@ -441,7 +441,7 @@ fn image_path(story: &Story, image: &Checkpoint) -> PathBuf {
     story.store.join("images").join(image.file_name())
 }
 
-/// What `checkpoint` is a checkpoint of, in pieces, as another member hands it out.
+/// The content of an image, handed out in pieces of 50 bytes like another member does it.
 fn pieces(content: Vec<u8>) -> impl FnMut(u64) -> Result<Bytes, String> {
     move |at| Ok(Bytes::copy_from_slice(&content[at as usize..content.len().min(at as usize + 50)]))
 }

@@ -82,7 +82,7 @@ fn every_flipped_byte_that_matters_is_found_and_mended() {
         let (mut rotten, mut harmless) = (0, 0);
         let length = std::fs::metadata(&file).unwrap().len() as usize;
         for at in (index..length).step_by(271).chain([0, 8, 4096, 4100, length - 4096, length - 1]) {
-            // What was mended before is as long as it comes to be.
+            // A file that was mended before may be shorter now.
             let at = at.min(std::fs::metadata(&file).unwrap().len() as usize - 1);
             flip(&file, at);
             match look(&journal, sealed) {

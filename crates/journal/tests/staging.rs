@@ -114,7 +114,7 @@ fn an_own_image_of_the_same_entry_is_not_taken_for_the_one_that_is_wanted() {
     assert!(journal.checkpoint_committed(&checkpoint).is_err());
     drop(journal);
 
-    // What an earlier life has left is looked at before it is called usable, and then known for what it is.
+    // The image that an earlier life has left is looked at before it is called usable, and is found to be damaged.
     let journal = open(&env, &taker).journal;
     assert!(journal.checkpoint_committed(&checkpoint).is_err());
     assert!(journal.open_image(&checkpoint).is_err());
@@ -205,7 +205,7 @@ fn an_image_beside_the_log_serves_the_next_start() {
     let taker = place.path().join("taker");
     format(&env, &taker, 2);
     let journal = open(&env, &taker).journal;
-    // The same log as the maker's, and a little more.
+    // This log is the maker's, and a little more.
     append(&journal, 1, 50);
     assert_eq!(journal.end(), maker.end());
     append(&journal, 1, 5);
@@ -301,7 +301,7 @@ fn a_store_that_is_not_believed_begins_empty_and_keeps_what_it_had_aside() {
     );
     assert!(kept.last.is_some() && kept.images == 1 && kept.at_ms.is_some(), "{kept:?}");
 
-    // One that does not open: its state says why, and it is given up from outside.
+    // A store that cannot be opened is given up from outside, and its state says why.
     append(&open(&env, &directory).journal, 5, 3);
     assert_eq!(journal::distrust(&env, &directory, "the operator says so").unwrap(), 2);
     assert_eq!(open(&env, &directory).recovered.end, LogPoint::default());

@@ -31,7 +31,7 @@ pub struct MetaConfig {
     pub data_servers_file: Option<PathBuf>,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
-    /// Which groups users are in.
+    /// The source of users' groups.
     pub groups: GroupsConfig,
     /// The file of the audit log; `None` if none is written. None: nowhere.
     pub audit_log: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub struct Core {
     pub secret: Option<Secret>,
     /// The part of the namespace that is served here.
     pub partition: Arc<Partition>,
-    /// Which data servers may take part.
+    /// The data servers that may take part.
     pub admission: Admission,
     /// The groups of users.
     pub groups: Arc<GroupMapping>,

@@ -1,4 +1,4 @@
-//! Which groups a user is in, as the configuration or else the operating system says.
+//! The groups of a user, by the configuration or else by the operating system.
 //!
 //! Hadoop's default mapping asks the system's name service; the `id` command asks the very same one, LDAP
 //! and SSSD included. Answers are kept for a while, and a look-up happens when a connection is made, never
@@ -94,7 +94,7 @@ impl GroupMapping {
         (now.ms_since(*since) < self.kept_ms).then(|| groups.clone())
     }
 
-    /// As [`GroupMapping::caller`], but runs no command: `None` if one would be needed.
+    /// The caller like [`GroupMapping::caller`], but without running a command: `None` if a command would be needed.
     pub fn known_caller(&self, user: &str, real_user: Option<&str>, now: Moment) -> Option<Arc<Caller>> {
         Some(caller_in(user, real_user, self.known_groups(user, now)?))
     }

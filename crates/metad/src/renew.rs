@@ -83,7 +83,7 @@ pub fn run(partition: &Arc<Partition>, secret: Option<&Secret>, stop: &AtomicBoo
 /// state that differs from the others' is not taken, because the next start would go by it. Members of an earlier
 /// release tell nothing, so the wait for them ends after some seconds.
 ///
-/// Of this member's own image it is enough that a majority has made the same.
+/// For this member's own image it is enough that a majority has made the same one.
 pub fn wait_for_agreement(
     partition: &Partition,
     is_own: bool,

@@ -130,7 +130,8 @@ pub fn tell_unknown(blocks: &mut BlockMap, unknown: &UnknownReplicas, now: Momen
     blocks.set_unknown_replicas(unknown.skipped(), unknown.held_since().is_some(), now);
 }
 
-/// As [`tell_unknown`], before the entry has committed: it tells which replicas stay, and not yet that others may go.
+/// Tells the block map about unknown replicas before the entry has committed: which ones stay, and not yet that others
+/// may go. [`tell_unknown`] follows once it has committed.
 fn hold_unknown(blocks: &mut BlockMap, unknown: &UnknownReplicas, now: Moment) {
     let is_held = unknown.held_since().is_some() || blocks.are_deletions_held();
     blocks.set_unknown_replicas(unknown.skipped(), is_held, now);

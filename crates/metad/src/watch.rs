@@ -54,7 +54,7 @@ pub struct Threads {
     /// How long the slowest thread has completed nothing.
     stands_ms: AtomicU64,
     hang: OnceLock<String>,
-    /// Which helper hangs.
+    /// The name of the helper thread that hangs.
     idle_helper: Mutex<Option<String>>,
     is_over: AtomicBool,
 }

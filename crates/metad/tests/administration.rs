@@ -1,4 +1,5 @@
-//! What operators ask and order through Hadoop's own calls, and what is refused as by an HDFS that lacks it.
+//! The questions and orders of operators in Hadoop's own calls. Some are refused with the answers of an HDFS that lacks
+//! the feature.
 
 mod cluster;
 

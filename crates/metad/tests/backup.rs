@@ -136,7 +136,7 @@ fn restored(plan: Plan, backup: &Path, until: Until) -> (Cluster, backup::Restor
     (cluster, restored)
 }
 
-/// Where the active stands now.
+/// The last entry of the active, and the digest of its state there.
 fn now_at(cluster: &Cluster, active: u32) -> (base::TxId, u64) {
     cluster.server(active).digest()
 }
@@ -185,7 +185,7 @@ async fn a_group_is_backed_up_while_it_serves_and_every_entry_can_be_had_again()
     assert_eq!(all.manifest().spans.len(), 1);
     assert!(all.check(span).unwrap().entries >= 20);
 
-    // As of a time: right before an edit it is not there, at its time it is.
+    // As of the millisecond before an edit the file is not there; as of the edit's own time it is.
     let made = rebuilt(&path, Until::Entry(marks[6].0.sn)).unwrap().found;
     let ms = made.last_ms.unwrap();
     assert!(!names_at(&path, Until::Time(ms - 1)).contains(&"6".to_owned()));

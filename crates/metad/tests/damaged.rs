@@ -7,7 +7,7 @@ use journal::record::{HEADER_BYTES, Header};
 use proto::clover::admin as p;
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// Where the records of a member's log stand: file, offset, bytes, by their sn.
+/// The place of each record of a member's log, by its sn: file, offset and length in bytes.
 fn records(cluster: &Cluster, member: u32) -> BTreeMap<u64, (PathBuf, usize, usize)> {
     let log = cluster.store(member).join("log");
     let mut found = BTreeMap::new();
@@ -47,7 +47,7 @@ async fn three_logs_damaged_in_different_places_lose_nothing() {
     }
     cluster.wait_until_equal().await;
     cluster.kill_all().await;
-    // Of every record there are two good copies.
+    // Two good copies of every record are left.
     for (member, sn) in [(1, 8), (2, 15), (3, 22)] {
         flip(&cluster, member, sn);
     }
@@ -93,7 +93,7 @@ fn admin(address: &str) -> rpc::Client {
     rpc::Client::connect(address.to_owned(), proto::protocol::ADMIN, "alice", rpc::ClientOptions::default())
 }
 
-/// What such a member says of itself, once it is what `is_it` wants.
+/// The answer of a damaged member about itself, once it satisfies `is_it`.
 async fn shown(
     cluster: &Cluster,
     member: u32,
@@ -137,7 +137,7 @@ async fn an_entry_that_no_log_has_is_waited_for_by_name_until_an_operator_gives_
     for member in 1..=3 {
         view = shown(&cluster, member, is_lost).await.view;
     }
-    // Whoever was stopped last is still among the complete ones, as if nothing had happened to its store.
+    // The member that was stopped last is still among the complete ones, although its store is damaged.
     let view = view.unwrap();
     let complete: Vec<u32> = view.in_sync.iter().chain(&view.exiles).map(|store| store.member).collect();
     let (elected, others) = (complete[0], complete[1..].to_vec());

@@ -191,7 +191,7 @@ async fn strangers_are_refused_with_hadoops_errors() {
     refuse(|it| it.datanode_id.xfer_port = 1 << 20, "HadoopIllegalArgumentException").await;
     refuse(|it| it.datanode_id.datanode_uuid.clear(), "IOException").await;
 
-    // Who is not registered is told to register, and one with another's uuid is sent away.
+    // A data server that is not registered is told to register. One that comes with another's uuid is sent away.
     let stranger = story.registration("uuid-1");
     assert!(is_register(&story.heartbeat(&stranger).await.unwrap().cmds[0]));
     let answer = story.full_report(&stranger, &story.pool(), report(&[])).await.unwrap();
@@ -270,7 +270,7 @@ async fn only_data_servers_that_the_list_names_take_part() {
     let story = Story::of(cluster).await;
     let server = story.registered().await;
     let mut stranger = story.registration("uuid-2");
-    // What it calls itself is its own word.
+    // The name and the port that a data server claims do not count.
     stranger.datanode_id.host_name = "localhost:9866".into();
     stranger.datanode_id.xfer_port = 9867;
     let message = refused(story.register(stranger.clone()).await, "DisallowedDatanodeException");

@@ -54,8 +54,8 @@ fn arm(traps: &[Arc<AtomicI32>], member: u32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_request_that_ends_a_member_ends_no_other_one() {
-    // As the binary does it, but for the end of the process. No trace is shown: on a busy machine that takes longer than a
-    // thread may.
+    // This panic hook is that of the binary, except that it does not end the process. It prints no trace: on a busy
+    // machine that takes longer than a thread may hang.
     std::panic::set_hook(Box::new(|panic| {
         println!("{panic}");
         if let Some(note) = metad::note_request_in_hand() {

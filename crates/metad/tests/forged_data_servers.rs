@@ -71,7 +71,7 @@ impl Story {
         block
     }
 
-    /// Who is said to have the one block of a file.
+    /// The uuids of the data servers that hold the one block of a file, as readers are told.
     async fn holders(&self, path: &str) -> Vec<String> {
         let blocks = located(&self.files, path).await.blocks;
         let mut holders: Vec<String> =
@@ -116,7 +116,7 @@ impl Spoken {
         spoken::try_to_tell(&self.data, &self.registration, pool, block, status as i32).await
     }
 
-    /// The same words from elsewhere, by somebody who knows all that a reader of files is told.
+    /// A data server at another address that uses this one's identity. It knows all that a reader of files is told.
     async fn forged(&self, story: &Story, host: u8) -> Spoken {
         let mut forger = story.stranger(host, &self.uuid).await;
         forger.registration.datanode_id = self.registration.datanode_id.clone();

@@ -84,7 +84,7 @@ async fn a_member_alone_of_three_takes_no_writes() {
     cluster.end().await;
 }
 
-/// What is at the path: `None` where it would rest on what may have committed, or not.
+/// Whether the path exists; `None` if the member refuses to answer because of a change in doubt.
 async fn look(cluster: &Cluster, member: u32, path: &str) -> Option<bool> {
     match cluster::exists(&cluster.client(member), path).await {
         Ok(found) => Some(found),
@@ -125,7 +125,7 @@ async fn who_takes_over_alone_does_not_tell_what_may_have_committed_or_not() {
     for _ in 0..5 {
         let (mut cluster, first) = Cluster::in_sync(3).await;
         cluster.mkdirs(first, "/kept/inside").await;
-        // What changes in a directory is seen in the listing of the one above it as well, and no further.
+        // A change in a directory also shows in the listing of its parent, and no further up.
         cluster.mkdirs(first, "/changed/deep").await;
         cluster.wait_until_equal().await;
         let [second, third] = cluster.others(first)[..] else { panic!("they are three") };

@@ -63,7 +63,7 @@ async fn a_file_being_written_outlives_the_active() {
     assert!(closed.result);
     assert_eq!(located(&files(&cluster, standby), "/open").await.blocks[0].locs.len(), 1);
 
-    // What ends a block's recovery is for the active alone.
+    // The end of a block's recovery can be told to the active alone.
     let order = p::RecoveringBlockProto {
         new_gen_stamp: again.block.b.generation_stamp + 1,
         block: again.block,
@@ -113,12 +113,12 @@ async fn an_active_that_no_data_server_reaches_hands_over() {
     cluster.end().await;
 }
 
-/// As HDFS does where there are several NameNodes: clients wait for the reports and do not fail.
+/// In an HDFS with several NameNodes, too, clients wait for the reports and do not fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_active_that_has_just_begun_asks_for_patience_until_it_has_its_reports() {
     let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
-    // Of one block the share that must be there is none.
+    // There are two blocks: with one, the share that safe mode waits for would be rounded down to none.
     for (path, call) in [("/e", 10), ("/f", 20)] {
         finished(&cluster, &server, &files(&cluster, active), path, call).await;
     }
@@ -284,7 +284,7 @@ async fn told(cut: &Cut) {
     cut.server.received(&cut.cluster, &cut.cluster.running(), block).await;
 }
 
-/// Who holds a file holds it over a takeover, and who takes it from a writer that is gone goes on after one.
+/// The holder of a file keeps it over a takeover. A client that is taking a file from a dead writer goes on after one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_has_one_holder_over_a_takeover() {
     let (mut cluster, active) = Cluster::in_sync(3).await;

@@ -81,7 +81,7 @@ async fn when_the_disks_of_all_members_fail_together_nobody_gives_up_what_it_has
     cluster.end().await;
 }
 
-/// What a server answers an operator, as soon as it does.
+/// The answer of a server to an operator's question about its group, as soon as it answers at all.
 async fn wait_for_word(address: &str) -> GetGroupResponseProto {
     for _ in 0..200 {
         let client =
@@ -94,7 +94,7 @@ async fn wait_for_word(address: &str) -> GetGroupResponseProto {
     panic!("{address} says nothing")
 }
 
-/// Where the log of a member whose disk has failed ends on the medium.
+/// The last entry on the medium of a member whose disk has failed.
 fn end(cluster: &Cluster, member: u32) -> base::TxId {
     let failed = FailedStore::open(&cluster.env_of(member), &cluster.store(member)).unwrap();
     failed.expect("its disk has failed").end().unwrap().id

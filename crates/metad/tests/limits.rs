@@ -145,7 +145,7 @@ async fn storage_policies_are_listed_set_and_shown() {
     cluster.stop(1).await;
 }
 
-/// The same connection, so that what comes first is answered first unless it lets others in between.
+/// Both calls go over one connection, so the first is answered first unless it lets others in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_summary_of_a_large_tree_lets_others_in_between() {
     let plan = Plan::alone().adjusted(|_, config| config.limits.content_summary_step = 1);

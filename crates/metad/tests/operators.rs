@@ -1,4 +1,4 @@
-//! What operators and the clients of a standby see of a group of three.
+//! The answers of a group of three to operators, and to clients that ask a standby.
 
 mod cluster;
 
@@ -63,7 +63,7 @@ async fn the_takeovers_of_all_members_are_shown_and_who_cannot_tell_is_named() {
         let shown = cluster.group(asked).await;
         assert_eq!((by(&shown), &shown.silent), (vec![Some(first), Some(second)], &vec![]), "{shown:#?}");
     }
-    // Those that follow have heard of both from whoever led.
+    // The standbys have heard of both elections from the member that led.
     wait_until_all_know(&cluster, 2).await;
     cluster.stop(first).await;
     let shown = cluster.group(third).await;
@@ -168,7 +168,7 @@ async fn haadmin_sees_states_and_moves_the_active() {
     assert_eq!(seen.state(), ha::HaServiceStateProto::Standby);
     assert_eq!((seen.ready_to_become_active, seen.not_ready_reason), (Some(true), None));
 
-    // What `haadmin -failover` does: the one becomes standby, then the other active.
+    // These are the steps of `haadmin -failover`: one member becomes standby, then the other active.
     let info = || ha::HaStateChangeRequestInfoProto { req_source: ha::HaRequestSource::RequestByUser as i32 };
     let from = cluster.client_as(active, protocol::HA_SERVICE, SUPERUSER);
     let request = ha::TransitionToStandbyRequestProto { req_info: info() };

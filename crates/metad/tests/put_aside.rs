@@ -1,4 +1,5 @@
-//! What a member has put aside of its store: a second time without room waits for a person, and a person puts one back.
+//! Stores that a member has put aside. If there is no room to put a second one aside, the member waits for a person;
+//! and a person puts one back.
 
 mod cluster;
 

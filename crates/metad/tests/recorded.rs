@@ -1,4 +1,5 @@
-//! What release 0.1.0 has written is read by this one: the bytes were recorded from it by `tests/upgrade/record`.
+//! This release reads everything that release 0.1.0 has written: the bytes were recorded from it by
+//! `tests/upgrade/record`.
 
 mod cluster;
 
@@ -28,7 +29,7 @@ fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(recorded(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// As the superuser that the older program had.
+/// The superuser of the older program.
 const SUPERUSER: &str = "root";
 
 /// `drwxr-x---`, as a shell shows it; a `+` behind it where there is more.
@@ -155,7 +156,7 @@ fn terms(level: Level) -> Terms {
     Terms { versions: Versions::OURS, level }
 }
 
-/// What the older member said is understood, if nothing but the end of the recording stops the handshake.
+/// The older member's messages are understood if only the end of the recording stops the handshake.
 fn is_understood(result: Result<(), HandshakeError>) -> Result<(), String> {
     match result {
         Err(HandshakeError::Frame(_)) => Ok(()),

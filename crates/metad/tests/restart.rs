@@ -1,4 +1,4 @@
-//! What a client was told survives a restart, with and without an image; over real sockets and a real disk.
+//! Changes that a client was told of survive a restart, with and without an image; over real sockets and a real disk.
 
 mod cluster;
 
@@ -57,7 +57,8 @@ async fn a_call_sent_twice_has_one_effect_and_one_answer() {
     cluster.stop(1).await;
 }
 
-/// As from the sockets of a server that was frozen: a stock client breaks on an answer without a status.
+/// The repeated call stands for one that a frozen server finds in its sockets. Its answer needs a status: a stock
+/// client breaks without one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_create_that_is_repeated_after_its_file_was_deleted_is_told_of_the_file_that_it_made() {
     let mut cluster = Cluster::alone().await;
@@ -109,8 +110,8 @@ async fn a_server_that_asks_for_it_is_started_again_in_its_process_on_the_same_p
     cluster.stop(1).await;
 }
 
-/// What the disk says while somebody looks at the member is left to whoever looks: it must not stay there until the
-/// next change comes along, for a lone client waits for this one.
+/// While somebody looks at the member, news from the disk is left to that look. It must not stay there until the next
+/// change comes along, because a lone client waits for this one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_answered_however_often_somebody_looks_at_the_group() {
     let mut cluster = Cluster::alone().await;

@@ -125,7 +125,7 @@ async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
             line(false, "bob", "setOwner", "null"),
         ]
     );
-    // What failed for another reason than rights left no line.
+    // Operations that failed for other reasons than rights left no line.
     assert_eq!(lines[6], line(false, "bob", "setXAttr", "null"));
     assert_eq!(lines.len(), 7 + 32 + 1);
 }

@@ -20,7 +20,7 @@ use std::{
 /// Longer than a thread may stand.
 const SLOW_MS: u64 = 1_300;
 
-/// What the last resort of each member was told.
+/// The reasons with which each member called its last resort, which ends a process.
 type Resorts = Arc<Mutex<Vec<String>>>;
 
 /// Small segments and frequent images, so that every kind of file is met.

@@ -43,7 +43,7 @@ impl Clock for StandingClock {
 
 struct Story {
     cluster: Cluster,
-    /// Of each member.
+    /// The clock of each member, by its number less one.
     clocks: Vec<StandingClock>,
     ways: Vec<Way>,
 }
@@ -82,7 +82,7 @@ impl Story {
         self.ways.iter().map(Way::confirmations).sum()
     }
 
-    /// What a member answers to the question whether a path exists.
+    /// Whether a path exists, by the answer of a member.
     async fn exists(&self, member: u32, path: &str) -> Result<bool, String> {
         let answer = cluster::exists(&self.cluster.client(member), path).await;
         answer.map_err(|error| error.to_string())

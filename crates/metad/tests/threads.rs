@@ -29,7 +29,7 @@ enum Place {
     GivingAWrite,
 }
 
-/// What becomes of one thread of one member.
+/// The fate of one thread of one member: it goes on, stands still, or panics.
 #[derive(Default)]
 struct Fate(AtomicU8);
 
@@ -109,7 +109,7 @@ async fn another_leads(thread: &'static str, fate: u8) {
 
 fn says_so(ended: Ended) {
     let Ended::Failed(reason) = ended else { panic!("it says of no thread that it hangs: {ended:?}") };
-    // One that hangs with a lock makes others stand as well: the first that is found is told.
+    // A thread that hangs with a lock makes others stand as well. The reason names the first that is found.
     assert!(reason.contains("has completed nothing for"), "{reason}");
 }
 

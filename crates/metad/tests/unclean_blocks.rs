@@ -67,7 +67,7 @@ async fn report(cluster: &Cluster, server: &mut DataServer, member: u32, replica
     let _: d::BlockReportResponseProto = data.call("blockReport", &request).await.unwrap();
 }
 
-/// What a member orders to be deleted within some heartbeats.
+/// The ids of the blocks that a member orders to be deleted within ten heartbeats.
 async fn deleted(cluster: &Cluster, server: &DataServer, member: u32) -> Vec<u64> {
     let mut ids = Vec::new();
     for _ in 0..10 {

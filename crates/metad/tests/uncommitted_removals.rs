@@ -1,4 +1,5 @@
-//! What an active has applied may never commit. Until it has, no data server is told to delete what it would remove.
+//! An active has applied removals that may never commit. Until they have committed, no data server is told to delete a
+//! replica.
 
 mod cluster;
 
@@ -80,7 +81,7 @@ async fn a_removal_that_never_commits_deletes_nothing() {
         assert!(blocks.contains(&found.blocks[0].b.block_id));
     }
 
-    // The same again, with a member that hears it: now all of it goes.
+    // The files are removed again, and this time another member hears of it: now all replicas go.
     cluster.wait_in_sync(next, 2).await;
     remove(&cluster, next);
     let (mut gone, began) = (BTreeSet::new(), Instant::now());

@@ -23,7 +23,7 @@ async fn ask<Q: prost::Message, A: prost::Message + Default + prost::Name>(
     cluster.client(member).call(method, request).await
 }
 
-/// What each member's own state, and the view that it knows, say of the level.
+/// The level in each member's own state, and the level in the view that it knows.
 fn levels(cluster: &Cluster, members: &[u32]) -> Vec<(Level, Option<Level>)> {
     let of = |member: &u32| {
         let replica = cluster.server(*member).replica();
@@ -105,7 +105,7 @@ async fn a_group_goes_to_the_next_level_by_an_order_that_looks_first() {
         ask(&cluster, active, "upgradeStatus", &p::UpgradeStatusRequestProto {}).await.unwrap();
     assert!(status.upgrade_finalized);
 
-    // What the level has switched on: the first entry of an epoch says who leads it.
+    // The new level switches on that the first entry of an epoch says who leads it.
     cluster.kill(active).await;
     let next = cluster.wait_for_active(&[active]).await;
     cluster.mkdirs(next, "/after").await;
@@ -174,7 +174,7 @@ async fn a_level_that_an_unclean_election_gave_up_stays_in_the_view_until_it_is_
     assert_eq!(seen.view.unwrap().level, Some(Level::NEWEST.0.into()));
     cluster.mkdirs(leads, "/after").await;
 
-    // The same order again.
+    // The order is given a second time.
     let found = raise(&cluster, leads, false).await;
     assert_eq!((found.level(), found.wanted()), (1, Level::NEWEST.0.into()));
     assert_eq!(found.obstacles, [""; 0]);

@@ -19,7 +19,7 @@ pub struct Packer {
     /// Bytes left free for lengths and header.
     room: usize,
     chunks_max: usize,
-    /// Where the next byte goes in the block.
+    /// The offset of the next byte in the block.
     position: u64,
     /// The packet being filled; data begins at `data_start`.
     buffer: BytesMut,
@@ -45,7 +45,7 @@ impl Packer {
         Self { checksum, room, chunks_max, position, buffer: BytesMut::new(), capacity: 0 }
     }
 
-    /// Where the next byte goes in the block.
+    /// The offset of the next byte in the block.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -7,7 +7,8 @@ use base::PacketHeader;
 #[derive(Debug)]
 pub struct Receiver {
     checksum: Checksum,
-    /// Where the bytes received end. Never shrinks: a packet may repeat bytes, not leave a gap.
+    /// The offset in the block behind the bytes received. It never shrinks: a packet may repeat bytes, but not leave a
+    /// gap.
     end: u64,
     limit: u64,
     /// The next packet has this number at least: Hadoop's clients leave out those of packets that they have thrown
@@ -43,7 +44,7 @@ impl Receiver {
         Self { checksum, end, limit, next_seqno: None, ended: false, verifies }
     }
 
-    /// Where the bytes received end.
+    /// The offset in the block behind the bytes received.
     pub fn end(&self) -> u64 {
         self.end
     }

@@ -15,7 +15,7 @@ pub struct Audited {
     /// Hadoop prints `null` for none.
     pub source: Option<String>,
     pub destination: Option<String>,
-    /// Whose permission a successful call shows.
+    /// The path whose permission a successful call shows.
     pub shows: Shows,
     pub verdict: Verdict,
 }

@@ -30,7 +30,7 @@ pub enum Kind {
     Administration,
 }
 
-/// Which group answers, where several groups share one namespace. A server of one group is all of them.
+/// The groups that can answer a call, when several groups share one namespace. With one group there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The member that is asked.
@@ -51,7 +51,7 @@ pub enum Class {
     Stream,
 }
 
-/// Which fields of a request are paths.
+/// The fields of a request that are paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
     None,
@@ -79,7 +79,7 @@ pub struct Logged {
     pub verdict: Verdict,
 }
 
-/// Whose permission a successful call shows.
+/// The path whose permission the audit log shows for a successful call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     Nothing,

@@ -32,7 +32,7 @@ pub const ADMIN: &str = "org.clover.AdminProtocol";
 pub const FORWARD: &str = "org.clover.ForwardProtocol";
 pub const POOL: &str = "org.clover.PoolProtocol";
 
-/// Which methods a protocol's name means.
+/// The methods of each protocol, by the protocol's name.
 const METHODS_OF: &[(&str, &[&str])] = &[
     (CLIENT_NAMENODE, methods_of_service("hadoop.hdfs.ClientNamenodeProtocol")),
     (DATANODE, methods_of_service("hadoop.hdfs.datanode.DatanodeProtocolService")),

@@ -210,7 +210,7 @@ fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(BYTES_MAX)]).into_owned()
 }
 
-/// Where in [`SCHEMAS`] `package.name` stands; settled while compiling.
+/// The index of `package.name` in [`SCHEMAS`]; computed while compiling.
 const fn schema_of(package: &str, name: &str) -> Option<usize> {
     let (mut low, mut high) = (0, SCHEMAS.len());
     while low < high {

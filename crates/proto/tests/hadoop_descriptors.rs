@@ -28,8 +28,8 @@ const NOT_SPOKEN: &[&str] = &[
 /// Our files for protocols that Hadoop does not know.
 const OUR_OWN: &[&str] = &["clover_admin.proto", "clover_forward.proto", "clover_pool.proto"];
 
-/// What a definition says, by the full name of what it is said about: `hadoop.hdfs.BlockProto.blockId` ↦
-/// `1 required uint64`.
+/// The definitions by the full name of each thing that is defined: `hadoop.hdfs.BlockProto.blockId` ↦ `1 required
+/// uint64`.
 type Facts = BTreeMap<String, String>;
 
 #[test]

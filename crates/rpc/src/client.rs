@@ -175,7 +175,7 @@ impl Client {
         self.send(self.new_call(), method, request.len(), put, self.inner.options.call_timeout).await
     }
 
-    /// As [`Client::call_encoded`], with the caller's own identity and time limit for the call.
+    /// Calls like [`Client::call_encoded`], with an identity and a time limit that the caller gives.
     ///
     /// # Errors
     /// Those of [`Client::call_encoded`]; [`CallError::Timeout`] after `timeout`.

@@ -71,7 +71,7 @@ fn session(auth: AuthProtocol) -> Vec<u8> {
     out.to_vec()
 }
 
-/// What is done to a session.
+/// A change that is made to the bytes of a session.
 #[derive(Clone, Debug)]
 enum Harm {
     Set(prop::sample::Index, u8),

@@ -81,7 +81,7 @@ fn server(limits: Limits) -> Server {
     Server::bind(ServerConfig { limits, ..ServerConfig::new(address, Arc::new(Slow)) }).unwrap()
 }
 
-/// What sets a connection up, and a call of so many bytes.
+/// The bytes that set up a connection, and a call of `bytes` bytes behind them.
 fn long_call(bytes: usize) -> BytesMut {
     let client_id = ClientId([7; 16]);
     let mut out = BytesMut::new();

@@ -40,7 +40,7 @@ impl Listener for Few {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let permit = Arc::clone(&self.free).acquire_owned().await;
-        // As axum's own listener: it goes on after errors, and waits where there is no descriptor.
+        // This accept is that of axum's own listener: it goes on after errors, and waits if there is no descriptor.
         let (stream, from) = Listener::accept(&mut self.listener).await;
         let idle = Box::pin(tokio::time::sleep(IDLE));
         (Connection { stream, idle, _permit: permit.ok() }, from)

@@ -55,7 +55,7 @@ impl Web {
         Self::bind_with(addr, registry, health, Router::new()).await
     }
 
-    /// As [`Web::bind`], with further pages that the server's role brings along.
+    /// Binds and serves like [`Web::bind`], with further pages for the server's role.
     ///
     /// # Errors
     /// Those of [`Web::bind`].

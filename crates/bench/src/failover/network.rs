@@ -1,5 +1,5 @@
-//! Where the members live: on this machine's loopback, or, for cables that can be cut, each in a network namespace of
-//! its own on one bridge.
+//! The network of the members: this machine's loopback, or, for cables that can be cut, a network namespace for each
+//! member, all on one bridge.
 
 use anyhow::{Context, ensure};
 use std::{
@@ -42,7 +42,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Where a member listens.
+    /// The address at which this member listens.
     pub fn host(&self, member: u16) -> String {
         match self {
             Self::Loopback => "127.0.0.1".to_owned(),
@@ -50,7 +50,7 @@ impl Network {
         }
     }
 
-    /// Where members reach what runs beside them.
+    /// The address under which members reach the programs that run beside them.
     pub fn hub(&self) -> &'static str {
         match self {
             Self::Loopback => "127.0.0.1",

@@ -42,7 +42,7 @@ pub struct Scene {
     /// The sources of the Java load.
     #[arg(long, value_name = "DIR", default_value = "tests/faults/java")]
     pub java: PathBuf,
-    /// Where everything is put; a new directory among the temporary ones that is removed in the end.
+    /// The directory for all files; by default a new temporary one, which is removed in the end.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// A further line for the members' settings, as "group_lease_ms = 400".

@@ -35,7 +35,7 @@ pub struct GroupArgs {
     /// Operations a second to offer to each group, instead of half of what the slowest can take.
     #[arg(long, value_name = "COUNT", requires = "members")]
     offered: Option<u64>,
-    /// Where the groups keep their files; removed at the end.
+    /// The directory in which the groups keep their files; removed at the end.
     #[arg(long, value_name = "DIR", default_value = "target/bench-group", requires = "members")]
     work_dir: std::path::PathBuf,
 }

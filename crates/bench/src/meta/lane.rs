@@ -67,7 +67,7 @@ pub struct Pace {
     pub interval: Duration,
 }
 
-/// Where a lane stands in its pace.
+/// The place of a lane in its pace: when its next call is due.
 struct Schedule {
     /// When the next operation begins.
     due: Instant,

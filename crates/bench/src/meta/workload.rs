@@ -1,4 +1,4 @@
-//! Which call an operation is.
+//! The call that each operation of the load makes.
 
 use super::Op;
 use bytes::BytesMut;

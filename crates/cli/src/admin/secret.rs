@@ -1,4 +1,4 @@
-//! Where the cluster's secret is, by which orders are proved.
+//! The options and properties that name the file with the cluster's secret, which proves orders.
 
 use crate::{
     config::{self, settings::Settings},
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The property of Hadoop's configuration files that names a file with the secret.
 pub const PROPERTY: &str = "clover.secret.file";
 
-/// What a person says of where the secret is.
+/// The options of a command line that name the file with the secret.
 #[derive(Debug, clap::Args)]
 pub struct ProvedBy {
     /// The file with the cluster's secret, by which an order is proved: the members' secret_file.
@@ -30,7 +30,7 @@ pub struct Source {
     pub file: Option<PathBuf>,
     /// The configuration of a metadata server on this machine.
     pub config: Option<PathBuf>,
-    /// As `file`, by [`PROPERTY`].
+    /// The path of that file from [`PROPERTY`]; `file` has precedence.
     pub property: Option<PathBuf>,
 }
 

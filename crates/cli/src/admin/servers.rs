@@ -31,7 +31,7 @@ pub struct Servers {
     user: String,
     /// `host:port`.
     addresses: Vec<String>,
-    /// Where the secret is by which orders are proved.
+    /// The place of the secret that proves orders.
     secret: Source,
 }
 

@@ -491,7 +491,7 @@ mod tests {
             members: vec![member(1, RoleProto::Standby, None, None)],
             ..GetGroupResponseProto::default()
         };
-        // As member 1 has passed it on.
+        // The answer of the active, handed on by member 1.
         let mut passed_on = GetGroupResponseProto { level: None, view: view(None), ..active.clone() };
         let own = [older, active];
         complete(&mut passed_on, &own);

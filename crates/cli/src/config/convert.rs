@@ -11,7 +11,8 @@ use client::Config;
 use serde_json::json;
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 
-/// Where the members of a group speak to each other unless told otherwise: next to the clients' port.
+/// The port at which members of a group speak to each other unless their configuration names another: the one after the
+/// clients' port.
 const PEER_PORT: u16 = 8021;
 
 /// The keys that stand for a name service of Hadoop's.
@@ -39,7 +40,7 @@ enum Fate {
         key: &'static str,
         note: Option<String>,
     },
-    /// One of the keys that together say who the metadata servers are.
+    /// This key is one of those that together say who the metadata servers are.
     Group,
     Dropped(String),
 }

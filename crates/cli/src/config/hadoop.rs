@@ -143,7 +143,7 @@ const KNOWN: &[(&str, Advice)] = &[
     ("mapred.", Unknown),
 ];
 
-/// With what keys of Hadoop begin.
+/// The beginnings of the names of Hadoop's keys.
 const BEGINNINGS: &[&str] = &[
     "dfs.", "fs.", "hadoop.", "ha.", "ipc.", "io.", "net.", "nfs.", "httpfs.", "file.", "ftp.", "s3a.",
     "rpc.",

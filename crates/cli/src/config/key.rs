@@ -48,7 +48,7 @@ pub enum Kind {
     Address,
     /// `host:port`, where the host may be a name.
     HostPort,
-    /// Where the global view is kept: `embedded`, or a ZooKeeper ensemble and a path in it.
+    /// The place of the global view: `embedded`, or a ZooKeeper ensemble and a path in it.
     Coordinator,
     Bool,
     Integer {

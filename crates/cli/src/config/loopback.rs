@@ -1,4 +1,4 @@
-//! As long as clients are not authenticated, servers stay on this machine unless the operator says otherwise.
+//! Servers listen on loopback addresses only, unless the operator says otherwise: clients are not authenticated.
 
 use super::settings::Settings;
 use anyhow::bail;

@@ -1,4 +1,4 @@
-//! Where the global view of a group is kept, as one writes it: `embedded`, or
+//! The place of a group's global view in the form that people write: `embedded`, or
 //! `zookeeper://host:port,host:port/path`.
 
 /// The value of the key `coordinator`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Somebody waits before the keyboard.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Nobody reads more.
+/// The most suggestions that are printed; nobody reads more.
 const CANDIDATES_MAX: usize = 1_000;
 
 /// Print the paths that begin with a text, directories with a slash at the end; nothing where they cannot be known.

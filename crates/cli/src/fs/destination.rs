@@ -1,4 +1,4 @@
-//! Where `put`, `cp` and `mv` go to.
+//! The destination of `put`, `cp` and `mv`.
 
 use super::{
     failure::{Failure, Outcome},

@@ -49,12 +49,13 @@ impl Failure {
         Self::path(path, "File exists")
     }
 
-    /// Where the file system only says that it did not do it.
+    /// The failure of an operation about which the file system says only that it was not done.
     pub fn unexplained(path: &str) -> Self {
         Self::path(path, "Input/output error")
     }
 
-    /// As [`not_found`](Self::not_found), with the whole path where `path` is only a part of it.
+    /// The failure [`not_found`](Self::not_found), which also names the whole path `full` if `path` is only a part of
+    /// it.
     pub fn not_found_in_full(path: &str, full: &str) -> Self {
         if path == full {
             return Self::not_found(path);

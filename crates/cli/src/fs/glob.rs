@@ -167,7 +167,7 @@ pub fn expand_braces(path: &str) -> Outcome<Vec<String>> {
     Ok(expanded)
 }
 
-/// Where the first pair of braces that holds no other begins and ends.
+/// The positions at which the first innermost pair of braces opens and closes; `None` if the path has no braces.
 fn innermost(path: &str) -> Outcome<Option<(usize, usize)>> {
     let mut open = None;
     let mut chars = path.char_indices();

@@ -15,7 +15,7 @@ static UNFINISHED_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A local file that is being written. Dropped before [`finish`](Self::finish), it goes again.
 pub struct LocalFile {
-    /// Where the bytes go now.
+    /// The file that the bytes are written to at present.
     written: PathBuf,
     target: PathBuf,
     place: Place,
@@ -24,7 +24,7 @@ pub struct LocalFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Temporary,
-    /// At once under its own name.
+    /// The bytes are written under the final name from the start.
     Final,
     /// A device, a pipe: nothing to rename, nothing to remove.
     Special,
@@ -56,7 +56,7 @@ impl LocalFile {
         Ok((Self { written, target: target.to_owned(), place }, file))
     }
 
-    /// For complaints.
+    /// The path under which messages name this file.
     pub fn path(&self) -> &Path {
         &self.written
     }

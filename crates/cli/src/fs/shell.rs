@@ -228,7 +228,7 @@ fn shown(written: &Written, fs: &FileSystem, path: &str) -> String {
     }
 }
 
-/// Where relative paths begin.
+/// The directory in which relative paths begin.
 pub fn home(fs: &FileSystem) -> String {
     format!("/user/{}", fs.user())
 }

@@ -95,7 +95,7 @@ fn admin_from_hadoop(mut arguments: Vec<OsString>, admin: usize) -> Vec<OsString
     arguments
 }
 
-/// Where the first word stands that is neither an option nor the value of one.
+/// The position of the first word, from `from` on, that is neither an option nor the value of an option.
 fn find_word(arguments: &[OsString], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(word) = arguments.get(at).and_then(|word| word.to_str()) {

@@ -120,7 +120,7 @@ impl Progress {
         progress
     }
 
-    /// For a command whose output is what the bar would stand on.
+    /// A bar that draws nothing, for a command whose output goes where the bar would be drawn.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }
     }
@@ -157,7 +157,7 @@ pub async fn clean_up() {
     }
 }
 
-/// Where the bytes of a copy come from.
+/// The source of the bytes of a copy.
 pub type Source = mpsc::Receiver<io::Result<Bytes>>;
 
 /// Reads a local file, or the standard input, on a thread of its own.

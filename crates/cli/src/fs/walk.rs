@@ -72,7 +72,7 @@ pub async fn each(
     }
 }
 
-/// For commands that take one path: Hadoop's complaints about none and about several.
+/// The only path of a command that takes one; refuses none and several with Hadoop's texts.
 pub fn only_path(paths: &[String]) -> Outcome {
     match paths {
         [_] => Ok(()),

@@ -4,7 +4,7 @@ use super::{EXAMPLES, command};
 use clap::{Command, error::ErrorKind};
 use std::{ffi::OsString, path::Path};
 
-/// Those that people look up, not those that developers measure with.
+/// All commands of the program except `help` and `bench`, each with its words.
 fn every_command() -> Vec<(String, Command)> {
     let mut root = command();
     root.build();

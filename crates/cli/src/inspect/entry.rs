@@ -129,7 +129,7 @@ fn plain(shown: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Where a text in quotes ends that begins here.
+/// The offset behind the closing quote of the quoted text with which `text` begins.
 fn end_of_quoted(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, letter) in text.char_indices().skip(1) {

@@ -51,7 +51,7 @@ pub fn read(path: &Path, mut visit: impl FnMut(u64, &Entry)) -> anyhow::Result<R
         bail!("{} has {length} bytes: too many for a segment", path.display());
     }
     let bytes = Bytes::from(std::fs::read(path).with_context(of)?);
-    // Whose segment it is is not the question here; without a header the scan says so.
+    // The group of the segment is not checked here. If the header is missing, the scan reports that.
     let group = journal::block::SegmentHeader::decode(&bytes).map_or(GroupId(0), |header| header.group);
     let mut first = None;
     let result = scan(&bytes, group, None, |offset, entry| {

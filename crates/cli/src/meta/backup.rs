@@ -58,7 +58,7 @@ struct Verify {
     json: bool,
 }
 
-/// Which state of a backup is meant.
+/// The options that choose a state of a backup.
 #[derive(Debug, clap::Args)]
 pub struct Point {
     /// As of this time: 2026-11-23T04:05:06.5Z, with another offset as +01:00, without one in this machine's time zone, or in milliseconds since 1970.
@@ -319,7 +319,7 @@ fn explained(error: TargetError) -> anyhow::Error {
     anyhow::anyhow!("{error}{hints}. `clover meta backup list` shows all ranges")
 }
 
-/// Which state was taken.
+/// The text that says which state was taken.
 pub fn which(rebuilt: &Rebuilt) -> String {
     let last = rebuilt
         .found

@@ -19,7 +19,7 @@ pub struct Demo {
 }
 
 pub struct Output {
-    /// What was printed to either stream: complaints after the rest.
+    /// The bytes of both streams: standard output, and standard error after it.
     pub text: String,
     pub stdout: Vec<u8>,
     pub code: i32,
@@ -56,7 +56,7 @@ impl Demo {
         demo
     }
 
-    /// Whoever runs the test.
+    /// The user who runs the test, and so is the superuser of the demo.
     pub fn superuser(&self) -> &str {
         &self.superuser
     }
@@ -68,7 +68,7 @@ impl Demo {
         (self.process, self.uri) = spawn(&self.directory, &[]).expect("the demo says when it is ready");
     }
 
-    /// As `kill` does.
+    /// Sends the signal of this name to the demo, like the command `kill`.
     pub fn signal(&self, name: &str) {
         signal(&self.process, name);
     }
@@ -77,7 +77,7 @@ impl Demo {
         self.uri.clone()
     }
 
-    /// Where commands run.
+    /// The directory in which commands run.
     pub fn local(&self) -> PathBuf {
         self.directory.join("local")
     }
@@ -100,7 +100,7 @@ impl Demo {
         run(command)
     }
 
-    /// As [`fs`](Self::fs) by the superuser, and must work.
+    /// Runs [`fs`](Self::fs) by the superuser, and fails the test if the command fails.
     pub fn must(&self, words: &[&str]) -> Output {
         let output = self.fs(None, words);
         assert_eq!(output.code, 0, "{words:?}: {}", output.text);

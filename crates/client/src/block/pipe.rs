@@ -1,4 +1,4 @@
-//! Which servers make up a pipeline, and how it is set up.
+//! A pipeline: the data servers in it, and how it is set up.
 
 use super::{
     BlockOptions, WriteError,
@@ -107,7 +107,7 @@ impl Pipe {
         self.nodes.remove(node)
     }
 
-    /// Which of these servers is new, if they are those of the pipeline and one more.
+    /// The index of the new server among `located`, if those are the servers of this pipeline and one more.
     pub fn addition(&self, located: &LocatedBlockProto) -> Option<usize> {
         if located.locs.len() != self.nodes.len() + 1 {
             return None;

@@ -182,7 +182,7 @@ impl BlockWriter {
         self.settle().await
     }
 
-    /// As `flush`, and on stable storage (`hsync`).
+    /// Like `flush`, and the bytes are on stable storage afterwards (`hsync`).
     ///
     /// # Errors
     /// [`WriteError::Broken`] if the pipeline broke and could not be mended.

@@ -2,7 +2,7 @@
 //! numbers, and stock clients are configured with them, so that they notice within about a second and a half that a
 //! member is silent.
 //!
-//! Where the numbers come from, read in Hadoop's client:
+//! The default numbers follow from Hadoop's client:
 //! - A server that died refuses connections or resets them, which the client sees at once. A server that is frozen or
 //!   cut off says nothing: then `ipc.client.rpc-timeout.ms` ends the wait. It counts the time without a byte from the
 //!   server while calls are outstanding; pings, which servers do not answer, change nothing about it. A connection

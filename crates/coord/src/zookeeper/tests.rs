@@ -47,7 +47,7 @@ fn without_an_ensemble_every_answer_comes_and_is_unknown() {
     assert!(read.is_err_and(|error| error.reason.contains("200 ms")));
     let named = crate::wait(|done| coordinator.create_cluster(b"x".into(), done));
     assert!(matches!(named, Err(ChangeError::Unknown { .. })), "{named:?}");
-    // One that is under way when the coordinator goes is answered as well.
+    // A request that is under way when the coordinator is dropped is answered as well.
     let answer = crate::wait(|done| {
         coordinator.confirm(group, Basis { version: Version(1), change_id: 0 }, MemberId(1), done);
         drop(coordinator);

@@ -48,7 +48,7 @@ fn a_broken_connection_is_told_and_made_again() {
     for round in 1..=3 {
         proxy.cut();
         told.wait(GROUP, Event::Disconnected);
-        // What happens meanwhile is told afterwards, on every new connection.
+        // The coordinator tells of changes made during a lost connection afterwards, on every new connection.
         version = conformance::change(&*other, GROUP, version, &named(round)).unwrap();
         proxy.mend();
         told.wait(GROUP, Event::Connected);

@@ -1,4 +1,4 @@
-//! What others may leave in the nodes: an error that names the node, and no panic.
+//! Nodes that others have filled with nonsense: reading them gives an error that names the node, and no panic.
 
 use crate::{GROUP, config, connect, server::Server};
 use base::GroupId;
@@ -23,7 +23,7 @@ fn a_view_that_cannot_be_read_is_an_error_that_names_its_node() {
         told.wait(GROUP, Event::View);
         let error = wait(|done| coordinator.read(GROUP, done)).expect_err("it cannot be understood");
         assert!(error.reason.starts_with("/clover/test/g/1/state: "), "{error}");
-        // Whoever still believes in the view that was read before does not overwrite this one.
+        // A change that is based on the view before does not overwrite the damaged one.
         let changed = conformance::change(&*coordinator, GROUP, version, &conformance::sample());
         assert_eq!(changed, Err(ChangeError::BadVersion));
         assert_eq!(conformance::confirm(&*coordinator, GROUP, version), Err(ChangeError::BadVersion));

@@ -31,7 +31,7 @@ impl Server {
         Self { directory, address }
     }
 
-    /// As the coordinator takes it.
+    /// The address of the server in the form that the coordinator takes.
     pub fn address(&self) -> &str {
         &self.address
     }

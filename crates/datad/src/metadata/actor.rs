@@ -67,9 +67,9 @@ pub(super) struct Session {
 pub(super) enum Failure {
     /// The server may answer later.
     Transient(String),
-    /// It does not know us (any more).
+    /// The metadata server does not know this data server, or not any more.
     Unregistered,
-    /// It will not have us as things are.
+    /// The metadata server refuses this data server as it is; the text says why.
     Fatal(String),
 }
 
@@ -86,7 +86,7 @@ impl From<CallError> for Failure {
 }
 
 impl Actor {
-    /// For the member of `group` at `index`.
+    /// Makes the actor for the member of `group` at `index`.
     pub fn new(state: Arc<State>, group: Arc<[Client]>, index: usize) -> (Self, watch::Receiver<Progress>) {
         let client = group[index].clone();
         let address = client.address().to_owned();
@@ -217,7 +217,7 @@ impl Actor {
                         full_due = Instant::now();
                     }
                     back_off.wait().await;
-                    // Whatever was urgent still is.
+                    // News that was urgent is still urgent.
                     session.pool.reporter.flush();
                 }
                 Err(failure) => return failure,

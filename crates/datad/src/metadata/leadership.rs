@@ -1,4 +1,4 @@
-//! Which metadata server is obeyed.
+//! The choice of the metadata server that this data server obeys.
 //!
 //! The members of a group all hear everything; the active one alone gives orders. Each answer to a heartbeat carries
 //! a claim: whether its server is active, and a number. Clover's members put the epoch in front (`epoch * 2^40 +

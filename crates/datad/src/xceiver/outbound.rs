@@ -24,7 +24,7 @@ const FILL_BYTES_MAX: usize = 1 << 20;
 /// Chunks larger than this are cut to it for readers that want no checksums.
 const UNSUMMED_CHUNK_BYTES: u32 = 512;
 
-/// Which bytes of a replica are sent, and how they are summed.
+/// A range of bytes of a replica to be sent, and how it is checksummed.
 pub struct Outbound {
     pool: Arc<Pool>,
     reader: Arc<ReplicaReader>,

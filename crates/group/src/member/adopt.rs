@@ -16,16 +16,17 @@ impl Member {
         peer.is_some_and(|peer| self.is_complete(peer))
     }
 
-    /// Whose log is adopted next.
+    /// The member whose log is adopted next, and the end of that log; `None` if no log is adopted.
     ///
-    /// In a first claim that is any member's first that goes on from the end of this one. If the view is sound, nothing that has
-    /// committed is lacking here, so what another has behind this end was never answered by anybody, and does no harm. If the view
-    /// is an older one, it may have been acknowledged. A log that parts from this one before its end is adopted only from a member
-    /// that is complete: the other may be the tail of an active that was deposed, without which others have served since.
+    /// In a first claim, the log of any member comes first that goes on from the end of this one. If the view is sound, this log
+    /// lacks nothing that has committed; so entries that another has behind this end were never acknowledged, and do no harm. If
+    /// the view is an older one, they may have been acknowledged. A log that parts from this one before its end is adopted only
+    /// from a member that is complete: otherwise it may be the tail of an active that was deposed, and others have served since
+    /// without it.
     ///
-    /// Then it is the longest log of the complete ones that have answered, if it is longer than this one. The mere beginnings of
-    /// epochs in which nothing has committed make no log longer: another may hold in their place what was acknowledged, if the
-    /// coordinator has named somebody who lacked it.
+    /// After these comes the longest log of the complete members that have answered, if it is longer than this one. Entries that
+    /// only begin an epoch, in which nothing has committed, make no log longer: another log may hold acknowledged entries in their
+    /// place, if the coordinator has named a member that lacked them.
     pub(super) fn longer_log(&self) -> Option<(MemberId, LogPoint)> {
         let (leading, view) = (self.leading.as_ref()?, self.view()?);
         let mine = self.end().id;

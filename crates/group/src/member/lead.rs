@@ -282,7 +282,8 @@ impl Member {
             };
             return leading.complete.iter().all(|store| answered(store) && is_there(store));
         }
-        // Where too few are left in sync, nothing commits without one that is complete: it may hold more than this log.
+        // If too few members are left in sync, nothing commits without a member that is complete, which may hold more
+        // than this log.
         let is_few = (view.in_sync.len() as u32) < view.in_sync_min;
         let wanted = view.in_sync.iter().chain(view.exiles.iter().filter(|_| is_few));
         wanted.into_iter().all(|store| {

@@ -315,7 +315,7 @@ fn the_first_entry_of_an_epoch_reads_back() {
     let at = bytes.len() - 6;
     bytes[at] = 4;
     assert_eq!(EpochStart::decode(&bytes), Some(led));
-    // What it was before there were flags.
+    // This is the record as it was written before there were flags.
     let mut bytes = clean.encode().to_vec();
     bytes.truncate(57);
     bytes[0] = 1;

@@ -1,4 +1,5 @@
-//! Whose backup it is, and what it holds: a small text, written twice.
+//! The manifest of a backup: a small text, written twice, that names the log which was archived and the ranges of it
+//! that the backup holds.
 //!
 //! ```text
 //! clover backup 1
@@ -39,7 +40,7 @@ pub(super) const SPANS_MAX: usize = 8_192;
 const BYTES_MAX: u64 = 4 << 20;
 const TEXT_BYTES_MAX: usize = 255;
 
-/// Whose log was archived. All of it stays the same for as long as a cluster lives.
+/// The identity of the log that was archived. All fields stay the same for as long as a cluster lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whose {
     pub cluster_id: String,

@@ -28,7 +28,7 @@ fn open(directory: &Path) -> Result<Archiver, ArchiveError> {
     Archiver::open_with(&Env::production(), directory, &whose("A"), 16 << 10, &time_of)
 }
 
-/// So many entries behind `after`.
+/// Makes `count` entries that follow `after`.
 fn entries(after: LogPoint, epoch: u64, count: u64) -> Vec<Entry> {
     let mut at = after;
     let mut all = Vec::new();
@@ -163,7 +163,7 @@ fn an_interrupted_run_is_taken_up_again_wherever_it_was_cut_off() {
         add(&mut archiver, 2, 3, 1);
         drop(archiver);
         assert_eq!(read(directory.path()).unwrap(), (1..=end + 3).collect::<Vec<_>>());
-        // As it was before.
+        // The backup is put back to its state before the archiver was opened.
         for path in files(directory.path()) {
             std::fs::remove_file(path).unwrap();
         }

@@ -28,7 +28,7 @@ pub struct Mended {
     pub is_suspect: bool,
     /// Segments that were written anew.
     pub written: Vec<String>,
-    /// Where the files are that were replaced or removed; nothing of it is needed any more.
+    /// The directory with the files that were replaced or removed. None of them is needed any more.
     pub kept_in: PathBuf,
 }
 
@@ -136,8 +136,8 @@ impl Repair {
         (stretches, leave)
     }
 
-    /// Where the log is to begin, if that is later than before: entries that the image contains are in no log any more, or
-    /// nothing tells what stood before the first of them.
+    /// The entry behind which the log is to begin, if that is later than before: entries that the image contains are in
+    /// no log any more, or nothing tells what stood before the first of them.
     fn begin(&self) -> Option<LogPoint> {
         let base = self.base;
         let floor = self.floor();

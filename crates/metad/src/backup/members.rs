@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 /// A member that does not say how it stands within this is passed over in this round.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whose members are asked, and how it is proved that they may answer.
+/// The group whose members are asked, and the secret by which they and this program prove themselves to each other.
 pub struct Group {
     pub cluster_id: String,
     pub secret: Secret,

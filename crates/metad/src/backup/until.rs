@@ -1,4 +1,4 @@
-//! Which entry is meant by "as of then", and the namespace as it was after it.
+//! The entry that "as of then" means, and the namespace as it was after that entry.
 //!
 //! An edit carries the time at which the active began with it, by its clock; the first entry of an epoch and that of an image carry none.
 //! *As of a time* is the state before the first edit that carries a later time. Where the clock of an active was behind that

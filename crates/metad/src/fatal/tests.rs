@@ -24,14 +24,14 @@ fn open(directory: &Path) -> Arc<Fatal> {
     Fatal::open(&Env::production(), directory, MemberId(1))
 }
 
-/// What it tells others.
+/// The texts that it tells other members.
 fn hear(fatal: &Fatal) -> mpsc::Receiver<Bytes> {
     let (told, hears) = mpsc::channel();
     fatal.tell_with(move |text| drop(told.send(text)));
     hears
 }
 
-/// What the panic hook does on a thread that works on this call.
+/// Does on a thread that works on this call what the panic hook does, and returns the sentence about the call.
 fn dies_of(fatal: &Fatal, call: &Call) -> Option<String> {
     let _holding = fatal.in_hand(call).hold();
     note_request_in_hand()

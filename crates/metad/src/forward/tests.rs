@@ -35,7 +35,7 @@ const CLUSTER: &str = "CID-test";
 
 type Addresses = Arc<Mutex<BTreeMap<MemberId, String>>>;
 
-/// What a member has been asked to do itself.
+/// A call that a member was asked to carry out itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Done {
     path: String,

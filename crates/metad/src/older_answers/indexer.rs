@@ -32,8 +32,9 @@ const PIECE_BYTES: usize = 1 << 20;
 const NOTED_AT_ONCE: usize = 256;
 /// A pause between two pieces, while repeated calls wait for the index to be there again after a start.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Where nobody waits for the index, the pause is this many times as long as the piece took. All members begin theirs at the same
-/// moment, when calls come fastest, and without this they would keep every partition of a small machine from the callers.
+/// If no call waits for the index, the pause is this many times as long as the piece took. All members begin theirs at
+/// the same moment, when calls come fastest, and without this they would keep every partition of a small machine from
+/// the callers.
 const PAUSES_A_PIECE: u32 = 4;
 /// The buckets of the index's memory that are made at once: 512 KiB.
 const BUCKETS_AT_ONCE: usize = 1 << 13;

@@ -10,9 +10,9 @@ use rpc::{CallIdentity, Client, ClientOptions};
 use std::{path::Path, sync::mpsc, time::Duration};
 
 const CLIENT: ClientId = ClientId(*b"a patient client");
-/// As many as the retry cache holds, and more.
+/// The number of other calls: more than the retry cache holds.
 const OTHERS: i32 = (1 << 20) + (1 << 17);
-/// Made in one turn: one that is short even where nothing is optimised.
+/// The number of calls that are made in one turn, which stays short even in a build without optimisation.
 const OTHERS_AT_ONCE: i32 = 256;
 /// Turns that wait for the disk.
 const UNDER_WAY_MAX: u32 = 8;
@@ -160,7 +160,7 @@ async fn a_call_that_the_retry_cache_has_forgotten_has_one_effect_and_one_answer
     assert!(delete(&client, numbered(3, 0), "/d").await.unwrap());
     others_are_busy(&server);
     until("the index has all that has committed", || is_indexed(&server)).await;
-    // What the journal does not know is new. Others have made the directory again: it is not to go.
+    // A call that the journal does not know is new. Others have made the directory again: it must not be deleted.
     assert!(mkdirs(&client, numbered(4, 0), "/d").await);
     the_old_call_is_known(&server, &client, 3).await;
     let memory = server.core.partition.tree().namespace.memory().retry_cache

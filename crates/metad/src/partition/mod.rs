@@ -227,8 +227,8 @@ impl Partition {
         );
     }
 
-    /// As [`Partition::write`], for a request. The attempt is told if this member no longer serves by then: it gets no
-    /// turn, and nothing has happened.
+    /// Queues a request for the writer, which gives `attempt` a turn with it. If this member no longer serves by then,
+    /// `attempt` is told so and gets no turn, and nothing has happened.
     pub fn attempt(&self, request: InHand, attempt: Attempt) {
         self.push(Some(request), attempt);
     }

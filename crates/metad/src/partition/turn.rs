@@ -157,7 +157,8 @@ impl<'a> Turn<'a> {
         self.apply_with_targets(edit, &[])
     }
 
-    /// As [`Turn::apply`], for an edit that allocates a block, or gives one a new pipeline, on these targets.
+    /// Applies, like [`Turn::apply`], an edit that allocates a block or gives one a new pipeline, and notes the targets
+    /// on which its replicas will be.
     pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
         self.tell_news(|| Noted::edit(at.sn, edit));

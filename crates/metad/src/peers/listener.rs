@@ -206,7 +206,7 @@ struct Breathing<'a> {
 
 impl<'a> Breathing<'a> {
     fn new(stream: &'a TcpStream) -> Self {
-        // Where that fails, the socket is broken, and so is the next read.
+        // If this fails, the socket is broken, and the next read fails as well.
         let _ = stream.set_read_timeout(Some(pulse::IDLE));
         Self { stream }
     }

@@ -1,4 +1,4 @@
-//! Which release a member runs, and which levels it knows: told in the two first frames of a connection.
+//! The release that a member runs, and the levels that it knows: told in the first two frames of a connection.
 //!
 //! ```text
 //! behind a hello or a challenge   oldest level u16, newest level u16, length of the release's name u8, the name,

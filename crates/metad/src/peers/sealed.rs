@@ -47,7 +47,8 @@ impl Sealer {
         Self(Counted { key, next: 0 })
     }
 
-    /// Where a frame's header goes: to be filled in by [`Self::seal`] once the body is behind it.
+    /// Begins a frame: leaves room for its header, which [`Self::seal`] fills in once the body is behind it, and
+    /// returns the frame's offset.
     pub fn begin(&self, to: &mut BytesMut) -> usize {
         let start = to.len();
         to.extend_from_slice(&[0; HEADER_BYTES]);

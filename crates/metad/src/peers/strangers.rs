@@ -75,9 +75,9 @@ impl Drop for Place {
     }
 }
 
-/// Which of those that wait, the oldest first, gives way to a new one: the oldest of the address that has the most,
-/// the new one counted. Addresses of members are looked at only when nobody else waits, or where one of them has
-/// more than its members need. `None`: the new one itself is the least wanted.
+/// The index of the connection that gives way to a new one: among those that wait, the oldest of the address that has
+/// the most, the new one counted. Addresses of members are looked at only when nobody else waits, or where one of them
+/// has more than its members need. `None`: the new one itself is the least wanted.
 fn least_wanted(
     waiting: &[IpAddr],
     newcomer: IpAddr,

@@ -352,7 +352,7 @@ fn each_side_hears_which_release_the_other_runs() {
     }
 }
 
-/// As a release that knows of no levels says it: nothing stands behind the cluster id.
+/// The hello of a release that knows of no levels: nothing stands behind the cluster id.
 fn hello_without_release(me: &Identity) -> Vec<u8> {
     let mut hello = b"clvrpeer".to_vec();
     for number in [3u16, 3, 5] {

@@ -1,4 +1,4 @@
-//! Which versions of the members' protocol a release speaks, and which one two members agree on.
+//! The versions of the members' protocol that a release speaks, and the one on which two members agree.
 //!
 //! Each side names the oldest and the newest that it speaks, and the newest common one is used for that connection.
 //! So members of two neighbouring releases work together, and a group is brought to a new release one member at a

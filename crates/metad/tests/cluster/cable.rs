@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
-/// Who is cut off from everybody else. A pulled cable is silent: nothing is reset, nothing arrives.
+/// The members that are cut off from everybody else. A pulled cable is silent: nothing is reset, and nothing arrives.
 #[derive(Clone, Default)]
 pub struct Cables {
     pulled: Arc<Mutex<BTreeSet<u32>>>,
 }
 
-/// Where the number of the member that connects stands in its first frame.
+/// The offset, in the first frame of a connection, of the number of the member that connects.
 const MEMBER_AT: usize = 8 + 8 + 2 + 2 + 2 + 4;
 
 impl Cables {

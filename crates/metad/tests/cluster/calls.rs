@@ -60,7 +60,7 @@ impl Cluster {
         }
     }
 
-    /// Where the members take calls, also after they were started again.
+    /// The addresses at which the members take calls. The map is kept up to date when members are started again.
     pub fn addresses(&self) -> Arc<Mutex<BTreeMap<u32, SocketAddr>>> {
         self.addresses.clone()
     }

@@ -18,7 +18,7 @@ impl Cluster {
         Env { disk: Arc::new(self.disk_of(member)), ..(self.world_of)(member).0 }
     }
 
-    /// Where a member keeps its log and its images.
+    /// The directory in which a member keeps its log and its images.
     pub fn store(&self, member: u32) -> PathBuf {
         metad::format::Layout::of(&self.name_directory(member)).store
     }

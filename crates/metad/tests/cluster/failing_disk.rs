@@ -181,7 +181,7 @@ impl File for FailingFile {
         if self.slowness.ms.load(Ordering::SeqCst) == 0 {
             return self.file.clone().submit_write_sync(bytes, offset, done);
         }
-        // As the machine's disk does it, on a thread that is watched.
+        // The write is done on a thread that is watched, as the machine's disk does it.
         thread::spawn(move || {
             let _watched = self.slowness.writers.begin("disk-write-slow");
             done(self.write_at(&bytes, offset).and_then(|()| self.sync_data()));

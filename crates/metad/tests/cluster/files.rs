@@ -61,7 +61,7 @@ impl DataServer {
         server
     }
 
-    /// As if it had been started anew.
+    /// Registers with the member again, as a data server does that was started anew.
     pub async fn register_again(&mut self, cluster: &Cluster, member: u32) {
         let registration = self.with(member).clone();
         let again = spoken::register(&data(cluster, member), registration).await.unwrap();
@@ -141,7 +141,7 @@ pub fn add_block_request(path: &str, holder: &str) -> p::AddBlockRequestProto {
     }
 }
 
-/// Of a file whose last block has 77 bytes.
+/// The request to close a file whose last block has 77 bytes.
 pub fn complete_request(path: &str, holder: &str, last: &p::ExtendedBlockProto) -> p::CompleteRequestProto {
     p::CompleteRequestProto {
         src: path.into(),

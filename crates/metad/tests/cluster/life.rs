@@ -91,7 +91,7 @@ impl Cluster {
         self.processes.insert(member, process);
     }
 
-    /// As an operator stops it.
+    /// Stops the member in an orderly way, as an operator does.
     pub async fn stop(&mut self, member: u32) {
         if let Some(process) = self.processes.remove(&member) {
             return process.stop().await;
@@ -181,12 +181,12 @@ impl Cluster {
         }
     }
 
-    /// As [`Cluster::look_at`], of a member that is there.
+    /// The group member of a server that runs; fails the test if the server does not run.
     pub fn replica(&self, member: u32) -> GroupMember {
         self.look_at(member).unwrap_or_else(|| panic!("member {member} runs"))
     }
 
-    /// Where a member that runs takes calls.
+    /// The address at which a member that runs takes calls.
     pub fn address(&self, member: u32) -> SocketAddr {
         match self.processes.get(&member) {
             Some(process) => process.rpc_address(),
@@ -194,7 +194,8 @@ impl Cluster {
         }
     }
 
-    /// Where a member takes calls, as it has told the coordinator: also before it takes part.
+    /// The address for calls that a member has told the coordinator. It is there before the member takes part in the
+    /// group.
     pub fn told_address(&self, member: u32) -> String {
         let session = self.coordinator.as_ref().expect("it is in a group").session();
         let records =

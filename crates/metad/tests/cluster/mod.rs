@@ -66,7 +66,7 @@ pub struct Cluster {
     /// Between each member and the others.
     pub cables: Cables,
     disks: BTreeMap<u32, FailingDisk>,
-    /// Where each member took calls last.
+    /// The address at which each member took calls last.
     addresses: Arc<Mutex<BTreeMap<u32, SocketAddr>>>,
     is_over: Arc<AtomicBool>,
     world_of: WorldOf,

@@ -24,7 +24,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of so many members, with one coordinator.
+    /// The plan of a group of `count` members with one coordinator.
     pub fn group(count: u32) -> Self {
         Self {
             count,
@@ -177,8 +177,8 @@ fn usual(name_directory: &Path) -> MetaConfig {
 }
 
 impl Cluster {
-    /// As this member would begin now. In a group each has a door of its own to the coordinator, as a process would, and the others
-    /// reach it by its cable.
+    /// The configuration with which this member would begin now. In a group each member has its own session with the
+    /// coordinator, as a process would, and the others reach the member by its cable.
     pub fn config(&self, member: u32) -> MetaConfig {
         let mut config = usual(&self.name_directory(member));
         config.group.timing = self.timing;

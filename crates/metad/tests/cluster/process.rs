@@ -70,7 +70,7 @@ impl Process {
         self.task.is_finished()
     }
 
-    /// As an operator stops it.
+    /// Stops the process in an orderly way, as an operator does.
     pub async fn stop(self) {
         *self.seen.lock().unwrap() = Seen::default();
         self.stop.send(()).expect("it runs");

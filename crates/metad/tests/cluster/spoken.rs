@@ -21,7 +21,8 @@ pub async fn version(data: &Client) -> p::NamespaceInfoProto {
     version.info
 }
 
-/// Who the data server says that it is. Where it speaks from counts, not the address that it tells.
+/// The registration of a data server. The metadata server goes by the address from which it is sent, not by the address
+/// in it.
 pub fn registration(info: &p::NamespaceInfoProto, uuid: &str) -> d::DatanodeRegistrationProto {
     d::DatanodeRegistrationProto {
         datanode_id: p::DatanodeIdProto {
@@ -82,7 +83,7 @@ pub async fn tell(
     try_to_tell(data, registration, (pool, storage_name), block, status).await.unwrap();
 }
 
-/// As [`tell`], where it may be refused.
+/// Tells of one block like [`tell`], and returns the error if the report is refused.
 pub async fn try_to_tell(
     data: &Client,
     registration: &d::DatanodeRegistrationProto,

@@ -156,7 +156,8 @@ async fn a_writer_whose_file_was_taken_is_told_so() {
     story.stop().await;
 }
 
-/// Who holds which file is journaled; when holders were last heard of is not, so each has all of its time again.
+/// The journal says which client holds which file, and not when that client was last heard of. So after a start each
+/// writer has its full time again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_starts_anew_gives_every_writer_its_time_again() {
     let story = Story::start().await;

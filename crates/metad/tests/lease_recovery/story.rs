@@ -121,7 +121,7 @@ impl Story {
         self.files.call("addBlock", &request).await
     }
 
-    /// What a writer asks for that mends its pipeline.
+    /// Asks for a new generation stamp of the block, as a writer does to mend its pipeline.
     pub async fn new_stamp(
         &self,
         block: &p::ExtendedBlockProto,

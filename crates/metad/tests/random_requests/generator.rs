@@ -8,7 +8,7 @@ use prost_types::{
 };
 use std::collections::BTreeMap;
 
-/// The same numbers for the same seed (splitmix64).
+/// Random numbers, the same ones for the same seed (splitmix64).
 pub struct Dice(u64);
 
 impl Dice {
@@ -159,7 +159,7 @@ impl Generator {
                 Label::Required => 1,
                 // Messages in themselves end somewhere.
                 _ if depth > 6 => 0,
-                // Where they are given, little else is reached.
+                // Requests with these fields are mostly refused early, so they are rare.
                 Label::Optional if RARE.contains(&field.name()) => u64::from(dice.one_in(12)),
                 Label::Optional => u64::from(!dice.one_in(3)),
                 Label::Repeated if dice.one_in(100) => 300,
@@ -258,7 +258,7 @@ impl Generator {
         match dice.below(30) {
             0 => "x".repeat(dice.below(5_000) as usize),
             1 => (*dice.pick(ODD_PATHS)).into(),
-            // What is open stays somebody's, most of the time.
+            // Most requests come from one client, so that files stay open in its name.
             _ if field == "clientName" || field == "holder" => {
                 (*dice.pick(&["DFSClient_1", "DFSClient_1", "DFSClient_1", "DFSClient_2"])).into()
             }

@@ -66,7 +66,7 @@ async fn nobody_reads_a_block_in_safe_mode_before_a_replica_is_reported() {
     let (mut cluster, active) = Cluster::in_sync(3).await;
     let server = DataServer::register(&cluster, 3).await;
     finished(&cluster, &server, &files::files(&cluster, active), "/whole", 5).await;
-    // Where there is one block, safe mode waits for no block: the share is rounded down.
+    // There are two blocks: with one, safe mode would wait for none, because the share is rounded down.
     finished(&cluster, &server, &files::files(&cluster, active), "/another", 20).await;
     let block = {
         let found = locate(&files::files(&cluster, active), "/whole").await.unwrap();
@@ -116,7 +116,8 @@ async fn the_active_hands_over_to_a_member_that_knows_the_places_of_blocks() {
     finished(&cluster, &server, &files::files(&cluster, active), "/two", 20).await;
     cluster.wait_until_equal().await;
 
-    // Of two alike the higher number would go on. It has begun anew, and no data server has found it yet.
+    // Of two standbys that are alike, the one with the higher number would be chosen. That one has just begun anew, and
+    // no data server has found it yet.
     let [other, unready] = cluster.others(active)[..] else { panic!("they are three") };
     cluster.stop(unready).await;
     cluster.restart(unready).await;

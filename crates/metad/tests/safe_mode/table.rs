@@ -105,7 +105,7 @@ fn names() -> Vec<Row> {
         row("rename2", rename2, "Cannot rename /d/f"),
         row("delete", p::DeleteRequestProto { src: F.into(), recursive: true }, "Cannot delete /d/f"),
         same("createSymlink", link, unsupported),
-        // As in HDFS, there are no words between "file" and its name.
+        // HDFS, too, puts nothing between "file" and its name.
         row("create", create(F), "Cannot create file/d/f"),
         same("create", create("relative"), Told::Other(INVALID_PATH, "Invalid path name relative".into())),
     ]

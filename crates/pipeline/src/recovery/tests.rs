@@ -72,7 +72,7 @@ fn truncation(servers: usize, to: u64) -> RecoveryOrder {
     RecoveryOrder { block: block(STAMP, 9), truncation: Some(to), ..order(servers) }
 }
 
-/// The same, for a block that a snapshot shows.
+/// An order to truncate a block that a snapshot shows: its first bytes are copied into block 2.
 fn truncation_by_copy(servers: usize, to: u64) -> RecoveryOrder {
     RecoveryOrder { target: BlockId(2), ..truncation(servers, to) }
 }
@@ -152,7 +152,7 @@ fn the_pipeline_was_being_mended_and_some_have_the_new_stamp_already() {
 
 #[test]
 fn the_first_server_was_restarted() {
-    // What it had in memory only may be lost: it may have less than was acknowledged.
+    // The restarted server may have lost bytes that it had only in memory, so it may have less than was acknowledged.
     let words = [interrupted(5), being_written(8), being_written(7)];
     assert_eq!(agreed(decide(order(3), words)), (7, vec![1, 2]));
 }
@@ -170,7 +170,7 @@ fn one_has_lost_bytes_that_the_metadata_service_knows_of() {
     let words = || [interrupted(5), interrupted(11), interrupted(10)];
     let appended = RecoveryOrder { block: block(STAMP, 9), ..order(3) };
     assert_eq!(agreed(decide(appended, words())), (10, vec![1, 2]));
-    // Where nobody has them all, the rule is what it was.
+    // If no replica has all bytes that are known to be written, the shortest one decides, as without an append.
     let longer = RecoveryOrder { block: block(STAMP, 12), ..order(3) };
     assert_eq!(agreed(decide(longer, words())), (5, vec![0, 1, 2]));
 }

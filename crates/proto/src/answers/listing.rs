@@ -50,7 +50,7 @@ impl<P: Put, I: ExactSizeIterator<Item = P> + Clone> Put for BatchedListing<'_, 
 
 /// `BatchedDirectoryListingProto`: 1 partialListing, 2 parentIdx, 3 exception.
 pub struct BatchedPage<I> {
-    /// Which of the paths asked for.
+    /// The index of the directory among the paths asked for.
     pub parent: u32,
     pub entries: Result<I, RemoteExceptionProto>,
 }

@@ -91,7 +91,7 @@ impl<'a, I: ExactSizeIterator<Item = Place<'a>> + Clone> Put for LocatedBlock<'_
 
 /// A replica: the storage that it is on, and the addresses and the rack of its data server.
 ///
-/// As `DatanodeInfoProto`:
+/// Its fields are those of `DatanodeInfoProto`:
 ///
 /// ```text
 ///  1 id { 1 ipAddr, 2 hostName, 3 datanodeUuid, 4 xferPort, 5 infoPort, 6 ipcPort, 7 infoSecurePort }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*};
 use prost::Message;
 
-/// What is written is, byte for byte, what the generated code makes of the same.
+/// The hand-written encoding is, byte for byte, that of the generated code.
 fn assert_same<M: Message + Default + PartialEq + std::fmt::Debug>(written: &[u8], generated: &M) {
     assert_eq!(&M::decode(written).expect("it can be read"), generated);
     assert_eq!(written, generated.encode_to_vec(), "the same message in other bytes");
@@ -154,7 +154,7 @@ prop_compose! {
     }
 }
 
-/// The same as a view.
+/// A view of the status in this message.
 fn status_view(status: &p::HdfsFileStatusProto) -> FileStatus<'_> {
     FileStatus {
         is_directory: status.file_type() == FileType::IsDir,

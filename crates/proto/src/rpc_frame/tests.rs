@@ -311,8 +311,8 @@ fn a_context_is_what_the_generated_reader_reads() {
     );
 }
 
-/// What `hdfs dfs -mkdir /a/b/c` of Hadoop 3.5.0 sent to a NameNode of the same release, from the first byte
-/// to the last, and what came back.
+/// The bytes that `hdfs dfs -mkdir /a/b/c` of Hadoop 3.5.0 sent to a NameNode of the same release, and the bytes that
+/// came back.
 const HADOOP_REQUESTS: &[u8] = include_bytes!("../../testdata/hadoop-3.5.0-mkdir-requests.bin");
 const HADOOP_REPLIES: &[u8] = include_bytes!("../../testdata/hadoop-3.5.0-mkdir-replies.bin");
 
@@ -355,7 +355,7 @@ fn what_hadoop_s_client_sends_is_understood() {
     assert_eq!(context.user_info.unwrap().effective_user(), "root");
 }
 
-/// The same replies, written here, are the same bytes.
+/// Replies that this crate writes for these calls are, byte for byte, those of Hadoop's server.
 #[test]
 fn replies_are_those_of_hadoop_s_server() {
     let mut ours = BytesMut::new();

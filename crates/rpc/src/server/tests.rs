@@ -641,7 +641,7 @@ async fn connections_never_take_the_descriptors_that_are_kept_back() {
         assert!(!matches!(stream.read(&mut [0; 1]).await, Ok(count) if count > 0));
         assert_eq!((descriptors.taken(), descriptors.refused()), (most, refused));
     }
-    // Those that are there are served all the time, and who leaves makes room.
+    // Connections that exist are served all the time, and a connection that ends makes room.
     let _: MkdirsResponseProto = clients[0].call("mkdirs", &mkdirs("/a")).await.unwrap();
     clients.pop().unwrap().disconnect();
     while descriptors.taken() == most {
@@ -666,7 +666,8 @@ async fn strangers_that_say_nothing_make_room_when_descriptors_are_short() {
     }
 }
 
-/// What a server serves may hold a look at the server, and must go with it: a store is locked as long as it lives.
+/// A service may hold a look at its own server. Even so the service is dropped with the server: a store is locked for
+/// as long as it lives.
 #[tokio::test]
 async fn a_look_at_a_server_does_not_keep_what_it_serves() {
     let service = Arc::new(Pupil);

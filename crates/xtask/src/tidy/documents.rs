@@ -10,7 +10,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Where readers begin.
+/// The page on which readers of the documents begin.
 const INDEX: &str = "docs/README.md";
 /// Pages that quote what the program prints, and in how many columns of their tables, counted from the first.
 const QUOTING: &[(&str, usize)] = &[("docs/operating/troubleshooting.md", 1), ("docs/glossary.md", 2)];

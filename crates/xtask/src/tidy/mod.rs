@@ -1,4 +1,4 @@
-//! What a reader of the repository may rely on, checked.
+//! The checks of `cargo xtask tidy`: what a reader of the repository may rely on.
 //!
 //! A check looks at the [`Workspace`] and adds [`Finding`]s; it never stops at the first. In reading order:
 //! who may know whom ([`walls`], [`purity`], [`loops`]), what every source file has ([`sources`]), and whether the

@@ -1,4 +1,4 @@
-//! Which file of a crate names which other one, by the paths in it.
+//! The edges between the files of a crate: which file names which other one, found by the paths in the source.
 //!
 //! A name is followed through re-exports to the file that has it, so that `crate::OlderCalls` leads to `older_calls.rs` and not to
 //! `lib.rs`. A file and the files below it are one room: what a file takes from the one above it is not counted. Tests are left out. A method that is called on a value, and a name that only a macro makes, leave no path and are not seen.
@@ -113,7 +113,7 @@ impl Reader {
     fn note(&mut self, segments: &[String]) {
         let path = match self.resolve(segments) {
             Some(path) => path,
-            // What is no module below this one ends at this very file, and makes no edge.
+            // A path that is no module below this one ends in this very file, and makes no edge.
             None if segments.len() > 1 => self.resolve_bare(segments),
             None => return,
         };

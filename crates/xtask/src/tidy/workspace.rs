@@ -26,7 +26,7 @@ pub struct Crate {
 }
 
 impl Crate {
-    /// Where its `Cargo.toml` is, relative to the root.
+    /// The path of the crate's `Cargo.toml`, relative to the root.
     pub fn manifest(&self, root: &Path) -> String {
         let path = self.package.manifest_path.as_std_path();
         path.strip_prefix(root).unwrap_or(path).display().to_string()

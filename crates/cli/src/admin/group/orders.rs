@@ -134,7 +134,7 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
         let request = HandOverRequestProto { to: order.to };
         servers.order::<_, HandOverResponseProto>(&group, "handOver", &request).await
     };
-    // Where the order is refused nobody follows.
+    // If the order is refused, no member takes over, and the wait for a successor ends as well.
     let outcome = tokio::try_join!(order, watch::successor(servers, &group, view.epoch));
     let noticed = bystander.stop().await;
     let (answer, successor) = outcome?;

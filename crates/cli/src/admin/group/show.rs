@@ -67,7 +67,7 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
     let complete = failed.iter().filter(|member| in_sync(group, member) != "no");
     let longest = complete.filter_map(|member| Some((member.end.as_ref()?, *member)));
     let Some((end, member)) = longest.max_by_key(|(end, member)| {
-        // Of several, this prefers the member that led last: it need not find out whether the active is gone.
+        // Among equal ends, the member that led last is preferred: it need not find out whether the active is gone.
         let led = group.view.as_ref().and_then(|view| view.active) == Some(member.member);
         (end.epoch, end.sn, led, member.member)
     }) else {

@@ -147,7 +147,7 @@ async fn is_damaged(servers: &Servers, address: &str, member: u32) -> bool {
     asked.await.is_ok_and(|own| own.members.iter().any(is_it))
 }
 
-/// Which entries are at stake: in the member's own words, else in ours.
+/// The changes that would be lost, in the words of the member; if it says nothing, in this program's words.
 fn loss(member: u32, answer: Option<&UncleanElectResponseProto>) -> String {
     let message = answer.and_then(|answer| answer.message.clone()).filter(|message| !message.is_empty());
     message.unwrap_or_else(|| {

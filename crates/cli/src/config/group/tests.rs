@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::META;
 
-/// What a start says to these settings; empty where it has nothing against them.
+/// The refusal of these settings by a start; empty if the start accepts them.
 fn refusal(toml: &str) -> String {
     let mut settings = Settings::defaults(META);
     let read = settings.read_toml(toml, "meta.toml");

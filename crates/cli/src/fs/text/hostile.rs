@@ -55,7 +55,7 @@ fn what_other_programs_wrote_is_read() {
             false => assert!(text == lines(), "{name}"),
         }
     }
-    // As Hadoop's own shell printed them.
+    // The file holds the lines as Hadoop's own shell printed them.
     let expected = include_str!("../../../tests/text/sequences.txt");
     assert_eq!(String::from_utf8(rows).unwrap(), expected);
 }

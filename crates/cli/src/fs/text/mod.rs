@@ -165,7 +165,7 @@ impl Form {
     }
 }
 
-/// Where decoded text goes; an error where nobody wants more.
+/// The receiver of decoded text. It returns an error if no more text is wanted.
 type Take<'a> = &'a mut dyn FnMut(Bytes) -> io::Result<()>;
 
 struct Taken<'a>(Take<'a>);

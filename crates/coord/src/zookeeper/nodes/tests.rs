@@ -67,7 +67,7 @@ fn a_view_with_a_level_has_a_format_that_older_releases_refuse() {
     assert!(refusal.contains("level 7") && refusal.contains("Start release 3.4.0"), "{refusal}");
 }
 
-/// What a group of release 0.1.0 kept; the bytes were recorded from it by `tests/upgrade/record`.
+/// The nodes of a group of release 0.1.0; the bytes were recorded from it by `tests/upgrade/record`.
 #[test]
 fn nodes_of_the_older_release_are_read_and_written_as_it_wrote_them() {
     let state = include_bytes!("../../../../../tests/recorded/0.1.0/zookeeper/state");

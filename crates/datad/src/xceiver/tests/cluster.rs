@@ -1,4 +1,4 @@
-//! What the tests stand on: servers, blocks, and a metadata service's part in mending pipelines.
+//! The servers and blocks of the tests, and the part of a metadata service in mending pipelines.
 
 use crate::{config::DataConfig, identity::Identity, pool::Pool, state::State, xceiver};
 use blockstore::{BlockStore, PoolInfo, StoreConfig, VolumeConfig};

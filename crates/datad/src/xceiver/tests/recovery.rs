@@ -216,7 +216,7 @@ async fn a_replica_is_copied_to_two_more_servers() {
     assert!(read_range(&located(closed, &[&c]), 0, data.len() as u64).await.unwrap() == data);
 }
 
-/// As a client that mends a pipeline: `header` for the first server, everything else by hand.
+/// The header that a client sends to the first server when it mends a pipeline.
 fn recovery_op(stage: Stage, stamp: u64, length: u64, targets: Vec<DatanodeInfoProto>) -> OpWriteBlockProto {
     OpWriteBlockProto {
         header: client_header(),
@@ -270,7 +270,7 @@ async fn a_pipeline_that_broke_while_closing_is_closed_wherever_its_replicas_sta
     }
 }
 
-/// As hdfs-native and the Go client do it: nobody is asked for a new stamp.
+/// Begins an append without a new stamp, as hdfs-native and the Go client do.
 async fn append_under_the_same_stamp(servers: &[&Server], length: u64) -> (Inbound, Outgoing) {
     let targets = servers[1..].iter().map(|server| server.info()).collect();
     let op = recovery_op(Stage::PipelineSetupAppend, block(1).generation_stamp, length, targets);

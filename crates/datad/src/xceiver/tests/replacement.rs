@@ -91,7 +91,7 @@ async fn a_replacement_that_is_dead_as_well_gives_way_to_the_next() {
     }
 }
 
-/// What is acknowledged is nothing yet, or everything but the end of the block.
+/// A server fails when nothing has been acknowledged yet, or everything but the end of the block.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_lost_at_either_end_of_a_block_is_replaced() {
     for written in [0, 1, 700, 64 * 1024] {

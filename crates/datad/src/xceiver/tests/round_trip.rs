@@ -1,4 +1,4 @@
-//! What is written can be read, through pipelines of any length.
+//! Written bytes can be read back, through pipelines of any length.
 
 use super::cluster::{block, located, options, read_range, servers, some_bytes, write_block};
 use client::block::{BlockOptions, BlockWriter, Checksums};

@@ -2,11 +2,12 @@
 
 use super::{cluster::Cluster, first_claim::restart_with_base};
 
-/// Of each size of a group.
+/// The number of random runs for each size of a group.
 const RUNS: u64 = 20;
 
-/// At random: crashes, restarts with checkpoints, links cut, and, where asked for, the coordinator put back. Nothing panics; with a
-/// sound coordinator nothing that has committed is lost, and the group serves in the end.
+/// Runs a group at random, with crashes, restarts with checkpoints, links that are cut, and, if asked for, a
+/// coordinator that is put back to an earlier state. Nothing panics; with a sound coordinator nothing that has
+/// committed is lost, and the group serves in the end.
 fn at_random(seed: u64, puts_back: bool, count: u32, min: u32) -> Result<(), String> {
     let mut dice = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut roll = move |bound: u64| {

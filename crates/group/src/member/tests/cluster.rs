@@ -74,7 +74,7 @@ pub fn without(rule: crate::Broken, story: fn()) -> bool {
     ended.is_ok()
 }
 
-/// Of every member of a story.
+/// The settings of every member in these stories.
 pub fn settings() -> Settings {
     Settings {
         #[cfg(feature = "broken")]

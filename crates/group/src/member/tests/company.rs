@@ -55,7 +55,8 @@ fn begin(cluster: &mut Cluster, members: &[u32]) {
     begin_again(cluster, view, members);
 }
 
-/// Those who run wait and say why, and no epoch is begun. Then an order to `id` has them serve what had committed.
+/// The members that run wait and say why, and no epoch is begun. Then an order to `id` makes them serve the entries
+/// that had committed.
 fn wait_for_company_and_serve_by_order(cluster: &mut Cluster, id: u32) {
     let trouble = cluster.members[&id].member.status(cluster.now).trouble;
     assert!(trouble.as_ref().is_some_and(|text| text.contains("Start another one")), "{}", stories(cluster));
@@ -87,7 +88,7 @@ fn two_of_four_wait_for_a_third_member_or_an_order() {
     assert!(cluster.serving().is_some(), "{}", stories(&cluster));
 }
 
-/// The same of five, and 2 begins alone a second before 1.
+/// In a group of five, member 2 begins alone a second before member 1.
 #[test]
 fn the_standby_begins_a_second_before_the_old_active() {
     let mut cluster = two_of(5);
@@ -283,7 +284,7 @@ fn two_of_four_that_lag_begin_nothing_before_a_third_member_is_heard() {
     }
 }
 
-/// The same group of four, and an order that nobody needs does no harm.
+/// In a group of four that serves, an order to lead without the others does no harm.
 #[test]
 fn a_group_of_four_with_an_order_to_leave_two_out() {
     let mut cluster = two_of(4);
@@ -296,7 +297,7 @@ fn a_group_of_four_with_an_order_to_leave_two_out() {
     assert_eq!(cluster.operations(1), ["kept"]);
 }
 
-/// The same group of four, with an order to repair the view without the silent ones.
+/// In a group of four, an order repairs the view and leaves out the two members that are silent.
 #[test]
 fn repair_that_leaves_out_the_silent_leads_to_a_group_that_serves() {
     let mut cluster = two_of(4);

@@ -5,7 +5,7 @@ use super::groups::serving;
 use crate::{Input, Role};
 use base::MemberId;
 
-/// As the settings of the cluster have it.
+/// The time after which an active without data servers gives way, as the settings of the cluster have it.
 const DEAF_MS: u64 = 15_000;
 
 /// After this time an active that gives way because of data servers has done so.
@@ -50,7 +50,7 @@ fn an_active_that_no_data_server_reaches_gives_way_to_the_one_that_most_reach() 
     pass(&mut cluster, 2_000);
     assert_eq!(cluster.serving(), Some(2));
     assert_eq!(cluster.operations(2), ["kept"]);
-    // As after any hand-over nobody has lost anything, and nobody is sent back.
+    // After this hand-over, as after any other, no member has lost anything, and none has to be renewed.
     pass(&mut cluster, LONG_MS);
     assert_eq!((cluster.serving(), takeovers(&cluster)), (Some(2), 2));
     assert_eq!(cluster.view.in_sync.len(), 3);
@@ -114,7 +114,7 @@ fn whoever_is_to_go_on_must_be_in_sync_and_know_where_the_blocks_are() {
     reach(&mut cluster, [0, 5, 0]);
     pass(&mut cluster, LONG_MS);
     assert_eq!(cluster.serving(), Some(1), "clients would wait for member 2");
-    // Where the active does not know either, nothing is lost with it.
+    // If the active is not ready either, nothing is lost by handing over.
     cluster.step(1, Input::Ready(false));
     pass(&mut cluster, 1_000);
     assert_eq!(cluster.serving(), Some(2));

@@ -82,7 +82,8 @@ fn what_a_silent_standby_knows_to_have_committed_is_not_cut_off_for_a_deposed_ta
     }
 }
 
-/// The same, and all lose power together. An active has served reads, and refused calls, with the deposed tail gone.
+/// All three members lose power together. An active has served reads, and refused calls, while the deposed tail was
+/// gone.
 #[test]
 fn a_deposed_tail_does_not_come_back_after_another_has_served_without_it() {
     for hint_is_lost in [false, true] {
@@ -95,7 +96,8 @@ fn a_deposed_tail_does_not_come_back_after_another_has_served_without_it() {
     }
 }
 
-/// The same, and the coordinator refuses every change for a minute, in which the group answers reads and refuses calls.
+/// The coordinator refuses every change for a minute, in which the group answers reads and refuses calls. Then all
+/// members lose power.
 #[test]
 fn a_deposed_tail_does_not_come_back_after_a_minute_of_reads() {
     let (mut cluster, _) = deposed_tail(true);
@@ -123,7 +125,7 @@ fn a_member_that_does_not_hand_on_a_tail_that_nobody_needs_holds_nobody_up() {
     assert_eq!(cluster.operations(cluster.serving().unwrap()), ["kept"]);
 }
 
-/// The same, and what member 3 hands on takes 300 ms a piece: 4 MiB at 14 MB/s.
+/// After a loss of power, each piece of the log that member 3 hands on takes 300 ms: 4 MiB at 14 MB/s.
 #[test]
 fn a_slow_member_with_a_tail_that_nobody_needs_holds_nobody_up() {
     let (mut cluster, _) = deposed_tail(true);
@@ -261,7 +263,7 @@ fn a_deposed_tail_turns_up_between_the_first_entry_and_its_commit() {
     cluster.restart(2);
     cluster.node(2).member.candidacy.no_claim_before = cluster.now.plus_ms(60_000);
     let began = cluster.now;
-    // What 2 acknowledges takes 200 ms, as on a busy disk.
+    // Each acknowledgement of member 2 takes 200 ms, as on a busy disk.
     let mut late: std::collections::VecDeque<(Moment, (MemberStore, u64, MemberId, Message))> =
         Default::default();
     let mut is_back = false;

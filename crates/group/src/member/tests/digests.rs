@@ -40,7 +40,7 @@ fn members_that_have_made_the_same_agree_whoever_is_late() {
         "member 3 is in sync and has not told"
     );
     reached(&mut cluster, 10, &[(3, 7)]);
-    // One that is far behind is compared where it is.
+    // The state of a member that lags far behind is compared at the entry that it has reached.
     for sn in 11..30 {
         reached(&mut cluster, sn, &[(1, sn), (2, sn)]);
     }
@@ -158,7 +158,7 @@ fn what_cannot_be_compared_is_not() {
     cluster.step(1, told(3, vec![digest(9, 8), digest(11, 8)]));
     cluster.step(1, told(9, vec![digest(10, 8)]));
     assert!(!differs(&cluster, 1));
-    // What was told before comes late, and by a life that has ended.
+    // Digests from before come late, from a life of member 2 that has ended.
     cluster.step(1, told(2, vec![digest(10, 7), digest(12, 7)]));
     cluster.step(1, told(2, vec![digest(10, 8)]));
     assert!(!differs(&cluster, 1));

@@ -583,8 +583,8 @@ fn who_knows_more_than_an_unclean_election_has_left_begins_anew() {
     assert!(reason.contains("an operator"), "{reason}");
 }
 
-/// What the member knows to have committed ends far behind the active's base, so the active streams from its disk, and
-/// what the stream goes on from is another entry than the member's.
+/// Member 2 knows entries to have committed up to a point far before the active's base. So the active streams from its
+/// disk, and the entry from which the stream goes on is another than member 2 has.
 #[test]
 fn who_knows_of_a_line_that_was_given_up_long_ago_begins_anew() {
     let mut cluster = all_complete_ones_are_gone(1);

@@ -19,7 +19,7 @@ fn an_active_stays_while_the_coordinator_does_not_answer() {
     assert_eq!(ticket, 7);
     assert!(answer.unwrap_err().contains("the coordinator has not answered"));
 
-    // The same order once it answers again; its answer alone ends the epoch.
+    // The order is given again once the coordinator answers. Only the coordinator's answer ends the epoch.
     cluster.is_deaf = false;
     cluster.step(1, Input::Operator { ticket: 8, order: Order::HandOver { to: Some(MemberId(2)) } });
     cluster.step(1, Input::Quiet);

@@ -305,13 +305,14 @@ pub fn run(seed: u64, plan: &Plan, tells: bool) -> Result<Box<World>, Box<World>
     if world.broken.is_some() { Err(world) } else { Ok(world) }
 }
 
-/// Members, and the minimum.
+/// The sizes of the groups, and the minimum of members in sync in each.
 const SHAPES: [(u32, u32); 8] = [(2, 1), (2, 2), (3, 1), (3, 2), (4, 2), (4, 3), (5, 2), (5, 3)];
-/// Of each shape. Many more were told when these stories were written; to see one, let `FIRST` be its seed and `RUNS` be 1.
+/// The number of runs of each shape. Many more were made when these stories were written; to see one story, let `FIRST`
+/// be its seed and `RUNS` be 1.
 const RUNS: u64 = 12;
 const FIRST: u64 = 1;
 
-/// What went wrong in which run, but for what `is_known` accepts.
+/// The failures of all runs, each with its seed, without those that `is_known` accepts.
 fn failures(
     puts_back: bool,
     is_rough: bool,
@@ -361,7 +362,7 @@ fn an_older_coordinator_in_a_slow_world() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// The same, while members come and go by order, and stores are lost or put back.
+/// The coordinator is sound and the world slow. Members come and go by order, and stores are lost or put back.
 #[test]
 fn orders_in_a_slow_world() {
     let failures = failures(false, true, true, |_| false);

@@ -111,8 +111,8 @@ fn a_torn_log_whose_leader_has_lost_its_store_says_what_it_waits_for() {
     );
 }
 
-/// The same, and the store of 2 is put back to a copy of an hour ago, which has been begun as often as the coordinator knows: nothing but the view
-/// tells that it has promised more than it knows. 1 commits nothing with it.
+/// The store of member 2 is put back to a copy of an hour ago. That copy has been begun as often as the coordinator
+/// knows, so only the view shows that the store has promised more than it says. Member 1 commits nothing with it.
 #[test]
 fn a_store_that_was_put_back_does_not_obey_an_active_of_before_the_view() {
     let mut cluster = Cluster::new(3, 2, 2);

@@ -237,8 +237,9 @@ pub fn an_order_by_which_a_group_has_served_stands_for_nobody_any_more() {
     assert_eq!(cluster.operations(active), all);
 }
 
-/// Of three members, minimum 2, all are in sync, and 1 led. What 1 and 3 have acknowledged last, beside 2 which was just taken out, is torn off 3.
-/// 2 and 3 run. 3 does not lead without 1, the active of before: that one may hold what is missing.
+/// Three members with a minimum of 2 are in sync, and 1 led. 2 was taken out, and then 1 and 3 acknowledged more
+/// entries. These are torn off the log of 3. When 2 and 3 run, 3 does not lead without 1, the active of before, which
+/// may hold what is missing.
 #[test]
 fn a_torn_log_waits_for_the_active_of_before() {
     let mut cluster = serving(3);

@@ -69,7 +69,7 @@ pub struct World {
     pub cut: BTreeSet<(u32, u32)>,
     pub delay_ms: BTreeMap<(u32, u32), u64>,
     last_delivery: BTreeMap<(u32, u32), Moment>,
-    /// What an active has said has committed, from sn 1 on.
+    /// The entries that an active has declared committed, from sn 1 on.
     pub truth: Vec<LogPoint>,
     pub is_operation: Vec<bool>,
     /// The last entry that was acknowledged to a client.

@@ -13,7 +13,7 @@ struct Story {
     directory: tempfile::TempDir,
     namespace: Namespace,
     archiver: Archiver,
-    /// What is appended is not synced before something else is.
+    /// Each entry is written without a sync, until something else is synced.
     is_lazy: bool,
     limits: Limits,
     caller: Caller,

@@ -11,7 +11,7 @@ use base::{Block, BlockId, Candidate, GenerationStamp, ReplicaState};
 const ID: BlockId = BlockId(1);
 const SERVERS: usize = 4;
 
-/// As a data server has it on its disk, and in its memory.
+/// A replica as its data server has it, on disk and in memory.
 #[derive(Clone, Debug)]
 struct Replica {
     stamp: u64,
@@ -35,7 +35,7 @@ struct Leader {
     stamp: u64,
     work: Work,
     heard: Vec<(usize, Candidate)>,
-    /// Of those that were named, so many have said what they have.
+    /// The number of named servers that have said which replica they have.
     answers: usize,
 }
 

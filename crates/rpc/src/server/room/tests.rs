@@ -74,7 +74,7 @@ fn long_requests_are_paid_for_whole_and_served_in_their_order() {
     drop(call);
     assert!(!is_there(&mut inboxes[4]), "another was first");
     assert!(is_there(&mut inboxes[3]));
-    // One that gives up gives back.
+    // A connection that gives its request up gives the room back.
     inboxes[1].clear();
     assert!(is_there(&mut inboxes[4]));
     assert!(!room.is_contended());

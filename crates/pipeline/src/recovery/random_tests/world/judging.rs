@@ -1,4 +1,5 @@
-//! What must hold: judged by what is on the disks, which no leader can see.
+//! The rules that every state of the simulated world must keep. They are checked against the bytes on all disks, which
+//! no leader can see.
 
 use super::{Replica, SERVERS, World};
 use crate::recovery::{Commit, RecoveryError};
@@ -66,7 +67,7 @@ impl World {
         self.has_ended = true;
         if commit.delete {
             self.is_deleted = true;
-            // Of a new block the metadata service knows no more than where it was begun.
+            // The metadata service knows only the servers on which a new block was begun.
             let is_known = |place: &usize| self.known.length > 0 || self.named.contains(place);
             let places = (0..SERVERS).filter(is_known);
             let left: Vec<&Replica> =

@@ -7,7 +7,7 @@ use base::{Block, Candidate, GenerationStamp, ReplicaState};
 impl World {
     /// The writer is taken for dead, rightly or not.
     pub(super) fn recover(&mut self) {
-        // Who is away for long is not named any more, but may come back.
+        // The metadata service does not name a server that has been away for long. That server may come back later.
         if self.one_in(4) {
             self.named.retain(|place| !self.servers[*place].is_down);
         }
@@ -98,7 +98,8 @@ impl World {
         }
     }
 
-    /// As the store of a data server does it.
+    /// A data server's answer to the question of a recovery, by the rules of its block store. `None`: it has no such
+    /// replica.
     pub(super) fn begin(&mut self, place: usize, recovery: u64) -> Result<Option<Candidate>, Failure> {
         let unknown = Err(Failure::Unknown("no answer".into()));
         let (is_heard, is_answered) = (!self.one_in(10), !self.one_in(10));
@@ -123,7 +124,7 @@ impl World {
         if is_answered { Ok(Some(Candidate { block, state: replica.state })) } else { unknown }
     }
 
-    /// As the store of a data server does it.
+    /// A data server takes the agreed length, by the rules of its block store.
     pub(super) fn finish(
         &mut self,
         place: usize,
