@@ -47,7 +47,7 @@ impl Namespace {
         handle
     }
 
-    /// As [`Self::insert_inode`], for an inode that cannot be found by its id yet.
+    /// Inserts an inode like [`Self::insert_inode`], but it cannot be found by its id yet.
     pub(crate) fn insert_unindexed(&mut self, mut inode: Inode, name: &[u8]) -> u32 {
         let id = inode.id();
         inode.set_name(self.names.acquire(&mut self.tree.names, name), name.len());

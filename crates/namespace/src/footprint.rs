@@ -45,7 +45,7 @@ impl Mark {
         Self(inode.0 << 2 | 2)
     }
 
-    /// Which inode has a name in a directory, if one has.
+    /// The mark of a name in a directory: it stands for the question which inode has that name, if any.
     fn entry(directory: InodeId, name: &[u8]) -> Self {
         Self((rapidhash_v3(name) ^ directory.0.wrapping_mul(SPREAD)) << 2 | 3)
     }

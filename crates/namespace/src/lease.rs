@@ -77,7 +77,7 @@ fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
         Some(files) => format!("[Lease.  Holder: {holder}, pending creates: {}]", files.len()),
         None => format!("Holder {holder} does not have any open files."),
     };
-    // Where the client has sent a number that none has, it sees that again: to Java it is one with a sign.
+    // A client that sent a number which no inode has sees that number again, with a sign as Java prints it.
     format!("{path} (inode {}) {lease}", found.inode.0 as i64)
 }
 

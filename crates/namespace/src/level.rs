@@ -4,7 +4,8 @@ use crate::digest::Digester;
 use base::{Level, Timestamp, TxId, level::RELEASE_BYTES_MAX};
 use std::sync::Arc;
 
-/// Which formats may be written. The default is the level of every tree whose journal never raised it.
+/// The level of a group: the formats that its members may write. The default is the level of every tree whose journal
+/// never raised it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupLevel {
     pub level: Level,

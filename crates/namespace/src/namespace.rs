@@ -228,7 +228,7 @@ impl Namespace {
         self.tree.digest()
     }
 
-    /// As [`Namespace::digest`], of the inodes and blocks alone. It does not depend on the number of the last edit.
+    /// A digest like [`Namespace::digest`], of the inodes and blocks alone.
     pub fn content_digest(&self) -> u64 {
         self.tree.sum
     }

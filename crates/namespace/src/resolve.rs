@@ -197,7 +197,7 @@ impl Resolved<'_> {
         self.file_called(ns, self.path.as_str())
     }
 
-    /// As [`Self::file`], but an error names the file by `name`, which the client knows it by.
+    /// The file like [`Self::file`], but an error names it by `name`, the name by which the client knows it.
     pub fn file_called(&self, ns: &Namespace, name: &str) -> FsResult<u32> {
         let Some(target) = self.target else {
             return Err(FsError::NotFound(format!("File does not exist: {name}")));

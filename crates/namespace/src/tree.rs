@@ -209,7 +209,7 @@ impl Tree {
         self.status_under(handle, self.policy_of(handle))
     }
 
-    /// As [`Self::status`], with a storage policy in force that the caller knows already.
+    /// The status like [`Self::status`], with a storage policy in force that the caller knows already.
     pub fn status_under(&self, handle: u32, storage_policy: u8) -> FileStatus<'_> {
         let inode = self.inode(handle);
         let attributes = self.attributes_of(handle);

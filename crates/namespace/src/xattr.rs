@@ -12,8 +12,8 @@ use std::{fmt, sync::Arc};
 /// HDFS's hard limit: no setting lets name and value together have more bytes.
 pub(crate) const BYTES_MAX: u64 = 32 * 1024;
 
-/// Whose names they are. Users and superusers see the first two; the file system keeps the others for itself,
-/// but for what is said in [`crate::ops::set_xattrs`].
+/// The namespace of an attribute's name. Users and superusers see the first two; the file system keeps the others for
+/// itself, but for what is said in [`crate::ops::set_xattrs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Space {

@@ -33,7 +33,7 @@ fn paths() -> Vec<String> {
     paths
 }
 
-/// Whatever can be asked of a path, its children apart, by the superuser and by somebody.
+/// The answers to all questions about a path, its children apart, asked by the superuser and by another user.
 fn answer(ns: &Namespace, ctx: &Context<'_>, path: &str) -> String {
     let bob = Caller::simple("bob", &["staff"]);
     let as_bob = Context { caller: &bob, ..*ctx };
@@ -72,7 +72,7 @@ fn is_certain(ns: &Namespace, path: &str, reach: Reach, touched: &BTreeSet<Mark>
 struct Tail {
     ns: Namespace,
     applied: usize,
-    /// What each of the last edits has touched, and what was answered before it.
+    /// The marks that each of the last edits has touched, and the answers before that edit.
     last: VecDeque<(Vec<Mark>, Answers)>,
     /// Answers that were certain although something was in doubt, and those that were not.
     certain: usize,

@@ -1,5 +1,5 @@
-//! What counts where snapshots keep something, and what they show of what directories and files were set to: as
-//! Hadoop 3.5.0 does it.
+//! The quota usage of inodes that snapshots keep, and the attributes that snapshots show of directories and files, as
+//! Hadoop 3.5.0 has them.
 
 mod common;
 
@@ -54,7 +54,8 @@ fn with_snapshot(fill: impl FnOnce(&mut World)) -> FsResult<World> {
     Ok(world)
 }
 
-/// What a directory holds, what a summary finds in it, and what is counted should its quota be set anew.
+/// Checks that the usage kept by a directory, the sum found by a content summary, and the sum counted when its quota is
+/// set anew are all `wanted`: inodes, and bytes.
 fn check_used(world: &mut World, path: &str, wanted: (i64, i64)) -> FsResult<()> {
     assert_eq!(used(world, path), wanted);
     let found = summary(world, path)?;
@@ -107,7 +108,7 @@ fn a_file_counts_as_often_as_it_or_a_snapshot_of_it_wants() -> FsResult<()> {
     check_used(&mut world, "/q", (2, 300))?;
     assert_eq!(world.set_replication("/q/f", 5), Ok(true));
     check_used(&mut world, "/q", (2, 500))?;
-    // What is deleted wants nothing any more.
+    // A deleted file wants no room any more.
     assert_eq!(world.delete("/q/f", false), Ok(true));
     world.tidy_up();
     check_used(&mut world, "/q", (2, 300))?;
@@ -286,7 +287,7 @@ fn a_snapshot_shows_the_policies_of_now() -> FsResult<()> {
     assert_eq!(shown(&world, "/q/.snapshot/s"), Ok(Some(12)));
     let policy = get_storage_policy::get(&world.ns, &world.context(None), "/q/.snapshot/t")?;
     assert_eq!(policy.name, "WARM");
-    // What is elsewhere now is listed with the policy of the directory that is listed.
+    // A file that was moved elsewhere is listed with the policy of the directory that is listed.
     assert_eq!(world.rename("/q/d/f", "/other/f"), Ok(true));
     assert_eq!(shown(&world, "/q/.snapshot/s/d/f"), Ok(Some(0)));
     let listed = |path: &str| -> FsResult<Vec<u8>> {
@@ -336,7 +337,7 @@ fn a_summary_counts_what_only_snapshots_still_have() {
         let past = counts(&world, "/d/.snapshot/s", step);
         assert_eq!((brief(&past), snapshot(&past)), ((4, 3, 30), (0, 0, 0)), "step {step}");
     }
-    // What no snapshot sees counts no more, swept away or not.
+    // Inodes that no snapshot sees count no more, whether or not they were swept away.
     assert!(world.delete_snapshot("/d", "s").is_ok());
     let now = counts(&world, "/d", 5_000);
     assert_eq!((brief(&now), snapshot(&now)), ((2, 1, 10), (0, 0, 0)));
@@ -410,7 +411,7 @@ fn what_snapshots_keep_counts_on_in_the_quota_of_its_directory() {
     assert_eq!(world.delete("/q/deleted", false), Ok(true));
     assert_eq!(world.rename("/q/sub/moved", "/other/moved"), Ok(true));
     assert_eq!((used(&world, "/q"), used(&world, "/other")), ((5, 3_330), (2, 30)));
-    // What came after the snapshot is given back.
+    // Inodes that came after the snapshot are given back.
     assert_eq!(world.delete("/q/sub", true), Ok(true));
     world.tidy_up();
     assert_eq!(used(&world, "/q"), (4, 330));

@@ -17,7 +17,7 @@ use namespace::{
 };
 use std::{collections::BTreeMap, ops::Bound};
 
-/// What the model knows of a path: `None` for a directory, else the final lengths of a file's blocks.
+/// The paths that must exist: `None` for a directory, else the final lengths of a file's blocks.
 #[derive(Default)]
 struct Model {
     nodes: BTreeMap<String, Node>,
@@ -102,7 +102,7 @@ struct Run {
     world: World,
     model: Model,
     dice: Dice,
-    /// Of inodes, wherever they are.
+    /// The attributes of each inode, by its id: it may have been moved.
     xattrs: BTreeMap<InodeId, BTreeMap<XattrName, Vec<u8>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What HDFS answers to what clients ask, texts included where clients and scripts know them.
+//! The answers that HDFS owes to its clients, with the exact texts that clients and scripts know.
 
 mod common;
 
@@ -303,7 +303,7 @@ fn a_block_that_is_written_reaches_as_far_as_was_told() -> FsResult<()> {
         ops::fsync::Request { path: "/f".into(), holder: HOLDER.into(), last_block_length: 1_023, inode };
     world.run(|ns, ctx| ops::fsync::plan(ns, ctx, &request))?;
     assert_eq!([found(&world, 1_022), found(&world, 1_023)], [Ok((1, true)), Ok((0, true))]);
-    // Of another block nothing was told.
+    // No length was told of a further block.
     world.add_block("/f", inode, Some(Block { length: 1 << 20, ..block }));
     assert_eq!([found(&world, 1 << 20), found(&world, (1 << 20) - 1)], [Ok((0, true)), Ok((1, true))]);
     Ok(())

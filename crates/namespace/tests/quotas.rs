@@ -64,9 +64,9 @@ fn a_quota_of_names_counts_the_directory_itself() -> FsResult<()> {
     assert_eq!(used(&world, "/q"), (3, 0));
     assert_eq!(world.mkdirs("/q/b", true), Err(names_exceeded("/q", 3, 4)));
     assert_eq!(world.create("/q/a/g", false), Err(names_exceeded("/q", 3, 4)));
-    // Of a chain the first one too many is named.
+    // If several directories of a chain are too many, the error names the first of them.
     assert_eq!(world.mkdirs("/q/a/b/c/d", true), Err(names_exceeded("/q", 3, 4)));
-    // What is replaced makes room.
+    // A file that is replaced makes room.
     assert!(world.create("/q/f", true).is_ok());
     assert_eq!(world.delete("/q/f", false), Ok(true));
     assert_eq!(world.mkdirs("/q/b", true), Ok(true));
@@ -124,7 +124,8 @@ fn a_block_that_is_being_written_counts_as_a_full_one() -> FsResult<()> {
     Ok(())
 }
 
-/// As HDFS has it; otherwise the file would seem to be empty until somebody recovers its lease.
+/// HDFS, too, notes the length of the last block when a quota refuses the next one; otherwise the file would seem to be
+/// empty until somebody recovers its lease.
 #[test]
 fn what_was_written_before_a_block_that_a_quota_refuses_is_known() -> FsResult<()> {
     let mut world = World::new(0);
@@ -582,7 +583,8 @@ fn after_any_sequence_the_usages_equal_a_recount_and_no_quota_was_passed() {
     for seed in 0..16 {
         let mut world = World::new(seed);
         world.limits.block_size_min = 512;
-        // What a snapshot has counts again where it was once it is deleted elsewhere: that may pass a quota.
+        // An inode that a snapshot has counts at its old place again once it is deleted elsewhere. That may pass a
+        // quota.
         let has_snapshots = seed % 2 == 1;
         let mut run = Run { world, dice: Dice(seed), has_snapshots };
         for step in 0..400 {
@@ -637,7 +639,7 @@ fn a_look_at_a_large_tree_visits_so_many_inodes_and_lets_others_in_between() -> 
             }
         };
         let visited = if is_known { inodes } else { 201 };
-        // As a child, and to be looked into.
+        // An inode is visited once as a child of its directory, and a directory once more to look into it.
         assert!((visited / STEP..=2 * visited / STEP + 2).contains(&slices), "{slices} slices of {path}");
         let get_quota_usage::Usage::Counted(mut walk) = usage else {
             assert!(is_known);

@@ -26,7 +26,7 @@ fn an_inode_is_found_by_its_number_wherever_it_goes() -> FsResult<()> {
     assert_eq!(id_of(&world, &by_id), Ok(Some(file)));
     assert_eq!(id_of(&world, "/.reserved/.inodes/16385"), Ok(Some(InodeId::ROOT)));
     assert_eq!(id_of(&world, "/.reserved/.inodes/16385/c/f"), Ok(Some(file)));
-    // As NFS looks up parents.
+    // NFS looks up parents in this way.
     assert_eq!(id_of(&world, &format!("{by_id}/..")), id_of(&world, "/c"));
     assert_eq!(id_of(&world, "/.reserved/.inodes/16385/.."), Ok(Some(InodeId::ROOT)));
     // Changes go the same way.

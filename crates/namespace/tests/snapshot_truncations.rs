@@ -92,7 +92,7 @@ fn no_sequence_of_truncations_takes_bytes_from_a_snapshot() {
         assert!(world.allow_snapshot("/d").is_ok());
         let file = world.create("/d/f", false).unwrap_or(InodeId(0));
         world.complete("/d/f", file, None);
-        // What the replicas of a block hold. To write on is to grow them; the bytes that are there stay.
+        // The length of each block's replicas. To write on is to grow them; the bytes that are there stay.
         let mut held: BTreeMap<BlockId, u64> = BTreeMap::new();
         let mut length = 0;
         let mut names = Vec::new();

@@ -35,7 +35,7 @@ impl Run {
             assert_eq!(world.mkdirs(root, true), Ok(true));
             assert!(world.allow_snapshot(root).is_ok());
         }
-        // What they are charged is held against what is there after each round.
+        // After each round the usage that they are charged is compared with the inodes that are there.
         for charged in ["/", "/a", "/c"] {
             assert!(world.set_quota(charged, 1 << 40, 1 << 60).is_ok());
         }
@@ -139,7 +139,7 @@ impl Run {
             // A file that is being cut has its old length until it is done, but its new one in the snapshot.
             let seen = if is_cutting { format!("{root}/.snapshot/{name}") } else { root.into() };
             let mut lines = self.world.dump(&seen);
-            // Of a snapshot's top no snapshots are taken.
+            // The top of a snapshot is not shown as snapshottable.
             lines
                 .iter_mut()
                 .for_each(|line| *line = line.replace("snapshottable: true", "snapshottable: false"));
@@ -436,7 +436,7 @@ fn a_diff_of_what_is_not_there_is_first_of_all_not_under_a_root() {
     assert_eq!(diff("/d/e"), Ok(()));
 }
 
-/// What a status says that a diff looks at.
+/// The fields of a status that a diff compares.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     id: InodeId,
@@ -489,7 +489,7 @@ fn slow_diff(earlier: &BTreeMap<String, Seen>, later: &BTreeMap<String, Seen>) -
     };
     let (mut modified, mut created, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (path, seen) in earlier {
-        // What is in a directory that is gone is gone with it, unless it was taken out before.
+        // A deleted directory takes its children along, unless they were taken out before.
         let ancestors =
             std::iter::successors(Some(&**path), |path| (!path.is_empty()).then(|| parent_and_name(path).0));
         if !ancestors.clone().all(|above| path_in(later, earlier[above].id).is_some()) {
@@ -563,7 +563,7 @@ fn a_diff_tells_what_looking_at_everything_tells_however_it_is_paged() {
                     };
                     let expected =
                         if is_from_earlier { slow_diff(&one, &two) } else { slow_diff(&two, &one) };
-                    // What was moved away and back is told as such, which looking does not show.
+                    // A diff reports an inode that was moved away and back; comparing the two trees does not show that.
                     let there_and_back: Vec<(String, Option<String>)> =
                         deleted.iter().filter(|(path, _)| created.contains(path)).cloned().collect();
                     for (path, target) in there_and_back {

@@ -1,4 +1,4 @@
-//! What the log says about replicas of blocks that no file has.
+//! The entries of the log about replicas of blocks that no file has.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What earlier versions have written is read by this one.
+//! This version reads the bytes that earlier versions have written.
 
 use base::{CallId, CallOrigin, Caller, ClientId, FsResult, Moment, Timestamp};
 use namespace::{Context, Limits, Namespace, reads::get_file_info, reads::get_listing};

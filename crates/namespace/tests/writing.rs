@@ -1,4 +1,4 @@
-//! What HDFS promises to those who write files.
+//! HDFS's promises to clients that write files.
 
 mod common;
 
@@ -316,7 +316,8 @@ fn a_silent_writer_loses_its_files() -> FsResult<()> {
     Ok(())
 }
 
-/// Who holds which file is journaled; when holders were last heard of is not, so each has all of its time again.
+/// The journal says which client holds which file, and not when that client was last heard of. So after a start each
+/// writer has its full time again.
 #[test]
 fn a_start_gives_every_writer_its_time_again() -> FsResult<()> {
     let minutes = |count: u64| Moment::from_ms(count * 60_000);

@@ -1,4 +1,4 @@
-//! What HDFS promises to those who change files that were finished: append, truncate and concat.
+//! HDFS's promises to clients that change finished files: append, truncate and concat.
 
 mod common;
 
@@ -223,7 +223,7 @@ fn truncate_at_the_end_of_a_block_is_done_at_once() -> FsResult<()> {
     assert_eq!(applied.block_changes, [BlockChange::Removed(last)]);
     let status = get_file_info::get(&world.ns, &world.context(None), "/f")?.expect("a file");
     assert_eq!((status.length, status.under_construction, status.modified), (300, false, time));
-    // The same again, and nothing left.
+    // The truncation to 300 bytes is asked for again and changes nothing; one to 0 bytes removes all blocks.
     assert_eq!(truncate_as(&mut world, "/f", HOLDER, 300), Ok(Planned::NoChange(Reply::Bool(true))));
     assert_eq!(world.truncate("/f", 0), Ok(true));
     assert_eq!(lengths(&world, "/f"), [0; 0]);
@@ -289,7 +289,7 @@ fn nobody_writes_a_file_that_is_being_truncated() -> FsResult<()> {
         ops::update_block_for_pipeline::Request { block, holder: HOLDER.into(), pool: String::new() };
     let refused = world.plan(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
-    // What the data servers agree on may not bring back what was cut off.
+    // The length that the data servers agree on may not bring back bytes that were cut off.
     let (_, stamp, _) = world.ns.truncation_of(inode).expect("it is being truncated");
     let request = commit_block_synchronization::Request {
         block: block.id,
@@ -442,7 +442,7 @@ fn concat_joins_thousands_of_files_in_one_edit() -> FsResult<()> {
     let paths: Vec<&str> = sources.iter().map(String::as_str).collect();
     let Planned::Edit(edit) = concat_of(&mut world, "/d/t", &paths)? else { panic!("no edit") };
 
-    // Who looks at any of it waits for the commit.
+    // A read of any of these paths waits for the commit.
     let mut footprint = Vec::new();
     edit.footprint(&world.ns, &mut footprint);
     let rests = |path: &str| {
@@ -543,7 +543,7 @@ fn an_append_that_is_repeated_is_answered_like_the_first_time() -> FsResult<()> 
     Ok(())
 }
 
-/// What stamps and counts are left is not for a client to say.
+/// A client name that is longer than an image can hold is refused, and the refusal changes no stamp.
 #[test]
 fn texts_that_an_image_cannot_hold_are_refused() {
     let mut world = World::new(0);

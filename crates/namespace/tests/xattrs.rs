@@ -151,7 +151,7 @@ fn thirty_two_and_no_more_sixteen_kibibytes_and_no_more() -> FsResult<()> {
     let too_many = Err(io("Cannot add additional XAttr to inode, would exceed limit of 32"));
     assert_eq!(set(&mut world, "/d/f", "user.x", None, CREATE), too_many);
     assert_eq!(set(&mut world, "/d/f", "trusted.x", None, CREATE), too_many);
-    // Those that are there may change, and what is not theirs does not count.
+    // Attributes that are there may change, and attributes outside the user's namespaces do not count.
     set(&mut world, "/d/f", "user.3", Some(b"v"), REPLACE)?;
     set(&mut world, "/.reserved/raw/d/f", "raw.x", Some(b"v"), CREATE)?;
     set(&mut world, "/d/f", "security.hdfs.unreadable.by.superuser", None, CREATE)?;
@@ -280,7 +280,7 @@ fn a_snapshot_shows_attributes_and_acls_as_they_were() -> FsResult<()> {
         match step {
             0 => {
                 assert_eq!(get(&world, "/d/f", &[])?, ["user.a=now", "user.b="]);
-                // What is deleted is kept for the snapshot, and so is what hangs on it.
+                // A deleted file is kept for the snapshot, with its attributes.
                 assert_eq!(world.delete("/d/f", false), Ok(true));
             }
             1 => world.restart_from_image(),

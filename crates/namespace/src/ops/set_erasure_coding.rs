@@ -128,8 +128,8 @@ impl Namespace {
         }
     }
 
-    /// As [`Self::erasure_coding_of`], for an inode in a snapshot. The top has the note that it had then; an inode
-    /// without a note inherits it from the directory where the snapshot shows it, wherever the inode is now.
+    /// The policy like [`Self::erasure_coding_of`], for an inode in a snapshot. The top has the note that it had then;
+    /// an inode without a note inherits it from the directory where the snapshot shows it, wherever the inode is now.
     pub(crate) fn erasure_coding_at(
         &self,
         handle: u32,

@@ -20,7 +20,7 @@ pub fn check(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8) -> FsRes
     access.check_target(ns, &resolved, action & 7)
 }
 
-/// As [`check`], but nothing need be at the path.
+/// Checks like [`check`], but allows that nothing is at the path.
 ///
 /// # Errors
 /// The path cannot be resolved (see [`crate::reads`]), or the caller may not do this with what is there.
@@ -30,8 +30,8 @@ pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8)
     access.check_target(ns, &resolved, action & 7)
 }
 
-/// As [`check`] for reading, for a question about the erasure coding policy of a path. A directory's `.snapshot` may
-/// be asked about, and has no policy.
+/// Checks like [`check`] for reading, before an answer about the erasure coding policy of a path. A directory's
+/// `.snapshot` may be asked about, and has no policy.
 ///
 /// # Errors
 /// The path cannot be resolved (see [`crate::reads`]), does not exist, or the caller may not read it.

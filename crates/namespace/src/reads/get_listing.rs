@@ -146,7 +146,7 @@ pub struct BatchedListing<'ns> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialListing<'ns> {
-    /// Which of the paths asked for.
+    /// The index of the directory among the paths asked for.
     pub parent_index: u32,
     pub listing: Result<Listing<'ns>, FsError>,
 }

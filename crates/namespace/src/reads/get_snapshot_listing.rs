@@ -1,4 +1,4 @@
-//! Which directories are snapshottable, and which snapshots one has.
+//! The snapshottable directories, and the snapshots of one of them.
 
 use crate::{
     Context, FileStatus, Namespace, SnapshotId,

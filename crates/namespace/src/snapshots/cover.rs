@@ -1,4 +1,4 @@
-//! Which snapshots see an inode.
+//! The snapshots that see an inode.
 //!
 //! An inode has one current entry at most and any number of past ones; a snapshot sees it through the one that
 //! lived then, in a directory that the snapshot sees, up to the root of the snapshot. So the question is walked

@@ -283,7 +283,7 @@ fn path_below(frames: &[Frame], name: &[u8]) -> Vec<u8> {
 }
 
 impl Namespace {
-    /// Which record tells how an inode was; `None`: it is as it was.
+    /// The key of the record that tells how an inode was at that snapshot; `None` if the inode is unchanged since then.
     fn record_key_at(&self, inode: InodeId, at: Option<SnapshotId>) -> Option<SnapshotId> {
         let snapshots = &self.tree.snapshots;
         let mut records = snapshots.records.range((inode, at?)..=(inode, AFTER_ALL));

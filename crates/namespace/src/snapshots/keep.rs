@@ -184,7 +184,7 @@ impl Namespace {
         self.is_listed_in(file, block, &[])
     }
 
-    /// As [`Self::is_listed_in_past`], without the records that are `gone`.
+    /// Whether a past record of the file, other than those in `gone`, lists the block.
     fn is_listed_in(&self, file: InodeId, block: Block, gone: &[SnapshotId]) -> bool {
         let records = self.tree.snapshots.records_of(file).filter(|(key, _)| !gone.contains(key));
         records

@@ -193,7 +193,7 @@ impl Namespace {
         self.status_in(handle, name, at, self.policy_at(handle, at))
     }
 
-    /// As [`Self::status_at`], with a storage policy that the caller knows already.
+    /// The status like [`Self::status_at`], with a storage policy that the caller knows already.
     pub(crate) fn status_in<'ns>(
         &'ns self,
         handle: u32,

@@ -237,7 +237,7 @@ impl World {
         self.run(|ns, ctx| ops::set_storage_policy::plan(ns, ctx, &request))
     }
 
-    /// What a directory knows of itself; `None` if it has no quota.
+    /// The quota and usage that a directory keeps; `None` if it has no quota.
     pub fn quota(&self, path: &str) -> Option<Quota> {
         match get_quota_usage::get(&self.ns, &self.context(None), path).ok()? {
             Usage::Known(quota) => Some(quota),

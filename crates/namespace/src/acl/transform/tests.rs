@@ -1,6 +1,6 @@
 use super::*;
 
-/// As `setfacl` takes it: `default:user:ann:rwx,mask::r-x`.
+/// Reads an ACL in the form that `setfacl` takes: `default:user:ann:rwx,mask::r-x`.
 fn acl(text: &str) -> Vec<AclEntry> {
     text.split(',').filter(|part| !part.is_empty()).map(entry).collect()
 }
