@@ -231,7 +231,7 @@ impl SimDisk {
         self.copy_with(Dice::new(0))
     }
 
-    /// As [`SimDisk::copy`], with dice of its own for its losses.
+    /// A copy like [`SimDisk::copy`], with dice of its own for its losses.
     pub fn copy_with(&self, dice: Dice) -> SimDisk {
         let copy = SimDisk::new(dice);
         for (path, content) in self.files() {

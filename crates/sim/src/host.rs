@@ -83,7 +83,7 @@ impl LogDisk {
         self.entries.split_off(keep)
     }
 
-    /// Where the state machine of a restarted server stands, and what follows.
+    /// The entry at which the state machine of a restarted server begins, and the entries behind it.
     fn recovered(&self) -> (LogPoint, Vec<Entry>) {
         let base = self.known_commit.0.clamp(self.start.id.sn.0, self.end().id.sn.0);
         let split = (base - self.start.id.sn.0) as usize;
@@ -161,7 +161,7 @@ impl Host {
         }
     }
 
-    /// The same with the journal that ships.
+    /// A host whose log is the journal that ships, on a simulated disk.
     pub fn with_journal(store: MemberStore, journal: StoredLog) -> Self {
         Self { journal: Some(Box::new(journal)), ..Self::new(store) }
     }
@@ -204,7 +204,7 @@ impl Host {
         self.waiting.clear();
         let left = (self.disk.durable + keep).min(self.disk.entries.len());
         self.disk.entries.truncate(left);
-        // Whatever is read at the next start is synced before it counts.
+        // All entries that the next start reads are synced by it before they count.
         self.disk.durable = left;
         if self.forgets_promises {
             self.disk.promised = Epoch(0);
@@ -340,7 +340,8 @@ impl Host {
         Input::LogRead { asked, result }
     }
 
-    /// What has committed is written down, lazily. True: a journal does so.
+    /// Has the journal write down that entries up to `sn` have committed, when it is convenient. False if the log is no
+    /// journal.
     pub fn note_commit(&mut self, sn: Sn) -> bool {
         self.journal.as_mut().map(|journal| journal.note_commit(sn)).is_some()
     }

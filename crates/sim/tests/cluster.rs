@@ -107,7 +107,7 @@ fn stored_images_are_kept_and_renew_members() {
     }
 }
 
-/// As a start does that cuts off what it cannot read, and says nothing.
+/// A start that silently cuts off what it cannot read is found out.
 #[test]
 fn a_log_that_is_cut_before_what_has_rotted_is_found_out() {
     let story = story("rotten-journals").unwrap();
@@ -262,8 +262,8 @@ fn an_answer_taken_for_another_is_found_out() {
     assert!(found.starts_with("eligible members are complete"), "{found}");
 }
 
-/// What the others prove is minded, or an older coordinator has somebody elected who lacks what has committed. Since a first claim
-/// hears every member that runs, one run in some hundred needs this.
+/// Without this rule, a coordinator that was put back elects a member which lacks committed entries, although the
+/// others prove it. Since a first claim hears every member that runs, one run in some hundred needs this.
 #[test]
 fn what_a_copy_is_believed_for_is_found_out() {
     let story = story("backups").expect("it is in the list");
@@ -279,8 +279,9 @@ fn what_a_copy_is_believed_for_is_found_out() {
     assert!(found.is_some(), "nobody noticed that evidence is ignored");
 }
 
-/// What guards where all copies but one are struck at once: hints of what has committed, and the wait for all before the first claim
-/// with a minimum of one. One run in some hundred needs the latter: the seeds begin shortly before one of them.
+/// Two rules protect a group in which all copies but one are struck at once: hints of what has committed, and the wait
+/// for all members before the first claim with a minimum of one. One run in some hundred needs the latter: the seeds
+/// begin shortly before one of them.
 #[test]
 fn what_guards_when_all_but_one_are_struck_is_found_out() {
     let guards = [("old-copies", Broken::NoHints, 0), ("lone-starts", Broken::LonelyFirstClaim, 600)];
@@ -307,8 +308,8 @@ fn a_first_claim_that_hears_the_view_only_is_found_out() {
     assert!(found.starts_with("commits agree"), "{found}");
 }
 
-/// Of four members with a minimum of two, the two that lag are the first to come back, and the coordinator was put back. One run in
-/// some thousand meets this, so the seed is named.
+/// In a group of four with a minimum of two, the two members that lag are the first to come back, and the coordinator
+/// was put back. One run in some thousand meets this, so the seed is named.
 #[test]
 fn a_first_claim_while_as_many_are_silent_as_may_hold_more_is_found_out() {
     let (story, seed) = (story("backups").expect("it is in the list"), 108_859);

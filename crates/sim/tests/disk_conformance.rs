@@ -1,4 +1,4 @@
-//! What a store may rely on, held against the machine's disk and the simulated one.
+//! The promises of a disk on which a store relies, checked on the machine's disk and on the simulated one.
 
 use env::{Disk, LocalDisk, OpenMode, disk::read_exact_at};
 use sim::{Dice, SimDisk};

@@ -463,7 +463,7 @@ fn a_store_whose_giving_up_was_interrupted_is_the_old_one_or_empty() {
             } else {
                 was_empty += 1;
                 assert_eq!((opened.image, opened.recovered.end), Default::default(), "{when}");
-                // What the last life knew to have committed says nothing about the empty store.
+                // The commit mark of the last life does not apply to the empty store.
                 assert_eq!(opened.journal.state().known_commit, Sn(0), "{when}");
             }
         },

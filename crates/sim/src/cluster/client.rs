@@ -21,7 +21,7 @@ pub struct CallCopy {
 pub struct Client {
     pub calls: u32,
     pub current: Option<Pending>,
-    /// Whom it asks first.
+    /// The index of the server that the client asks first.
     pub favourite: usize,
 }
 

@@ -11,7 +11,8 @@ pub struct Clock {
     wall_ahead_ms: i64,
     /// It stands, since this true time.
     stands_since_ns: Option<u64>,
-    /// Where it has stood, and for how many true nanoseconds: it went on from there, and lacks them ever since.
+    /// The readings at which the clock has stood still, and for how many true nanoseconds. It went on from that
+    /// reading, and has been behind by that time ever since.
     stops: Vec<(Moment, u64)>,
     /// When it last went on by a jump, in true time.
     jumped_ns: Option<u64>,

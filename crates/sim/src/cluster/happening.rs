@@ -152,7 +152,7 @@ impl std::fmt::Debug for ImageArrived {
     }
 }
 
-/// What an answer says of its call.
+/// The kind of an answer: what it says about its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Read,
@@ -234,7 +234,7 @@ pub enum Fault {
     RestoreStore(usize),
     /// An operator has the view written anew, if anything is wrong with it.
     Repair,
-    /// Where nobody leads, an operator lets the member lead that says so: what it waits for is on a disk that was lost for good.
+    /// If nobody leads, an operator orders a member to lead that waits for members on disks which were lost for good.
     DoWithoutTheLost,
     /// Its monotonic clock stands still; it goes on working.
     StopClock(Whom),
@@ -248,7 +248,7 @@ pub enum Fault {
     ThreadsGoOn,
     /// The next sync of each member fails; each notes it, and keeps its store.
     SyncsFail,
-    /// Where nobody leads, an operator accepts the disk of the member whose log has the greatest end.
+    /// If nobody leads, an operator accepts the disk of the member whose log has the greatest end.
     AcceptDisk,
     /// A copy of all disks and of the coordinator is made, at one moment.
     CopyAll,

@@ -100,7 +100,8 @@ impl World {
         self.note(format!("member {} uses the image of {}", seat + 1, checkpoint.at.id));
     }
 
-    /// As [`World::chunk`], for stores that are journals: the file comes at once when the last piece would.
+    /// Hands out an image like [`World::chunk`], for stores that are journals: the whole file comes at the moment of
+    /// the last piece.
     pub(super) fn stored_chunk(&mut self, seat: usize, life: u64, from: usize, done: u64) {
         let source = &self.servers[from];
         let found = source.host.stored().filter(|_| source.host.is_up()).and_then(|journal| {

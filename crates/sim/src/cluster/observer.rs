@@ -35,7 +35,7 @@ pub struct Observer {
     pub digests: BTreeMap<LogPoint, u64>,
     /// The call that each entry belongs to.
     pub calls: BTreeMap<LogPoint, CallKey>,
-    /// Where each call has committed.
+    /// The entry in which each call has committed.
     pub effects: BTreeMap<CallKey, Sn>,
     /// Entries of `truth` that were looked at.
     seen: u64,

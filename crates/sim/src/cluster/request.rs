@@ -13,7 +13,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Change(Change),
-    /// What is at this path?
+    /// Asks which file or directory is at this path.
     Read(String),
 }
 
@@ -25,7 +25,7 @@ pub enum Answer {
     Refused(String),
 }
 
-/// What a request comes to.
+/// The result of planning a request: an answer, or an edit.
 pub enum Outcome {
     Read(Answer),
     Change(FsResult<Planned>),

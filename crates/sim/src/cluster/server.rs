@@ -115,7 +115,7 @@ pub struct Server {
     pub copy: Option<(MemberStore, LogDisk, Option<Image>)>,
 }
 
-/// What a member whose store is damaged has heard in a round of questions.
+/// The answers that a member with a damaged store has heard in a round of questions.
 pub struct Round {
     pub view: GroupView,
     pub version: u64,
@@ -255,7 +255,7 @@ impl Server {
         }
     }
 
-    /// As every member applies an entry.
+    /// Applies a committed entry, as every member does.
     ///
     /// # Errors
     /// It cannot be read, or is not the next one; the text names the member.
@@ -287,8 +287,7 @@ impl Server {
         Reign { answers: self.answers(), holds_lease: self.holds_lease(now_ns), epoch: self.epoch }
     }
 
-    /// What becomes of a change. An edit that is to be appended is applied already. The answer waits for everything that
-    /// it rests on.
+    /// Plans a change, and applies the edit at once if there is one. The answer waits for everything that it rests on.
     pub fn change(&mut self, copy: CallCopy, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
         let (origin, fingerprint) = (origin_of(copy), request.fingerprint());
         let (end, epoch) = (self.host.disk.end(), self.epoch);

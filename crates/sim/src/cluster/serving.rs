@@ -15,7 +15,7 @@ use serving::{Basis, Fate, Question, Sight, Waits};
 /// A client that waits for longer asks elsewhere.
 const STALL_MS_MAX: u64 = 1_400;
 
-/// What proves that an answer may go out.
+/// The proof that an answer may go out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Proof {
     /// The commit of an edit, or the coordinator's word.

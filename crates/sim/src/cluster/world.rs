@@ -441,7 +441,7 @@ impl World {
         }
         self.servers[seat].is_syncing = false;
         let is_struck = std::mem::replace(&mut self.servers[seat].disk.fails, false);
-        // Of a log that has lost its end and a disk that has failed a person would have to choose.
+        // The disk does not fail while a log is in doubt: a person would have to choose between the two.
         if is_struck && !(self.rots && self.is_a_log_in_doubt()) {
             self.note(format!("member {}'s fsync fails", member(seat)));
             if self.servers[seat].disk.fails_with_a_note {

@@ -266,7 +266,7 @@ impl StoredLog {
         })
     }
 
-    /// As a server does about once a second, between all else that is done now and then.
+    /// Notes the commit, and does now and then the work that a server does about once a second.
     pub fn note_commit(&mut self, sn: Sn) {
         self.journal().note_commit(sn);
         match self.dice.below(40) {

@@ -162,7 +162,7 @@ mod tests {
         assert!(!numbers.iter().any(|number| seen.insert(*number)));
     }
 
-    /// As it is done where memory is no matter: every world is kept.
+    /// Explores the model and keeps every world in memory; returns the counts of worlds and steps.
     fn exhaust_keeping_all(bounds: &Bounds, depth: usize) -> (usize, usize) {
         let first = World::new(bounds);
         let mut seen = BTreeSet::from([first.fingerprint()]);

@@ -66,7 +66,7 @@ pub(super) fn journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> 
     plot
 }
 
-/// The same, and synced bytes rot in one log, or in several in different places.
+/// Servers with real journals, in which synced bytes rot: in one log, or in several in different places.
 pub(super) fn rotten_journals(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     (shape.plays_journals, shape.rots) = (true, true);
     let mut plot = Vec::new();

@@ -43,7 +43,8 @@ pub(super) fn proved_reads(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Faul
     clocks(dice, shape)
 }
 
-/// What a read has seen, and what proves it, may belong to two reigns of one member.
+/// Clocks stand, and members are stalled between the parts of a read: the state that it saw and the proof of its answer
+/// may belong to two reigns of one member.
 pub(super) fn answers(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     shape.stalls_percent = 10;
     shape.proves_reads = dice.chance(50);

@@ -7,7 +7,7 @@ use env::{Disk, Env};
 use journal::{RecoverError, Repair};
 use std::{path::PathBuf, sync::Arc};
 
-/// What has rotted, and what a start finds of it.
+/// Damage to the synced bytes of a log, and what a start finds of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rot {
     pub what: String,
