@@ -77,8 +77,9 @@ impl BlockMap {
         self.arena.places(slot).iter().filter(good).collect()
     }
 
-    /// Which of `kept` should go: one of a newcomer, if there is one; of those that remain one from a rack that has
-    /// another, if there is such a rack; the hinted one first, else the one on the server with the least room.
+    /// The replica of `kept` that should go: one of a newcomer, if there is one; of those that remain one from a rack
+    /// that has another, if there is such a rack; the hinted one first, else the one on the server with the least room.
+    /// Returns its index in `kept`.
     fn superfluous(&self, kept: &[u32], hint: Option<u32>) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;

@@ -99,7 +99,7 @@ impl BlockMap {
                     report.seen.insert(slot);
                 }
                 Row::New(_) | Row::Unusual => {
-                    // Whatever else is learnt must find the report in its place.
+                    // The report is back in its place while the row is judged, because judging looks for it there.
                     self.storages.get_mut(id.storage).full_report = Some(report);
                     let verdict = self.take_replica(id.storage, replica, now);
                     if verdict == Verdict::Unknown {

@@ -1,4 +1,4 @@
-//! Which replicas exist where: reports in, commands out.
+//! The map of replicas: reports of data servers in, commands for them out.
 //!
 //! A [`BlockMap`] is told by the metadata service which blocks the namespace has, and by the data servers
 //! which replicas they hold. From both it answers where a block can be read, where a new one should be

@@ -23,7 +23,8 @@ use crate::{
 };
 use base::{BlockId, GenerationStamp, Moment};
 
-/// Which replicas exist where. See the crate's description for the kinds of its methods.
+/// The replicas of every block, and the data servers that hold them. See the crate's description for the kinds of its
+/// methods.
 pub struct BlockMap {
     pub(crate) config: Config,
     pub(crate) arena: Arena,

@@ -131,9 +131,9 @@ impl BlockMap {
         Ok(commands)
     }
 
-    /// As [`BlockMap::heartbeat`], but gives no orders, because the metadata server does not lead, or is not sure
-    /// that it still leads. Orders stay for the next heartbeat. Only the order to register may be answered, which any
-    /// server may give.
+    /// Takes a heartbeat like [`BlockMap::heartbeat`], but gives no orders, because the metadata server does not lead,
+    /// or is not sure that it still leads. Orders stay for the next heartbeat. Only the order to register may be
+    /// answered, which any server may give.
     ///
     /// # Errors
     /// Those of [`BlockMap::heartbeat`].
@@ -202,7 +202,8 @@ impl BlockMap {
         self.speaker(id).map(|index| self.servers.get(index).face.registration.clone())
     }
 
-    /// Which server speaks, if it is registered and alive, and carries the key of its registration.
+    /// The number of the data server that speaks, if it is registered and alive, and carries the key of its
+    /// registration.
     ///
     /// # Errors
     /// [`ServerError::NotRegistered`] if the server is unknown or lost, or does not carry the key of its registration;

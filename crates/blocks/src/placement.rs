@@ -54,7 +54,7 @@ pub struct Wish {
     pub is_new_block: bool,
 }
 
-/// Which servers will do for the next replica.
+/// The data servers among which the next replica's place is looked for.
 #[derive(Clone)]
 enum Scope {
     Anywhere,

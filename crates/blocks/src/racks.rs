@@ -1,4 +1,4 @@
-//! Which rack a host is on.
+//! The rack of each host.
 
 use crate::server::DEFAULT_RACK;
 use std::{collections::BTreeMap, sync::Arc};

@@ -40,7 +40,7 @@ pub enum Increment {
     Deleted(Block),
 }
 
-/// Which data server speaks, as it says itself in each message. All of it must agree with its registration.
+/// The data server that speaks, as it names itself in each message. All of it must agree with its registration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ServerId<'a> {
     pub uuid: &'a str,

@@ -202,7 +202,7 @@ fn the_rate_of_balancing_is_told_once_to_each_server_that_lives() {
     let told = |commands: &[Command]| matches!(commands, [Command::BalancingRate(7_340_032)]);
     assert!(told(&cluster.heartbeat(1)));
     assert!(cluster.heartbeat(1).is_empty());
-    // What waits is the latest.
+    // Only the latest rate waits for a server.
     cluster.map.set_balancing_rate(9);
     cluster.map.set_balancing_rate(7 << 20);
     assert!(told(&cluster.heartbeat(2)));

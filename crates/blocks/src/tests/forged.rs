@@ -108,7 +108,7 @@ fn a_recovery_is_ended_by_the_server_that_was_told_to() {
     let told = may(&cluster);
     assert_eq!((told.iter().filter(|may| **may).count(), told[2]), (1, false));
 
-    // Who has taken over does not know whom the active before it has told.
+    // An active that has taken over does not know which server the active before it has ordered to recover.
     cluster.map.become_listening(cluster.now);
     cluster.map.become_commanding(cluster.now);
     assert_eq!(may(&cluster), [true; 3]);

@@ -111,7 +111,8 @@ fn a_server_that_contradicts_itself_is_asked_for_a_full_report_at_once() {
         assert!(cluster.holders(1) == [2] || cluster.holders(2) == [2], "until then it is believed");
         let commands = cluster.heartbeat(1);
         assert!(matches!(commands[..], [Command::Register]), "{commands:?}");
-        // One that goes on in this way does nothing else than report in full; so it is asked once in a while.
+        // A server that goes on in this way would do nothing else than report in full, so it is asked only once in a
+        // while.
         assert!(!matches!(cluster.heartbeat(1)[..], [Command::Register]));
         assert!(!matches!(cluster.heartbeat(2)[..], [Command::Register]), "the other one is not concerned");
         cluster.start(1);

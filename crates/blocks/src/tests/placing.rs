@@ -1,4 +1,4 @@
-//! Where new replicas go.
+//! The choice of places for new replicas.
 
 use super::cluster::*;
 use crate::*;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SERVERS: u16 = 5;
 
-/// What is really on the disks, and what the namespace really has.
+/// The replicas that are really on the disks, and the blocks that the namespace really has.
 #[derive(Default)]
 struct World {
     disks: BTreeMap<u16, BTreeSet<u64>>,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 const SERVERS: u16 = 4;
 
-/// What the namespace tells.
+/// News from the namespace.
 #[derive(Clone, Debug)]
 enum Told {
     Allocated(Block, u16),
@@ -21,7 +21,7 @@ enum Told {
     Removed(BlockId),
 }
 
-/// What a data server tells.
+/// A report of a data server.
 #[derive(Clone, Debug)]
 enum Said {
     Increments(Vec<Increment>),
@@ -264,8 +264,8 @@ impl Run {
     }
 }
 
-/// Which outdated replicas are known may differ until the next full report: a row that came before the block was
-/// complete said nothing.
+/// The data servers with a good replica of the block. Two servers may disagree on outdated replicas until the next full
+/// report: a row that came before the block was complete said nothing about them.
 fn good_holders(cluster: &Cluster, id: u64) -> Vec<u16> {
     let located = cluster.map.locations(BlockId(id), Reader::default(), 0, cluster.now).unwrap();
     if located.corrupt { Vec::new() } else { cluster.holders(id) }

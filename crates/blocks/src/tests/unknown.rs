@@ -75,7 +75,7 @@ fn after_a_loss_nothing_unknown_is_deleted_until_the_log_allows_it() {
     cluster.map.allow_deletions(cluster.now);
     assert_eq!(held(&cluster), (5, 50), "that order is the log's");
 
-    // What the new line of entries removes goes as ever.
+    // Replicas of blocks that the new active's own entries remove are deleted as ever.
     cluster.map.remove(&[BlockId(20)]);
     assert_eq!(deleted(&mut cluster), [20]);
     cluster.report(1, &rows(1..=24));
@@ -143,7 +143,7 @@ fn too_many_unknown_replicas_at_once_wait_for_somebody_who_looks() {
     cluster.map.allow_deletions(cluster.now);
     assert_eq!((deleted(&mut cluster), held(&cluster)), (vec![200, 201], (0, 0)));
     assert_eq!(cluster.map.stats().servers_over_share, 0);
-    // What there was no room for, or was written down late, may go with the next report.
+    // Replicas that were not noted, for lack of room or because the entry came too late, may go with the next report.
     cluster.report(1, &rows(1..=400));
     assert_eq!(deleted(&mut cluster).len(), 380);
 }

@@ -165,7 +165,7 @@ fn a_recovery_under_way_is_not_begun_again() {
     assert!(begin(&mut cluster), "its leader is lost");
     assert!(cluster.map.recover(BlockId(1), GenerationStamp(2003), None, None));
 
-    // What the others have agreed on is known before they report it.
+    // The length that the other servers have agreed on is known before they report it.
     let agreed = Block { generation_stamp: GenerationStamp(2003), ..block(1, 9) };
     let others: Vec<u16> = [1, 2, 3].into_iter().filter(|server| *server != leader).collect();
     let places: Vec<Location> = others.iter().map(|server| cluster.place(*server)).collect();
@@ -243,7 +243,7 @@ fn a_replica_that_missed_an_append_is_told_by_its_length() {
     assert_eq!(cluster.holders(1), [1, 2]);
 }
 
-/// What was finished before says nothing once somebody writes on it under the same stamp.
+/// Reports of finished replicas from before count no more once somebody appends to the block under the same stamp.
 #[test]
 fn a_block_that_is_written_on_is_not_complete_as_it_was() {
     let mut cluster = Cluster::with_servers(config(), 3);

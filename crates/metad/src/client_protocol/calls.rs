@@ -57,7 +57,7 @@ pub fn read<A: Answer>(
     }
 }
 
-/// As [`read`], for a read that was begun in `epoch`.
+/// Answers a read like [`read`], for a read that was begun in `epoch`.
 pub fn read_since<A: Answer>(
     core: &Arc<Core>,
     epoch: Epoch,
@@ -130,8 +130,8 @@ pub fn refuse_in_safe_mode(partition: &Partition, what: impl FnOnce() -> String)
     if !blocks.in_safe_mode() {
         return Ok(());
     }
-    // As HDFS does with several NameNodes: a member that has just started and was made the active at once soon has
-    // its reports, and no call is to fail meanwhile.
+    // HDFS does the same with several NameNodes: a member that was made the active right after its start soon has its
+    // reports, and no call shall fail until then.
     Err(in_safe_mode(partition, &blocks, &what(), blocks.in_safe_mode_of_start()))
 }
 

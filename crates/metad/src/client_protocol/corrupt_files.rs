@@ -23,7 +23,7 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     if core.partition.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {
-        // Which blocks are lost is found out when it ends: an empty list now would say that none is.
+        // Only the end of safe mode shows which blocks are lost: an empty list now would say that none is.
         return reply.fs_error(&FsError::Io(
             "Cannot run listCorruptFileBlocks because replication queues have not been initialized. The metadata server is in safe \
              mode since its start: this can be asked when that has ended"

@@ -1,4 +1,4 @@
-//! Which files are being written, and by whom.
+//! The files that are being written, and the clients that write them.
 
 use super::{
     calls::{self, Sight},

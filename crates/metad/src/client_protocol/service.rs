@@ -120,7 +120,8 @@ pub fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
     require_superuser_for(core, call, call.method)
 }
 
-/// As [`require_superuser`], for an operation that HDFS calls by another name than the method's.
+/// Refuses all but superusers like [`require_superuser`], for an operation that HDFS calls by another name than the
+/// method's.
 pub fn require_superuser_for(core: &Core, call: &Call, operation: &str) -> FsResult<()> {
     let access = &core.config.limits.access;
     let caller = &call.caller;

@@ -3,7 +3,7 @@
 use namespace::FileStatus;
 use proto::answers;
 
-/// Which name the status carries: Hadoop sends none where the client has asked by path.
+/// The name that a status carries: Hadoop sends none to a client that has asked by path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     Empty,

@@ -1,4 +1,4 @@
-//! Which data servers may take part: those that a file names, if there is one (Hadoop's `dfs.hosts`).
+//! The data servers that may take part: those that a file names, if there is one (Hadoop's `dfs.hosts`).
 //!
 //! A line names hosts or addresses, each alone or with the port of its data transfer; what follows a `#` is a remark.
 //! A file that names no server admits all, as in HDFS. Names are resolved when the file is read, and the address that

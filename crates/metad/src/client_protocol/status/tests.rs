@@ -9,7 +9,7 @@ use proto::{
     hdfs as p,
 };
 
-/// What is said of a file, as a message that owns it.
+/// The status of a file as the generated message, which owns its fields.
 fn generated(status: &FileStatus<'_>, name: Name) -> p::HdfsFileStatusProto {
     use p::hdfs_file_status_proto::{FileType, Flags};
     let flag = |is_set: bool, flag: Flags| if is_set { flag as u32 } else { 0 };
