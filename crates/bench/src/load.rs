@@ -162,7 +162,7 @@ impl Worker {
         format!("{}/{path}", self.root)
     }
 
-    /// Nothing works before it is there.
+    /// Makes the directory of the load. All workers need it, so this is tried until it is there.
     async fn make_directory(&self, path: &str) {
         let at = self.absolute(path);
         while self.record("mkdir", &[path], self.fs.mkdirs(&at), |()| plain(true)).await.is_none()

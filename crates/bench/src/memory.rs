@@ -43,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 struct Report {
     files: u64,
     directories: u64,
-    /// Without the retry cache.
+    /// The bytes of the namespace, without the retry cache.
     namespace: i64,
     block_map: i64,
     retry_cache: i64,

@@ -68,7 +68,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Op {
-    /// Nothing: a call and its reply.
+    /// A call that does nothing, and its reply.
     Null,
     /// Create a file and leave it open.
     Create,

@@ -46,7 +46,7 @@ struct Outcome {
     client: &'static str,
     members: u16,
     files: u64,
-    /// From the start of the empty member until it is in sync.
+    /// The time from the start of the empty member until it is in sync, in milliseconds.
     renewed_ms: u64,
     image_bytes: u64,
     image_ms: u64,

@@ -110,7 +110,7 @@ impl Active {
         self.is_temporary.store(false, Ordering::Release);
     }
 
-    /// From `writer`'s pipeline; one that has been replaced is not heard.
+    /// Notes the length that the pipeline of `writer` has acknowledged. A writer that has been replaced is ignored.
     pub fn acknowledge(&self, writer: u64, length: u64) {
         if self.writer.load(Ordering::Acquire) == writer {
             self.acknowledged.fetch_max(length, Ordering::AcqRel);

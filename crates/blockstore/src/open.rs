@@ -287,7 +287,7 @@ fn was_missing(disk: &dyn Disk, paths: &VolumePaths) -> io::Result<bool> {
     Ok(disk.list(&paths.root)?.len() == 1 && disk.exists(&paths.lock())?)
 }
 
-/// Without a VERSION, `current` must be empty: what else is there is not ours to write between.
+/// Refuses a `current` that has files and no VERSION: this program must not write between files of others.
 fn refuse_strangers(disk: &dyn Disk, paths: &VolumePaths) -> Result<(), OpenError> {
     let current = paths.current();
     if disk.is_directory(&current).map_err(OpenError::io(&current))? {

@@ -51,7 +51,7 @@ impl PoolStore {
         &self.volumes
     }
 
-    /// Only the first one is kept.
+    /// Sets the listener. Only the first one that is set is kept.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) {
         let _ = self.state.observer.set(observer);
     }

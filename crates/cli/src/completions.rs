@@ -57,7 +57,7 @@ fn script(shell: Shell) -> String {
     text
 }
 
-/// Nobody types the command that these scripts ask.
+/// Removes the hidden command that the scripts themselves run: nobody types it.
 fn without_own_question(text: &str) -> String {
     let is_offer = |line: &str| line.starts_with("'complete-path:") || line.contains("-a \"complete-path\"");
     let lines = text.lines().filter(|line| !is_offer(line));

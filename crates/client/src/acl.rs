@@ -23,7 +23,7 @@ pub struct AclEntry {
     /// directory itself.
     pub is_default: bool,
     pub kind: AclKind,
-    /// None: the owner or the owning group.
+    /// `None` in an entry for the owner or for the owning group.
     pub name: Option<String>,
     /// Bits: 4 read, 2 write, 1 execute.
     pub permission: u8,

@@ -20,7 +20,7 @@ pub struct Snapshot {
     /// The status of its root, `/dir/.snapshot/name`.
     pub status: FileStatus,
     pub id: u32,
-    /// It was deleted, and goes when the ones before it have gone.
+    /// The snapshot was deleted, and goes when the ones before it have gone.
     pub is_deleted: bool,
 }
 

@@ -59,7 +59,7 @@ impl FileWriter {
                 match BlockWriter::append(&last, &writer.options, writer.file.clone()).await {
                     Ok(block) => writer.block = Some(block),
                     Err(source) => {
-                        // Nothing was written: better closed than left to its lease.
+                        // The file is empty, so it is closed rather than left to the end of its lease.
                         let failure = writer.failed(source);
                         writer.file.give_up().await;
                         return Err(failure);

@@ -80,7 +80,7 @@ impl Embedded {
         Ok(Self { store: Arc::new(store), session: 0 })
     }
 
-    /// Another door to the same store, as another process would have it.
+    /// Another session with the same store, as another process would have.
     pub fn session(&self) -> Self {
         let mut state = self.store.state.lock();
         state.last_session += 1;

@@ -123,7 +123,7 @@ pub enum NoView {
     /// A later release has written it.
     #[error(transparent)]
     Level(UnknownLevel),
-    /// It breaks a rule.
+    /// The text breaks a rule of its format.
     #[error("{0}")]
     Broken(String),
 }

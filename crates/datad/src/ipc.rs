@@ -122,7 +122,7 @@ pub(crate) fn visible_length_of(state: &State, block: &ExtendedBlock) -> Result<
     let facts = state.pool(&block.pool).and_then(|pool| pool.store.facts(&pool.id, block.block.id));
     match facts {
         Ok(facts) if facts.block.generation_stamp >= block.block.generation_stamp => Ok(facts.visible_length),
-        // Not "not found": a client that hears that from all places takes the block for empty.
+        // The error is not "not found": a client that hears that from all places takes the block for empty.
         Ok(facts) => Err(RpcError::application(
             exception::IO,
             format!(

@@ -294,7 +294,7 @@ async fn tell_the_active(
     }
 }
 
-/// Another server, or the same one later, may take it.
+/// Whether another server, or the same one later, may take the order.
 fn is_passing(error: &CallError) -> bool {
     match error {
         CallError::Remote { class, message, .. } => {

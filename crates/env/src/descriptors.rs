@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-/// With fewer a server cannot keep enough back to be safe.
+/// The least limit of descriptors: with fewer a server cannot keep enough back to be safe.
 pub const LIMIT_MIN: usize = 256;
 
 /// More are not asked for: a hard limit may be a thousand million, and some programs go through all there are.
@@ -28,7 +28,7 @@ pub struct Descriptors {
     refused: AtomicU64,
 }
 
-/// So many descriptors; given back when dropped.
+/// The descriptors of one holder; given back when dropped.
 #[derive(Debug)]
 pub struct Place {
     descriptors: Arc<Descriptors>,

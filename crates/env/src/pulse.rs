@@ -76,7 +76,7 @@ pub fn carry(pulse: Arc<Pulse>) -> Carried {
 /// See [`carry`].
 #[derive(Debug)]
 pub struct Carried {
-    /// It belongs to one thread.
+    /// This makes the type belong to one thread.
     thread: PhantomData<*const ()>,
 }
 
@@ -91,7 +91,7 @@ pub fn step() {
     OWN.with_borrow(|own| own.iter().for_each(|pulse| pulse.step()));
 }
 
-/// From here on the calling thread waits for a disk or another machine, until the answer is dropped.
+/// Tells the watch that the calling thread waits for a disk or another machine, until the returned value is dropped.
 #[must_use]
 pub fn rest() -> Rest {
     let pulse = OWN.with_borrow(Option::clone);

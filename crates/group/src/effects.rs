@@ -36,7 +36,7 @@ pub struct ViewChange {
     /// version again with another view.
     pub expected_id: u64,
     pub view: GroupView,
-    /// These members' own records must still say this, in the same atomic change.
+    /// The records of these members must still say this, in the same atomic change.
     pub requires: Vec<MemberLife>,
 }
 
@@ -44,7 +44,7 @@ pub struct ViewChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use = "what was released is to be carried out"]
 pub struct Outgoing {
-    /// To be given back as [`crate::Input::Durable`].
+    /// The proof that is given back as [`crate::Input::Durable`].
     pub proof: Option<Proof>,
     /// Messages that had to wait for the disk.
     pub messages: Vec<(MemberId, Message)>,
@@ -105,7 +105,7 @@ pub struct Takeover {
     pub claim_ms: u64,
     /// The promise was durable here.
     pub promise_ms: u64,
-    /// The others have promised, or were given up.
+    /// The other members have promised, or were given up.
     pub fence_ms: u64,
     /// A longer log was adopted.
     pub adopt_ms: u64,

@@ -134,7 +134,7 @@ impl EpochStart {
     }
 }
 
-/// With what a later release has added behind it, which is passed over.
+/// Reads the member that leads. Bytes that a later release has added behind it are passed over.
 fn decode_leader(bytes: &mut &[u8]) -> Option<MemberLife> {
     let member = MemberId(bytes.try_get_u32_le().ok()?);
     let store = MemberStore { member, generation: bytes.try_get_u64_le().ok()? };

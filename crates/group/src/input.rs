@@ -41,8 +41,8 @@ pub enum Input {
     Level(Level),
     /// The digest of the state machine at a checkpoint, which has committed.
     Digest(StateDigest),
-    /// So many data servers have reached this member lately. An active that none reaches gives way to a member in sync that
-    /// some do reach.
+    /// The number of data servers that have reached this member lately. An active that none reaches gives way to a
+    /// member in sync that some do reach.
     DataServers(u32),
     /// The process is on its way out: let another lead first, if there is one.
     StepDown,
@@ -83,7 +83,7 @@ pub enum ChangeFailed {
 pub enum LogReadFailed {
     /// Purged, or so far back that an image is shorter.
     Gone,
-    /// Another try may help.
+    /// The read failed, and another try may help.
     Failed,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Peer {
     pub asked_at: Moment,
     /// The last round before its connection broke or was made.
     asked_since: u64,
-    /// It has answered a later round, so the process that is heard now is the one that was heard before.
+    /// The peer has answered a later round, so the process that is heard now is the one that was heard before.
     pub has_answered: bool,
     /// The coordinator has just refused to let this life in.
     pub let_in_after: Moment,
@@ -48,14 +48,14 @@ pub(crate) struct Peer {
 /// How the stream to a member goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Next {
-    /// Nothing is sent before it has said how far its log goes.
+    /// Nothing is sent before the peer has said how far its log goes.
     Unknown,
     At(Sn),
     /// Entries after this one were asked for on the disk.
     Reading(Sn),
     /// The entries that it lacks are gone from the log.
     NeedsImage,
-    /// It holds other entries for committed than this log, and nobody has given them up.
+    /// The peer holds other entries as committed than this log has, and nobody has given them up.
     Contradicts,
 }
 
@@ -130,7 +130,7 @@ impl Peer {
         self.restart_stream();
     }
 
-    /// It has answered the beacon of this round.
+    /// Notes that the peer has answered the beacon of this round.
     pub fn answered(&mut self, round: u64) {
         self.has_answered |= round > self.asked_since;
     }

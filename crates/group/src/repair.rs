@@ -22,13 +22,13 @@ pub struct Standing {
     pub begins_after: Sn,
     /// The last durable entry of its log.
     pub end: LogPoint,
-    /// Nothing was torn or has rotted at that end.
+    /// The end of that log is whole: nothing was torn off, and nothing has rotted there.
     pub is_end_certain: bool,
     /// It is being repaired itself.
     pub is_damaged: bool,
     /// Entries were written there up to here at least, whether or not they can be read.
     pub written: Sn,
-    /// It leads in this epoch, whose first entry has committed, and its lease holds.
+    /// The epoch in which that member leads, if the epoch's first entry has committed and the leader's lease holds.
     pub serves: Option<Epoch>,
     /// Its entry in the place of the last one that the asking store knows to have committed.
     pub at_commit: Option<LogPoint>,
@@ -39,7 +39,7 @@ pub struct Standing {
 pub struct Damaged {
     pub me: MemberId,
     pub promised: Epoch,
-    /// It knows that everything up to here has committed.
+    /// The last entry that the member knows to have committed.
     pub committed: Sn,
     /// The entry at that place, where it can be read.
     pub commit_point: Option<LogPoint>,

@@ -23,7 +23,7 @@ pub struct Status {
     pub is_in_sync: bool,
     /// Enough members are in sync for entries to commit.
     pub is_writable: bool,
-    /// The others, as the active sees them; empty elsewhere.
+    /// The other members, as the active sees them; empty on a member that does not lead.
     pub peers: Vec<PeerStatus>,
     /// The trouble that keeps this member from taking part as it should, and what to do. A person must look.
     pub trouble: Option<String>,

@@ -31,7 +31,7 @@ impl Tail {
         self.entries.back().map_or(self.base, |(_, point)| *point)
     }
 
-    /// None: before the base or behind the end.
+    /// The entry with this number; `None` before the base or behind the end.
     pub fn point_at(&self, sn: Sn) -> Option<LogPoint> {
         if sn == self.base.id.sn {
             return Some(self.base);

@@ -14,7 +14,7 @@ pub struct Sign {
     pub number: u64,
     /// Steps that it has completed so far. A thread that waits for work counts a step every 200 ms, too.
     pub steps: u64,
-    /// It waits for a disk or another machine: the silences and the stall of [`crate::Settings`] judge that.
+    /// The thread waits for a disk or another machine: the silences and the stall of [`crate::Settings`] judge that.
     pub rests: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Stands {
     pub ms: u64,
     /// The part of `ms` in which threads of this process waited for a processor.
     pub starved_ms: u64,
-    /// It has stood for so long that it is dead or hangs.
+    /// The thread has stood for so long that it is dead or hangs.
     pub hangs: bool,
 }
 
@@ -57,7 +57,7 @@ impl Watch {
     /// How much longer a thread may stand where processors are wanting.
     const STARVED: u64 = 10;
 
-    /// So many looks show a thread standing before it is said to hang.
+    /// The number of looks that must find a thread standing before it is said to hang.
     const LOOKS: u64 = 10;
 
     /// `hang_ms`: for how long a thread that does not rest may complete nothing.

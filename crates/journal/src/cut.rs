@@ -92,8 +92,8 @@ impl Shared {
         }
     }
 
-    /// From the last segment backwards, each gone for good before the one before it goes: what is left is
-    /// always a whole beginning of the log.
+    /// Removes the segments behind `after`, from the last one backwards. Each is gone for good before the one before it
+    /// goes, so that at any moment the files are an unbroken beginning of the log.
     fn remove_behind(&self, after: LogPoint, culprit: &mut PathBuf) -> io::Result<()> {
         let disk = &*self.env.disk;
         let log = self.log_directory();

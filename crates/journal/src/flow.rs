@@ -74,7 +74,7 @@ pub(crate) struct Inner {
     pub known_commit: Sn,
     pub waiting: VecDeque<Ticket>,
     pub waiting_bytes: usize,
-    /// In the order of their entries.
+    /// The batches that are being written, in the order of their entries.
     pub flights: VecDeque<Flight>,
     pub flight_count: u64,
     /// Flights not done yet.

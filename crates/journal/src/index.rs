@@ -23,7 +23,7 @@ pub(crate) struct Place {
     /// The number of its first entry.
     pub start: Sn,
     pub is_open: bool,
-    /// Some of the places where a batch begins, in order; learnt while writing and while reading.
+    /// Offsets at which batches begin, in order. Not all are known: they are learnt while writing and while reading.
     marks: Vec<Mark>,
     /// How often its file was replaced, times two; odd while that is under way. A mark is true for one of these only.
     life: u64,

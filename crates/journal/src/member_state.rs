@@ -27,7 +27,8 @@ use std::{
 };
 
 const MAGIC: [u8; 8] = *b"CLOVMEMB";
-/// It names the level that the group is at. Not written at the first level: releases that know of no levels refuse it.
+/// The version that names the level of the group. It is not written at the first level: releases that know of no levels
+/// refuse it.
 pub const VERSION: u32 = 4;
 /// The file `promise` beside it may know of a later promise.
 const VERSION_WITHOUT_LEVEL: u32 = 3;

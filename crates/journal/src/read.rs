@@ -265,7 +265,7 @@ impl<'a> SegmentReader<'a> {
         }
     }
 
-    /// These bytes of the file; fewer where it ends.
+    /// Reads `count` bytes of the file from the offset `at`; fewer where the file ends.
     pub fn bytes(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
         let is_here = at >= self.piece_at && at + count as u64 <= self.piece_at + self.piece.len() as u64;
         if !is_here {

@@ -57,7 +57,7 @@ pub struct Recovery {
     settings: Settings,
     file: StateFile,
     lock: Box<dyn Lock>,
-    /// In the order of their first entries.
+    /// The segments, in the order of their first entries.
     segments: Vec<Segment>,
     /// Open segments of which there is a sealed copy.
     superseded: Vec<Segment>,
@@ -82,7 +82,7 @@ pub(crate) struct Parts {
     pub settings: Settings,
     pub file: StateFile,
     pub lock: Box<dyn Lock>,
-    /// In the order of their first entries.
+    /// The segments, in the order of their first entries.
     pub segments: Vec<Segment>,
     /// Open segments of which there is a sealed copy.
     pub superseded: Vec<Segment>,
@@ -178,7 +178,7 @@ impl Recovery {
                     self.from = checkpoint.at;
                     return Ok(Some((checkpoint.at, value)));
                 }
-                // Not the image's fault: it may be as good as ever.
+                // The image is not at fault: it may be as good as ever.
                 Err(source) if env::disk::is_want(&source) => {
                     return Err(RecoverError::Io { file: path, source });
                 }

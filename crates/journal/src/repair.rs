@@ -74,7 +74,7 @@ pub struct Repair {
     images: Vec<Checkpoint>,
     /// No image can be read, and the log does not begin at its first entry.
     needs_image: bool,
-    /// In the order of their entries, none overlapping another.
+    /// The stretches of the log that are known, in the order of their entries. None overlaps another.
     known: Vec<Known>,
     /// Proved by what stands behind them.
     filled: BTreeMap<u64, Entry>,
@@ -193,7 +193,7 @@ impl Repair {
         holes
     }
 
-    /// Neither an image nor an entry is missing: [`Repair::mend`] may be called.
+    /// Whether neither an image nor an entry is missing, so that [`Repair::mend`] may be called.
     pub fn is_whole(&self) -> bool {
         !self.needs_image && !self.holes().iter().any(|hole| hole.is_needed)
     }
@@ -267,7 +267,8 @@ impl Repair {
         self.prove()
     }
 
-    /// From the end of each hole backwards: an entry fits if its chain is the one that the entry behind it names.
+    /// Proves entries from the end of each hole backwards: an entry fits if its chain is the one that the entry behind
+    /// it names. Returns how many were proved.
     fn prove(&mut self) -> usize {
         let mut fitted = 0;
         for hole in self.holes() {

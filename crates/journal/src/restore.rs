@@ -200,7 +200,7 @@ fn last_entry(disk: &dyn Disk, store: &Path) -> io::Result<Option<TxId>> {
     Ok(None)
 }
 
-/// In the order of the log.
+/// The paths of the segments, in the order of the log.
 fn segments(disk: &dyn Disk, store: &Path) -> io::Result<Vec<PathBuf>> {
     let log = store.join(LOG);
     let names = disk.list(&log)?;

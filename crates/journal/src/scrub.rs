@@ -32,7 +32,7 @@ pub struct Sealed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
     Sound,
-    /// It is not there any more: purged, or cut off.
+    /// The segment is not there any more: it was purged, or cut off.
     Gone,
     /// `pace` has ended the look.
     Ended,

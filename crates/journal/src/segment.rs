@@ -204,7 +204,7 @@ pub(crate) struct SegmentContent<'a> {
     /// The epoch of the first entry.
     pub epoch: Epoch,
     pub previous: LogPoint,
-    /// At least one; they follow `previous` and each other.
+    /// The entries of the batch, at least one. They follow `previous` and each other.
     pub entries: &'a [Entry],
 }
 

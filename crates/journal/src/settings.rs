@@ -11,7 +11,7 @@ pub(crate) const BULK_BYTES: usize = 1 << 20;
 /// with its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// At most 255 bytes, for example `CID-<uuid>`.
+    /// The id of the cluster, for example `CID-<uuid>`; at most 255 bytes.
     pub cluster_id: String,
     pub group: GroupId,
     pub member: MemberId,

@@ -40,7 +40,7 @@ const FOR_ROOM_PERIOD_MS: u64 = 10_000;
 const IMAGES_OF_LOG: u64 = 4;
 /// A log with fewer bytes an edit has no room to win: most edits have 150 to 300 bytes.
 const DENSE_BYTES: u64 = 512;
-/// Such a log may be so many times longer, where many edits an image are configured.
+/// How many times longer such a log may be, if many edits an image are configured.
 const DENSE_TIMES: u64 = 16;
 /// How often a disk that is nearly full is complained about, and the group handed over because of it.
 const LOW_ROOM_PERIOD_MS: u64 = 600_000;

@@ -56,7 +56,7 @@ impl Takeovers {
 }
 
 impl Chronicle {
-    /// With the takeovers and the unclean elections that this member's directory has notes of.
+    /// Opens the chronicle with the takeovers and the unclean elections that are noted in this member's directory.
     pub fn open(env: &Env, name_directory: &Path) -> Result<Self, unclean::AuditError> {
         let known = file::load(&*env.disk, name_directory).unwrap_or_else(|reason| {
             let file = name_directory.join(file::FILE_NAME);

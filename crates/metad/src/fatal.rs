@@ -33,7 +33,7 @@ use std::{
     time::Duration,
 };
 
-/// In the metadata directory.
+/// The name of the file, in the metadata directory.
 pub const FILE_NAME: &str = "fatal-requests";
 /// Larger requests are not hashed: that would take longer than a process that ends has time for.
 const REQUEST_BYTES_MAX: usize = 32 << 20;
@@ -178,7 +178,7 @@ impl Fatal {
         self.is_changed.store(true, Ordering::Release);
     }
 
-    /// To be called now and then, by a thread that may wait for the disk: writes down what others have told, and sees
+    /// Is called now and then by a thread that may wait for the disk: writes down what others have told, and sees
     /// whether an operator has taken the file away.
     pub fn look(&self) {
         let was_there = self.file.lock().file.is_some();

@@ -178,7 +178,7 @@ pub(crate) fn make<T, E: From<FormatError>>(
     made
 }
 
-/// From here on the directory is this order's alone, and what is in it was made by it.
+/// Begins to make the directory. From here on it is this order's alone, and everything in it was made by it.
 fn begin(env: &Env, layout: &Layout) -> Result<Box<dyn Lock>, FormatError> {
     let io = |source| FormatError::Io { path: layout.making.clone(), source };
     refuse_if_not_empty(env, &layout.root)?;

@@ -152,7 +152,7 @@ impl Scrub<'_> {
         let journal = self.partition.member.journal();
         let staged = journal.stage(checkpoint).map_err(|error| error.to_string())?;
         let means = Means {
-            // Not of the download that the page of a junior shows.
+            // The progress is not that of the download which a junior's page shows.
             progress: &Progress::default(),
             piece_bytes: PIECE_BYTES,
             bytes_per_second: self.partition.config.group.fetch_bytes_per_second,
@@ -185,7 +185,7 @@ impl Scrub<'_> {
         Err(format!("no other member has its entries.{reasons}"))
     }
 
-    /// At most what a segment holds, in answers of a few megabytes.
+    /// Fetches the entries of a segment at most, in answers of a few megabytes.
     fn entries(&self, source: &Source, after: Sn, up_to: Sn) -> Result<Vec<Entry>, String> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut at = after;

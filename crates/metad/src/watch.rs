@@ -184,7 +184,7 @@ impl Threads {
         }
     }
 
-    /// For the group's timer: whether the watcher itself goes on.
+    /// Tells the group's timer whether the watching thread itself goes on.
     pub fn watch_the_watcher(&self, watch: &mut Watch, starvation: &mut Starvation, now: Moment) {
         if self.is_over.load(Ordering::Acquire) {
             return;

@@ -88,7 +88,8 @@ struct Loss {
     server: DataServer,
     /// The one that was elected, and one that has joined it.
     elected: u32,
-    /// On the data server's disk: of a file that is known, of one that was deleted, and of files that are lost.
+    /// The blocks on the data server's disk: of a file that is known, of one that was deleted, and of files that are
+    /// lost.
     known: p::BlockProto,
     gone: p::BlockProto,
     lost: Vec<p::BlockProto>,

@@ -28,7 +28,7 @@ pub enum Failure {
     /// A recovery with the same stamp or a higher one has begun there.
     #[error("{0}")]
     Superseded(String),
-    /// It cannot be reached, or refuses: what it has is not known.
+    /// The server cannot be reached, or refuses: which replica it has is not known.
     #[error("{0}")]
     Unknown(String),
 }
@@ -37,7 +37,7 @@ pub enum Failure {
 #[derive(Debug)]
 pub struct BlockRecovery {
     order: RecoveryOrder,
-    /// For each server of the order.
+    /// The answers of the servers, in the order in which the recovery's order names them.
     answers: Vec<Answer>,
     superseded: Option<String>,
     last_failure: String,

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 #[derive(Debug)]
 pub struct Responder {
-    /// In the order received. Its length is the writer's window; [`WINDOW_PACKETS_MAX`] bounds it.
+    /// The packets that wait for an acknowledgement, in the order received. Its length is the writer's window;
+    /// [`WINDOW_PACKETS_MAX`] bounds it.
     waiting: VecDeque<Waiting>,
     has_mirror: bool,
     mirror_lost: bool,

@@ -33,7 +33,7 @@ pub enum WindowError {
 }
 
 impl<P> Window<P> {
-    /// For a block of which `length` bytes exist already.
+    /// A window for a block of which `length` bytes exist already.
     pub fn new(packets_max: usize, length: u64) -> Self {
         Self {
             under_way: VecDeque::new(),

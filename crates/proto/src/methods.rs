@@ -43,7 +43,7 @@ pub enum Class {
     Pool,
     /// The group that keeps the order of all changes of directories.
     Ordered,
-    /// That group as well, for a look.
+    /// The group of the root as well, for a look.
     Root,
     /// All groups; their answers are put together.
     Every,

@@ -41,7 +41,7 @@ pub enum DecodeError {
 
 pub(crate) struct Schema {
     pub name: &'static str,
-    /// In the order of their numbers.
+    /// The fields, in the order of their numbers.
     pub fields: &'static [Field],
     /// The union of the fields' bits.
     pub required: u64,

@@ -76,7 +76,7 @@ pub enum Preamble {
     },
     /// The framing is right and the way to authenticate is none that Hadoop knows.
     UnknownAuth(u8),
-    /// Another version of Hadoop's framing.
+    /// The connection begins with another version of Hadoop's framing.
     OtherVersion(u8),
     /// An HTTP request.
     Http,

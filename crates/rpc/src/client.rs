@@ -34,7 +34,7 @@ pub struct ClientOptions {
     /// The user who acts for the effective one.
     pub real_user: Option<String>,
     pub connect_timeout: Duration,
-    /// From sending a call to its answer; also where the call does not say otherwise.
+    /// The time from sending a call to its answer, unless the call names another.
     pub call_timeout: Duration,
     /// How often to say something on a connection that waits for an answer.
     pub ping_interval: Option<Duration>,
@@ -212,7 +212,7 @@ impl Client {
             connection.send(inner.client_id, identity, state_id, header, length, &put)
         };
         let reply = match queue(&connection) {
-            // It broke since it was found whole, with nothing of this call sent.
+            // The connection broke since it was found whole, and nothing of this call was sent.
             Err(CallError::Connect(_)) => {
                 connection = inner.connection().await?;
                 queue(&connection)?

@@ -45,8 +45,8 @@ pub type CallerResolver = Arc<dyn Fn(&str, Option<&str>) -> Result<Arc<Caller>, 
 pub struct Limits {
     /// Longest frame. Hadoop: `ipc.maximum.data.length`.
     pub frame_bytes_max: usize,
-    /// From the first byte of a frame to its last; longer frames get a second more for each 64 KiB. Also
-    /// for the whole of what precedes the first call.
+    /// The time from the first byte of a frame to its last; longer frames get a second more for each 64 KiB. It also
+    /// bounds the whole of what precedes the first call.
     pub frame_deadline: Duration,
     /// Replies that wait for a client that does not read: beyond it nothing more is read from the client.
     pub reply_bytes_max: usize,
@@ -66,11 +66,11 @@ impl Default for Limits {
         Self {
             frame_bytes_max: 128 << 20,
             frame_deadline: Duration::from_secs(30),
-            // By eye: many listings, and far below what one client should be able to pin.
+            // Chosen by eye: many listings, and far below what one client should be able to pin.
             reply_bytes_max: 16 << 20,
             calls_in_flight_max: 16_384,
             write_deadline: Duration::from_secs(120),
-            // By eye: some of the longest requests at once, and far below the memory of any server.
+            // Chosen by eye: some of the longest requests at once, and far below the memory of any server.
             request_bytes_max: 512 << 20,
             unread_bytes_max: 256 << 20,
         }
@@ -82,7 +82,7 @@ pub struct ServerConfig {
     pub address: SocketAddr,
     pub service: Arc<dyn Service>,
     pub limits: Limits,
-    /// Without one, callers have no groups and no user may act for another.
+    /// Finds the groups of a caller. Without it callers have no groups, and no user may act for another.
     pub caller_resolver: Option<CallerResolver>,
     /// The `host:port` at which HTTP is served, for a message to those who send an HTTP request here.
     pub http_hint: Option<String>,

@@ -69,7 +69,7 @@ type Watch = Box<dyn FnOnce(Result<&Bytes, &RpcError>) + Send + Sync>;
 
 /// The way that an answer takes.
 enum Way {
-    /// With the memory that the call's bytes take until it is answered.
+    /// The reply goes to a connection, and the memory of the call's bytes is kept until then.
     Connection(ReplyTo, Arc<Outbox>, Arc<Paid>),
     Captured(Box<dyn FnOnce(Answer) + Send + Sync>),
 }
@@ -93,7 +93,7 @@ impl Replier {
         })
     }
 
-    /// For a call that came in another call's wrapping: `take` gets the answer.
+    /// A replier for a call that came inside another call: `take` gets the answer.
     pub fn captured(take: impl FnOnce(Answer) + Send + Sync + 'static) -> Self {
         Self { way: Some(Way::Captured(Box::new(take))), state_id: None, watch: None }
     }

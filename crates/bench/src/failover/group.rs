@@ -133,7 +133,7 @@ impl Group {
         self.run(command, &format!("formatting member {member}"))
     }
 
-    /// The others take the image from the first, as new disks do.
+    /// Fills the first member with files. The others then take its image, as new disks do.
     fn fill(&self, files: u64) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
         command.args(["bench", "image", "--files", &files.to_string(), "--dir"]).arg(self.name_directory(1));

@@ -143,7 +143,7 @@ pub fn judge(operations: &[Operation], is_there: &dyn Fn(&str) -> bool) -> Verdi
                     names.insert(to, Known::There);
                 }
             }
-            // That a name is gone which is known to be gone is the right answer.
+            // "Not there" is the right answer for a name that is known to be gone.
             Outcome::Denied(_) if operation.verb == Verb::Stat && known != Known::There => {}
             Outcome::Denied(said) => {
                 let is_lost = operation.verb == Verb::Stat || operation.verb == Verb::Close;

@@ -25,7 +25,8 @@ impl Network {
         let name = format!("cb{}", std::process::id());
         let network = Self::Cables(name.clone());
         let bridge = format!("{name}-b");
-        // With an address of its own: otherwise it takes the lowest of its ports', another one as they come.
+        // The bridge has an address of its own: otherwise it takes the lowest of its ports', which changes as they
+        // come.
         ip(&["link", "add", &bridge, "address", BRIDGE, "type", "bridge"])
             .context("cutting cables needs root")?;
         ip(&["address", "add", &format!("{PREFIX}.1/24"), "dev", &bridge])?;

@@ -3,7 +3,7 @@
 use super::{Fault, history::Verdict, scene::Client};
 use proto::clover::admin::TakeoverProto;
 
-/// One fault, one client, one size.
+/// The measurements of one fault, with one client and one size of the namespace.
 pub struct Cell {
     pub fault: Fault,
     pub client: Client,

@@ -27,7 +27,7 @@ struct Allow {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
-    /// As JSON. Without --yes nothing is done.
+    /// Print JSON. Without --yes nothing is done.
     #[arg(long)]
     json: bool,
 }

@@ -11,7 +11,7 @@ pub struct SafeMode {
     /// What to do.
     #[arg(value_enum)]
     order: Order,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ pub struct Report {
     /// Only those that are lost.
     #[arg(long)]
     dead: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -31,7 +31,7 @@ pub struct Report {
 /// Show the racks, and the data servers on each.
 #[derive(Debug, clap::Args)]
 pub struct Topology {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -31,7 +31,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Status {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +41,7 @@ struct Finalize {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
-    /// As JSON. Without --yes nothing is done.
+    /// Print JSON. Without --yes nothing is done.
     #[arg(long)]
     json: bool,
 }

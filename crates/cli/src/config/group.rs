@@ -215,7 +215,7 @@ fn place(settings: &Settings) -> Place {
     Place::parse(settings.text("coordinator")).expect("a place was checked when it was set")
 }
 
-/// Neither is a user named, nor is it said that none is needed.
+/// Whether the settings neither name a user nor say that none is needed.
 fn is_open_to_all(settings: &Settings) -> bool {
     settings.text("coordinator_auth_file").is_empty() && !settings.flag("insecure_coordinator")
 }

@@ -60,7 +60,7 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
-    /// Also as `64k`, `128m`, `2g`.
+    /// A number of bytes, which may be written as `64k`, `128m` or `2g`.
     Bytes {
         min: u64,
         max: u64,
@@ -70,7 +70,7 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     Fraction,
     /// A fraction that may also be more than the whole, which then is never reached.
     Threshold,

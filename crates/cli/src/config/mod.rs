@@ -54,7 +54,7 @@ pub struct Args {
     command: Option<Command>,
     /// Only the keys of this role.
     role: Option<Role>,
-    /// As JSON, one object a key.
+    /// Print JSON, one object a key.
     #[arg(long)]
     json: bool,
 }

@@ -4,7 +4,7 @@
 /// The value of the key `coordinator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this server's own directory: for a group of one.
+    /// The view is in this server's own directory: for a group of one.
     Embedded,
     ZooKeeper {
         /// `host:port`, parted by commas.

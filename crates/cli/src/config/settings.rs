@@ -11,7 +11,8 @@ use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 /// Configuration files are small; anything larger is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// From 0 for unlike to 1 for the same; by eye, so that a letter too few or two parts that changed places are found.
+/// The least likeness of two names, from 0 for unlike to 1 for equal, at which one is proposed for the other. It was
+/// chosen by eye, so that a missing letter or two parts that changed places are found.
 const ALIKE: f64 = 0.85;
 
 /// The values of every key of one or more roles, each checked.

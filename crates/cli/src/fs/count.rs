@@ -53,7 +53,7 @@ fn storage_types(text: &str) -> Result<Types, String> {
 }
 
 impl Args {
-    /// Without -q and -u there is nothing that types could say.
+    /// The storage types that are asked for; none without -q and -u, because only quotas have types.
     fn types(&self) -> Option<&[StorageType]> {
         let has_quotas = self.quotas || self.only_quotas;
         self.types.as_ref().filter(|_| has_quotas).map(|types| &*types.0)

@@ -100,7 +100,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Without the number that only programmers know: `No space left on device`.
+/// The system's text without its error number: `No space left on device`.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -243,7 +243,7 @@ async fn matching(fs: &FileSystem, pattern: &str) -> Outcome<Vec<client::FileSta
         let mut below = Vec::new();
         for directory in directories {
             match pattern.literal() {
-                // That it is there shows when the last part is looked for.
+                // Whether this name exists shows when the last part is looked for.
                 Some(name) => below.push(path::join(&directory, &name)),
                 None => {
                     let found = matching_in(fs, &directory, &pattern).await?;

@@ -20,13 +20,13 @@ pub struct Args {
     /// A server's `name_dir` or the store in it, a segment of its log, or an image.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Of a segment, only the entries from this sn on.
+    /// Show the entries of a segment from this sn on.
     #[arg(long, value_name = "SN", default_value_t = 0)]
     from: u64,
-    /// Of a segment, only the entries up to this sn.
+    /// Show the entries of a segment up to this sn.
     #[arg(long, value_name = "SN", default_value_t = u64::MAX, hide_default_value = true)]
     to: u64,
-    /// Of an image, also read the namespace in it, which takes as much memory as in a server.
+    /// Also read the namespace in an image, which takes as much memory as in a server.
     #[arg(long)]
     deep: bool,
     /// One JSON object a line.

@@ -30,7 +30,7 @@ enum Command {
 struct List {
     #[command(flatten)]
     serve: Serve,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -40,7 +40,7 @@ struct List {
     /// The directory of the backup.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -53,7 +53,7 @@ struct Verify {
     /// Also make the names of each range from it, as a restore does; that takes as much memory as in a server.
     #[arg(long)]
     deep: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -61,10 +61,10 @@ struct Verify {
 /// The options that choose a state of a backup.
 #[derive(Debug, clap::Args)]
 pub struct Point {
-    /// As of this time: 2026-11-23T04:05:06.5Z, with another offset as +01:00, without one in this machine's time zone, or in milliseconds since 1970.
+    /// The state at this time: 2026-11-23T04:05:06.5Z, with another offset as +01:00, without one in this machine's time zone, or in milliseconds since 1970.
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<u64>,
-    /// As of this entry: its serial number.
+    /// The state after the entry with this serial number.
     #[arg(long, value_name = "SN", conflicts_with = "at")]
     entry: Option<u64>,
 }

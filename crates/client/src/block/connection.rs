@@ -25,7 +25,7 @@ pub(super) enum LinkError {
     Stream(#[from] StreamError),
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The other side said no.
+    /// The other side refused the operation.
     #[error("{message}")]
     Refused { message: String, first_bad_link: String },
 }

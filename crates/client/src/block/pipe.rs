@@ -224,7 +224,8 @@ impl Pipe {
         Ok(link)
     }
 
-    /// One type for each further server: Hadoop's servers index the list without checking its length.
+    /// The storage types of the further servers, one for each: Hadoop's servers index the list without checking its
+    /// length.
     fn target_storage_types(&self) -> Vec<i32> {
         (1..self.nodes.len())
             .map(|node| self.storage_types.get(node).copied().unwrap_or(StorageTypeProto::Disk as i32))

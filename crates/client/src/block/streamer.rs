@@ -163,7 +163,7 @@ impl Streamer {
                         let _ = reply.send(());
                         return Ok(());
                     }
-                    // Only now, so that a pipeline that breaks while ending lacks nothing but the end.
+                    // The end is sent only now, so that a pipeline that breaks while ending lacks nothing but the end.
                     Some(reply) => {
                         self.closing = Some(reply);
                         self.send(self.empty_packet(true, false), None).await?;

@@ -197,7 +197,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// From now on readers may count on the written bytes.
+    /// Makes the written bytes visible to readers, from now on.
     async fn settle(&self) -> Result<(), WriteError> {
         let (reply, settled) = oneshot::channel();
         self.command(Command::Settle(reply)).await?;

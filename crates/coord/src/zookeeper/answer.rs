@@ -26,7 +26,7 @@ impl Deliver {
     }
 }
 
-/// One question's answer: given once, even if the task that works on it is dropped.
+/// The answer to one question: given exactly once, even if the task that works on it is dropped.
 pub struct Answer<T: Send + 'static> {
     done: Option<Done<T>>,
     lost: fn(String) -> T,

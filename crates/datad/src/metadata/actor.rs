@@ -36,7 +36,7 @@ pub enum Progress {
     Connecting,
     /// Registered, and the first full block report was taken.
     Serving,
-    /// It will not have this server as things are, and is asked again now and then: the reason.
+    /// The metadata server refuses this data server as it is, for this reason. It is asked again now and then.
     Refused(String),
 }
 
@@ -48,7 +48,7 @@ pub struct Actor {
     pub(super) client: Client,
     /// The members of the server's group, itself included.
     pub(super) group: Arc<[Client]>,
-    /// Another data server takes its place there again and again; an operator was told.
+    /// Another data server takes the place of this one there again and again; an operator was told.
     pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
 }

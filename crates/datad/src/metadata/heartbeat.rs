@@ -45,7 +45,7 @@ impl Actor {
         let obeyed = session.pool.leadership.observe(self.index, is_active, answer.ha_status.txid);
         if let Some(Obeyed { claim, is_new: true }) = obeyed {
             tracing::info!(server = %self.address, epoch = claim.epoch(), "this is the active metadata server now");
-            // It deletes nothing here before it knows what there is under its own orders.
+            // A new active orders no deletions here before it has a full report that came under its lead.
             session.queue.request_full_report();
         }
         for command in answer.cmds {

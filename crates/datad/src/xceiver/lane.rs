@@ -204,7 +204,8 @@ impl Inner {
             Ending::Finalize => {
                 let storage_id = writer.storage_id().clone();
                 let block = writer.finalize(sync)?;
-                // At once, and before the writer hears of it: a closing client waits for this report.
+                // The report is sent at once, and before the writer hears of the end: a client that closes a file waits
+                // for it.
                 self.pool.reporter.notify_received(&storage_id, block, None);
                 Ok(())
             }

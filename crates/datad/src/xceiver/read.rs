@@ -46,7 +46,7 @@ pub async fn read_block(
         }),
         ..Default::default()
     };
-    // In one piece with the first packets: a short read is answered with one write.
+    // The header goes out in one piece with the first packets: a short read is answered with one write.
     let counters = &state.counters;
     outbound.send(state, delimited::encoded(&response).to_vec(), out).await?;
 

@@ -108,7 +108,7 @@ pub struct Write {
     pub length_max: u64,
     pub checksum: pipeline::Checksum,
     pub storage_type: StorageType,
-    /// Another data server copies a replica; nothing is acknowledged to it.
+    /// The writer is another data server that copies a replica; nothing is acknowledged to it.
     pub is_copy: bool,
     pub header: OpWriteBlockProto,
 }

@@ -61,7 +61,7 @@ impl Member {
         }
     }
 
-    /// For people: the active is deaf, and others are not.
+    /// A sentence for people if no data server reaches the active while some reach other members.
     pub(super) fn is_deaf(&self) -> Option<String> {
         let leading = self.leading.as_ref()?;
         let hears = leading.peers.iter().filter(|(_, peer)| peer.hears_alone_since.is_some());

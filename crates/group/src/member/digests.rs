@@ -42,7 +42,7 @@ pub enum Agreement {
     Differs(String),
 }
 
-/// The others at one entry.
+/// The digests of the other members at one entry.
 struct Comparison {
     own: StateDigest,
     /// Members by what they have.
@@ -70,7 +70,7 @@ impl Digests {
         Self { own: own.into(), told: BTreeMap::new(), gone: BTreeSet::new(), has_differed }
     }
 
-    /// At the last place that this member and another one have passed.
+    /// Compares the digests at the last entry that this member and another one have passed.
     fn compare(&self, is_member: impl Fn(&MemberId) -> bool) -> Option<Comparison> {
         self.own.iter().rev().find_map(|own| {
             let mut others: BTreeMap<u64, Vec<MemberId>> = BTreeMap::new();

@@ -26,7 +26,7 @@ pub(super) struct Leader {
     verified: Sn,
     /// The last entry that has committed, by the active's word.
     committed: Sn,
-    /// It has said so.
+    /// The active has told this member which entry has committed.
     has_told: bool,
     /// The first entry of the epoch.
     start: Option<Sn>,
@@ -130,7 +130,7 @@ impl Member {
         self.following.granted_until = self.following.granted_until.max(until);
     }
 
-    /// Only a member that nobody relies on throws its log away.
+    /// Whether this member's log may be thrown away: no other member relies on it.
     fn may_be_renewed(&self) -> bool {
         self.view().is_some_and(|view| !view.is_eligible(self.me))
     }
@@ -194,7 +194,7 @@ impl Member {
         self.candidacy.is_standing && self.pending.is_some() && epoch <= seen
     }
 
-    /// To be sent once this step's promise, if there is one, is durable.
+    /// Queues a message that is sent once this step's promise, if there is one, is durable.
     fn reply(&self, to: MemberId, message: Message, effects: &mut Effects) {
         match effects.promise {
             Some(_) => effects.messages_when_durable.push((to, message)),
@@ -357,7 +357,7 @@ impl Member {
         }
     }
 
-    /// Another member wants entries: to adopt them.
+    /// Another member asks for entries that it wants to adopt.
     fn on_fetch(
         &mut self,
         from: MemberId,

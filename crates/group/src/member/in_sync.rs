@@ -15,7 +15,7 @@ pub(super) struct Wanted {
 }
 
 impl Member {
-    /// One change at a time, the most urgent first.
+    /// Changes the in-sync set where that is needed: one change at a time, the most urgent first.
     pub(super) fn keep_in_sync_set(&mut self, now: Moment, effects: &mut Effects) {
         self.restart_lost_streams(now);
         self.choose_whom_to_renew(now, effects);

@@ -35,7 +35,7 @@ const TEMPORARY: &str = "manifest.tmp";
 const TITLE: &str = "clover backup ";
 const VERSION: &str = "1";
 const SUM: &str = "crc32c ";
-/// Some 400 bytes each.
+/// The most ranges that a manifest may have; each takes some 400 bytes.
 pub(super) const SPANS_MAX: usize = 8_192;
 const BYTES_MAX: u64 = 4 << 20;
 const TEXT_BYTES_MAX: usize = 255;
@@ -82,7 +82,7 @@ pub struct Manifest {
     pub whose: Whose,
     /// The highest epoch that the members had told of.
     pub epoch: Epoch,
-    /// In the order of the log.
+    /// The ranges, in the order of the log.
     pub spans: Vec<Span>,
 }
 

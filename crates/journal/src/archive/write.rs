@@ -238,7 +238,7 @@ impl Archiver {
             epoch: first.id.epoch,
             previous: self.end.expect("a span was begun"),
             store_uuid: [0; 16],
-            // It grows: nothing is allocated ahead.
+            // The file grows with each write: nothing is allocated ahead.
             allocated: BLOCK_BYTES,
         };
         let io = || ArchiveError::io(path.clone());

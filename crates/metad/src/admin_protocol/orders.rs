@@ -173,7 +173,7 @@ fn order(
     );
 }
 
-/// To the active, which answers.
+/// Hands the order to the active, which answers it.
 pub(super) fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some(runtime) = core.partition.forwarder.runtime() else {
         return refuse(reply, "this metadata server is not ready");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How many entries before an image are looked at for the time that it shows.
 const BEFORE_IMAGE: u64 = 1_024;
-/// So many times an image is begun with another one, since members have removed it meanwhile.
+/// How many times another image is begun because the members have removed the one before.
 const IMAGES_MAX: usize = 3;
 
 impl Run<'_> {

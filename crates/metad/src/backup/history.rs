@@ -16,7 +16,7 @@ pub struct History {
 /// The next step before the backup may be called complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: the active has the end of the backup.
+    /// Nothing is to be done: the active has the end of the backup.
     Confirmed,
     /// No member serves, or the active does not know yet that this entry has committed.
     Waits,

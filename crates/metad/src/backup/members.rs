@@ -57,7 +57,7 @@ impl Members {
         Self { asker, runtime, sources: Vec::new() }
     }
 
-    /// These are the members from now on. Connections to those that stay are kept.
+    /// Takes these members from now on. Connections to members that stay are kept.
     pub fn set(&mut self, places: Vec<Place>) {
         if places.is_empty() {
             return;

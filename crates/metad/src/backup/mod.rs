@@ -45,7 +45,7 @@ const BEGUN_MS: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How often a backup that follows asks where the members are.
 const FIND_PERIOD: Duration = Duration::from_secs(10);
-/// So much is written before it is synced.
+/// How many bytes are written before they are synced.
 const SYNC_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Error)]
@@ -89,7 +89,7 @@ pub enum Event {
     Image { from: MemberId, at: Sn, have: u64, total: u64 },
     /// Entries are fetched.
     Entries { from: MemberId, at: Sn, up_to: Sn },
-    /// These entries are in no member's log any more: they are not in the backup.
+    /// These entries are in no member's log any more, and so they are not in the backup.
     Missed { after: Sn, up_to: Sn },
     /// A round is over.
     Round(Round),

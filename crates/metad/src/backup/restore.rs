@@ -31,7 +31,7 @@ pub struct Wish<'a> {
     pub group: &'a GroupConfig,
     /// A part of the block pool's name, where a new cluster is made.
     pub address: IpAddr,
-    /// Another cluster with the same names, and without any of the blocks.
+    /// The id of another cluster, which gets the same names and none of the blocks.
     pub new_cluster_id: Option<String>,
 }
 

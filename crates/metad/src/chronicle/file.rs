@@ -12,19 +12,19 @@ use env::{Disk, OpenMode, disk::read_exact_at};
 use proto::clover::admin::TakeoverProto;
 use std::{io, path::Path};
 
-/// In the metadata directory.
+/// The name of the file, in the metadata directory.
 pub const FILE_NAME: &str = "takeovers";
 const MAGIC: [u8; 8] = *b"CLOVTKOV";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 20;
-/// Without the trigger.
+/// The bytes of a takeover without its trigger.
 const TAKEOVER_BYTES: usize = 69;
 pub const TRIGGER_BYTES_MAX: usize = 64;
 /// Takeovers remembered.
 pub const TAKEOVERS_MAX: usize = 20;
 const FILE_BYTES_MAX: usize = HEADER_BYTES + TAKEOVERS_MAX * (TAKEOVER_BYTES + TRIGGER_BYTES_MAX);
 
-/// At most [`TAKEOVERS_MAX`], with triggers of at most [`TRIGGER_BYTES_MAX`] bytes.
+/// Encodes at most [`TAKEOVERS_MAX`] takeovers, with triggers of at most [`TRIGGER_BYTES_MAX`] bytes.
 pub fn encode(takeovers: &[TakeoverProto]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + takeovers.len() * (TAKEOVER_BYTES + 16));
     bytes.extend_from_slice(&MAGIC);

@@ -4,7 +4,7 @@ use env::{Env, OpenMode, disk::read_exact_at};
 use std::{io, path::Path};
 use thiserror::Error;
 
-/// In the metadata directory.
+/// The name of the file, in the metadata directory.
 const AUDIT_FILE: &str = "unclean-elections";
 /// More than anybody will ever have.
 const AUDIT_BYTES_MAX: u64 = 1 << 20;

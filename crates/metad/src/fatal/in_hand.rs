@@ -79,7 +79,7 @@ impl InHand {
 /// See [`InHand::hold`].
 pub struct Holding {
     before: Option<InHand>,
-    /// It belongs to one thread.
+    /// This makes the type belong to one thread.
     thread: PhantomData<*const ()>,
 }
 

@@ -55,7 +55,7 @@ impl std::fmt::Debug for Fingerprint {
 pub struct Note {
     pub number: u64,
     pub member: MemberId,
-    /// For people.
+    /// The time of the panic, for people.
     pub at_ms: u64,
     pub protocol: String,
     pub method: String,
@@ -79,7 +79,7 @@ pub fn word(text: &str) -> String {
 }
 
 impl Note {
-    /// With its end of line.
+    /// The note as a line of the file, with its end of line.
     pub fn line(&self) -> String {
         format!(
             "panic number={} at_ms={} member={} protocol={} method={} bytes={} sha256={} user={} client={} call={}\n",
@@ -122,7 +122,7 @@ impl Note {
         words.next().is_none().then_some(note)
     }
 
-    /// For people.
+    /// The time in the form that people read.
     pub fn time(&self) -> String {
         let at = i64::try_from(self.at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         at.map_or_else(|| format!("{} ms after 1970", self.at_ms), |at| at.to_string())
@@ -143,7 +143,7 @@ fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
 /// All notes that this member has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// In their order, each once.
+    /// The notes in the order in which they became known, each once.
     known: Vec<Note>,
     /// Notes up to this number count no more.
     cleared: u64,
@@ -215,7 +215,7 @@ impl Notes {
         text
     }
 
-    /// With the count of lines that make no sense. `None`: it is no such text, or of another version.
+    /// Reads the file's text, and counts the lines that make no sense. `None`: the text is of another kind or version.
     pub fn decode(text: &[u8]) -> Option<(Self, usize)> {
         let text = &text[..text.len().min(TEXT_BYTES_MAX)];
         let (mut notes, mut malformed) = (Self::default(), 0);

@@ -33,7 +33,7 @@ pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
 pub struct Parts {
     pub me: MemberId,
     pub cluster_id: String,
-    /// Without one nothing is sent on: no member would open the envelope.
+    /// The seal of envelopes. Without one nothing is sent on: no member would open the envelope.
     pub seal: Option<Seal>,
     pub limits: HoldLimits,
     pub standing: watch::Receiver<Standing>,
@@ -54,7 +54,7 @@ pub enum Fate {
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Forwarder {
-    /// None in a group of one: there is nobody to hand a call to, and nothing to wait for.
+    /// `None` in a group of one: there is nobody to hand a call to, and nothing to wait for.
     inner: Option<Arc<Inner>>,
 }
 

@@ -16,7 +16,7 @@ pub struct HoldLimits {
 
 impl Default for HoldLimits {
     fn default() -> Self {
-        // By eye: every client of a large cluster with a call or two, in a memory that a switch may cost.
+        // Chosen by eye: every client of a large cluster with a call or two, in a memory that a switch may cost.
         Self { count_max: 100_000, bytes_max: 256 << 20, wait_ms: 8_000 }
     }
 }

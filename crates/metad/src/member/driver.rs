@@ -20,7 +20,7 @@ pub struct After {
     pub has_disk_work: bool,
     /// The epoch in which this member has lost the lead, and why.
     pub lost: Option<(Epoch, String)>,
-    /// Nothing of this server's memory may be relied on any more.
+    /// Set once nothing in this server's memory may be relied on any more.
     pub ended: Option<Ended>,
     pub answers: Vec<(OrderDone, Result<String, String>)>,
 }

@@ -19,10 +19,11 @@ pub enum Event {
 /// Whether a thread may wait for a disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// It must not: it ticks, reads a connection, or runs the journal's callbacks.
+    /// The thread must not: it ticks, reads a connection, or runs the journal's callbacks.
     None,
     Disk,
-    /// Not now, for it holds the namespace's lock: it does what is left for the disk as soon as it does not.
+    /// The thread cannot now, because it holds the namespace's lock: it does the work for the disk as soon as it has
+    /// given that back.
     Later,
 }
 

@@ -24,14 +24,14 @@ pub struct Feed {
 /// The feed's answer about the entries behind the index's end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// These come next; there may be none.
+    /// The next entries; there may be none.
     Next(Vec<Noted>),
     /// The entries up to this one have to be read from the journal first.
     ReadUpTo(Sn),
 }
 
 impl Feed {
-    /// From now on the feed is given what is applied.
+    /// Opens the feed: from now on it is given the entries that are applied.
     pub fn open(&self) {
         self.is_open.store(true, Ordering::Release);
     }

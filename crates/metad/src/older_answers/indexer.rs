@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const PAUSES_A_PIECE: u32 = 4;
 /// The buckets of the index's memory that are made at once: 512 KiB.
 const BUCKETS_AT_ONCE: usize = 1 << 13;
-/// With fewer segments free on the disk than this, the journal keeps nothing for the sake of answers.
+/// The journal keeps no segments for the sake of answers while fewer segments than this are free on the disk.
 const FREE_SEGMENTS_MIN: u64 = 16;
 
 /// Before any thread may let go of a segment: those that are here are needed if there is to be an index.

@@ -118,7 +118,7 @@ impl OlderAnswers {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// For how long a call is remembered, with the retry cache; at most the ten minutes that are wanted.
+    /// How long a call is remembered, in milliseconds, with the retry cache: at most the ten minutes that are wanted.
     pub fn window_ms(&self, namespace: &Namespace) -> u64 {
         let cached = namespace.retry_window_ms();
         let first_cached = (namespace.applied().sn.0 + 1).saturating_sub(namespace.counts().retry_entries);

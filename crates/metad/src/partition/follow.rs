@@ -11,7 +11,8 @@ use group::Role;
 use namespace::Renewals;
 use serving::Said;
 
-/// On the writer's thread: applies, then lets the commit be known, then the role.
+/// Applies the entries that the member has followed, then tells of the commit, and then of the role. Runs on the
+/// writer's thread.
 pub fn follow(partition: &Partition, followed: Followed) {
     if partition.member.is_ending() {
         // It may have applied what was cut off, and is built anew from its disk.

@@ -35,7 +35,8 @@ impl Parked {
         self.waiters.lock().park(block, waiter.deadline, waiter).err()
     }
 
-    /// Another replica of these blocks was reported: the calls that waited for it, to be planned again.
+    /// Takes out the calls that wait for another replica of these blocks, which was reported just now. They are to be
+    /// planned again.
     pub fn wake(&self, blocks: &[BlockId]) -> Vec<Waiter> {
         self.waiters.lock().wake(blocks)
     }

@@ -118,7 +118,7 @@ fn refused(why: impl Into<String>) -> HandshakeError {
     HandshakeError::Refused(why.into())
 }
 
-/// The other end, as it has proved to be.
+/// The peer, as it has proved to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
     pub store: MemberStore,

@@ -7,7 +7,7 @@ use group::Message;
 /// A word of one member to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Letter {
-    /// From one machine of the group to the other.
+    /// A message between the group machines of two members.
     Group(Message),
     /// Requests that have ended a server, as `fatal::notes` writes them down. They concern only members that answer
     /// calls.

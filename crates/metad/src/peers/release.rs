@@ -41,7 +41,7 @@ impl Release {
         out.put_slice(name);
     }
 
-    /// From what stands behind a hello or a challenge; `None` for what makes no sense.
+    /// Decodes the bytes behind a hello or a challenge; `None` if they make no sense.
     pub(super) fn decode(mut rest: &[u8]) -> Option<Self> {
         if rest.is_empty() {
             return Some(Self::unsaid());

@@ -75,7 +75,8 @@ impl Sender {
         is_full
     }
 
-    /// For a thread that must not wait for long: where the queue is locked for longer, nothing is sent.
+    /// Sends for a thread that must not wait for long: if the queue stays locked for longer than `patience`, nothing is
+    /// sent.
     pub fn send_within(&self, patience: Duration, letter: Letter) {
         self.link.queue.push_within(patience, letter);
     }

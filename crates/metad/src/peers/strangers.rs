@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many of an address of members stay whatever comes from elsewhere.
+/// The connections from an address of members that are always let in, however many come from elsewhere.
 const OF_A_MEMBER: usize = 8;
 
 /// Connections that have proved nothing yet, the oldest first.

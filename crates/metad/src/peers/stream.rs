@@ -22,7 +22,7 @@ pub fn set_options(stream: &TcpStream) -> io::Result<()> {
 pub struct Deadline<'a> {
     stream: &'a TcpStream,
     clock: Arc<dyn Clock>,
-    /// For what is read before anything was written.
+    /// The time limit for bytes that are read before anything was written.
     first_ns: u64,
     end_ns: u64,
 }

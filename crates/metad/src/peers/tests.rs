@@ -83,7 +83,7 @@ fn new_epoch(epoch: u64) -> Message {
     Message::NewEpoch { epoch: Epoch(epoch) }
 }
 
-/// To member 1, whose port `stream` has reached.
+/// Connects to member 1, whose port `stream` has reached.
 fn connect(stream: &mut TcpStream, me: &Identity, versions: Versions) -> Session {
     try_connect(stream, me, versions).unwrap_or_else(|error| panic!("a member is let in: {error}"))
 }

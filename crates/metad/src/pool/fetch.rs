@@ -47,10 +47,11 @@ pub struct Means<'a> {
 
 /// How long to wait when no source has the next piece.
 const PAUSE: Duration = Duration::from_millis(300);
-/// So many times all sources are asked in vain before the download is given up; what is here stays.
+/// How many times all sources are asked in vain before the download is given up. The bytes that have come stay.
 const ROUNDS_MAX: usize = 6;
 const TELL_PERIOD: Duration = Duration::from_secs(5);
-/// So many pieces a second at least, where the pace is bounded, unless they would be smaller than [`PIECE_BYTES_MIN`].
+/// The least number of pieces a second while the pace is bounded, unless the pieces would be smaller than
+/// [`PIECE_BYTES_MIN`].
 const PIECES_PER_SECOND: u64 = 10;
 const PIECE_BYTES_MIN: u64 = 16 << 10;
 

@@ -51,7 +51,7 @@ pub trait Shelf: Send + Sync {
     /// The images that can be read, oldest first.
     fn images(&self) -> Vec<Checkpoint>;
     fn open_image(&self, checkpoint: &Checkpoint) -> io::Result<Arc<dyn File>>;
-    /// Some entries after `after` and the point before them; `None` where they are gone.
+    /// Reads entries after `after`, and the point before them; `None` if they are gone.
     fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String>;
     /// How the store stands, and what it has at this place.
     fn standing(&self, committed: Sn) -> Result<Standing, String>;

@@ -120,7 +120,7 @@ pub fn sources(partition: &Partition, secret: Option<&Secret>, runtime: &Handle)
 type Probe = tokio::task::JoinHandle<Option<(Duration, u32)>>;
 
 impl Source {
-    /// To a member that takes calls at this address. Within a runtime.
+    /// A source that asks the member which takes calls at this address. Must be called within a runtime.
     pub fn new(member: MemberId, rpc_address: String, asker: &Arc<Asker>, runtime: &Handle) -> Self {
         let options = rpc::ClientOptions {
             connect_timeout: CONNECT_TIMEOUT,

@@ -40,7 +40,7 @@ pub fn repeated(call: i32) -> CallIdentity {
 
 /// A data server that every member knows.
 pub struct DataServer {
-    /// With each member it has another session; the first member's is the first.
+    /// The sessions of the data server, one with each member: the first is that with the first member.
     registrations: Vec<d::DatanodeRegistrationProto>,
     pub pool: String,
 }
@@ -68,7 +68,7 @@ impl DataServer {
         self.registrations[member as usize - 1] = again;
     }
 
-    /// By this a member knows it.
+    /// The registration by which the member knows this data server.
     pub fn with(&self, member: u32) -> &d::DatanodeRegistrationProto {
         &self.registrations[member as usize - 1]
     }

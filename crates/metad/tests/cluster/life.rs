@@ -106,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// Without a word to the others.
+    /// Kills the member: it says nothing to the others.
     pub async fn kill(&mut self, member: u32) {
         self.servers.remove(&member).expect("it runs").stop_at_once().await;
     }

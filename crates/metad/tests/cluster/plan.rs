@@ -43,7 +43,7 @@ impl Plan {
         Self { is_alone: true, ..Self::group(1) }
     }
 
-    /// With other times than the usual ones.
+    /// Sets other times than the usual ones.
     pub fn timed(self, timing: group::Settings) -> Self {
         Self { timing, ..self }
     }

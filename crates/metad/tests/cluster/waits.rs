@@ -44,7 +44,7 @@ impl Cluster {
         self.wait_until("it answers below the minimum", is_reading).await;
     }
 
-    /// So many members are in sync, as the active sees it.
+    /// Waits until `count` members are in sync, as the active sees it.
     pub async fn wait_in_sync(&self, active: u32, count: usize) {
         self.wait_until("enough members are in sync", |cluster| {
             (in_sync(&cluster.look_at(active)?) == count).then_some(())

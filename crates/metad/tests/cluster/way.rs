@@ -18,7 +18,7 @@ pub struct Way(Arc<State>);
 struct State {
     is_cut_off: AtomicBool,
     confirmations: AtomicU64,
-    /// So many creations of a view fail, in this manner.
+    /// How many creations of a view still fail, and in which manner.
     failing: Mutex<(u32, How)>,
     watches: Mutex<Vec<(GroupId, Watch)>>,
 }
@@ -26,15 +26,15 @@ struct State {
 /// How a creation fails.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum How {
-    /// Nothing is made.
+    /// The view is not made.
     #[default]
     Refused,
-    /// It is made, and the answer is lost.
+    /// The view is made, and the answer is lost.
     AnswerLost,
 }
 
 impl Way {
-    /// Nothing is heard, nothing is told: no question is answered, what was to be changed is unknown.
+    /// Cuts the way: no question is answered, no event is told, and the outcome of a change is unknown.
     pub fn cut(&self) {
         self.0.is_cut_off.store(true, Ordering::Release);
     }

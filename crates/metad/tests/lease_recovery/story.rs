@@ -48,7 +48,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// With one registered data server, that has reported nothing.
+    /// Starts a server with one registered data server that has reported nothing.
     pub async fn start() -> Self {
         let clock = Arc::new(SetClock::default());
         let of_server = clock.clone();

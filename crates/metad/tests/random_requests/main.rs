@@ -67,7 +67,7 @@ struct Run {
     users: Vec<Client>,
     /// Answers by method: taken and refused.
     answers: BTreeMap<&'static str, (u64, u64)>,
-    /// Some of the words of each method's refusals.
+    /// Some words of the refusals of each method.
     reasons: BTreeMap<&'static str, BTreeSet<String>>,
     last: Option<(usize, CallIdentity, &'static str, Vec<u8>)>,
 }

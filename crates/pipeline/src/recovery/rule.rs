@@ -32,7 +32,7 @@ pub struct RecoveryOrder {
 /// The answer of one server of the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It has not spoken yet.
+    /// The server has not answered yet.
     Awaited,
     /// Named twice in the order: it is asked once.
     Twin,
@@ -74,7 +74,7 @@ pub enum Decision {
 
 pub type Rule = fn(&RecoveryOrder, &[Answer]) -> Result<Decision, RecoveryError>;
 
-/// At least one server has answered.
+/// Decides by the answers so far. At least one server must have answered.
 pub fn settle(order: &RecoveryOrder, answers: &[Answer]) -> Result<Decision, RecoveryError> {
     let members = usable(order, answers);
     let (finished, unfinished): (Vec<Member>, Vec<Member>) =

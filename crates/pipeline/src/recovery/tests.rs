@@ -67,7 +67,7 @@ fn order(servers: usize) -> RecoveryOrder {
     }
 }
 
-/// To leave `to` bytes of a block of 9.
+/// An order to leave `to` bytes of a block of 9.
 fn truncation(servers: usize, to: u64) -> RecoveryOrder {
     RecoveryOrder { block: block(STAMP, 9), truncation: Some(to), ..order(servers) }
 }

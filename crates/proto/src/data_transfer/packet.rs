@@ -78,7 +78,7 @@ pub struct Packet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     Packet(Packet),
-    /// At least so many more bytes are needed.
+    /// At least this many more bytes are needed.
     More(usize),
 }
 

@@ -32,7 +32,7 @@ const CLOSED_AT_ONCE: usize = 64;
 /// Between two looks at all connections, and two lines of the log.
 const PERIOD: Duration = Duration::from_millis(1_000);
 
-/// Without a descriptor even to refuse with: those that close make room.
+/// The pause when there is no descriptor left even to refuse with. Connections that close in the meantime make room.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
 pub async fn accept(listener: TcpListener, shared: Arc<Shared>) {

@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Nothing is left to write; is anything left to come?
+    /// Whether the connection is at its end: nothing is left to write, and nothing can come.
     fn is_over(&self, glance: &Glance) -> bool {
         glance.ended || (self.deaf && glance.in_flight == 0)
     }
@@ -249,7 +249,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Nothing more is heard from this client, and nothing kept of what it has begun to say.
+    /// Stops reading from this client, and drops what was read of an incomplete frame.
     fn go_deaf(&mut self) {
         self.deaf = true;
         self.inbox.clear();

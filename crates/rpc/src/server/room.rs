@@ -147,7 +147,7 @@ pub struct Inbox {
     room: Arc<Room>,
     /// Begins at the start of a frame.
     bytes: BytesMut,
-    /// For the chunk in which `bytes` lie; none before the first.
+    /// The memory taken for the chunk in which `bytes` lie; none before the first.
     paid: Option<Arc<Paid>>,
     /// The length of that chunk, of which `bytes` may be the rest.
     chunk_bytes: usize,
@@ -159,9 +159,9 @@ pub struct Inbox {
 /// Whether a connection can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// It can.
+    /// The bytes may be read.
     Ready,
-    /// It has to wait for [`Inbox::wait`].
+    /// The reader has to wait for [`Inbox::wait`].
     Wanted,
 }
 
@@ -273,7 +273,7 @@ impl Inbox {
         }
     }
 
-    /// Nothing more is read.
+    /// Drops the bytes and gives the room back. Nothing more is read.
     pub fn clear(&mut self) {
         self.bytes = BytesMut::new();
         self.chunk_bytes = 0;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long, global = true, help_heading = crate::EVERYWHERE)]
     json: bool,
     #[command(flatten)]

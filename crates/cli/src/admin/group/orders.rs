@@ -32,7 +32,7 @@ pub struct Remove {
 
 #[derive(Debug, clap::Args)]
 pub struct Minimum {
-    /// So many; two is what keeps acknowledged changes when a disk is lost.
+    /// How many servers must hold a change before it is acknowledged; two keep it when a disk is lost.
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
     count: u32,
 }

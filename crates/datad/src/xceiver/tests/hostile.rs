@@ -152,7 +152,7 @@ async fn pipelines_that_cannot_be_are_refused() {
             assert_eq!(response.first_bad_link(), first.unwrap());
         }
     }
-    // So many that the header itself is over the limit.
+    // There are so many targets that the header itself is over the limit.
     let targets = (0..10_000).map(|port| node("10.0.0.1", port + 1)).collect();
     let (mut inbound, _out) =
         server.send(Opcode::WriteBlock, &OpWriteBlockProto { targets, ..write_op(1) }).await;

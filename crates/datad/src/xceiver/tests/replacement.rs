@@ -127,7 +127,7 @@ async fn an_append_gets_the_servers_that_the_last_block_lacks() {
     let written = write_block(&located(block(1), &[&a, &b, &dead]), &data[..700]).await;
     dead.kill().await;
     let options = BlockOptions { is_promised: true, ..three_copies(Replacement::default()) };
-    // With the dead one named, and with its replica already given up.
+    // The metadata service still names the dead server, and that server's replica was given up.
     let at = located(written, &[&dead, &a, &b]);
     let mut writer = BlockWriter::append(&at, &options, keeper.clone()).await.unwrap();
     writer.write(&data[700..]).await.unwrap();

@@ -13,7 +13,7 @@ pub struct Cluster {
     pub members: BTreeMap<u32, Node>,
     pub view: GroupView,
     pub version: u64,
-    /// In the order of their sending.
+    /// The messages under way, in the order of their sending.
     pub wire: VecDeque<(MemberStore, u64, MemberId, Message)>,
     /// Pairs that cannot reach each other, in this direction.
     pub cut: BTreeSet<(u32, u32)>,

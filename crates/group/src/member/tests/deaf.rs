@@ -24,7 +24,7 @@ fn pass(cluster: &mut Cluster, ms: u64) {
     }
 }
 
-/// So many data servers reach the members 1, 2, 3.
+/// Tells the members 1, 2 and 3 how many data servers reach each of them.
 fn reach(cluster: &mut Cluster, counts: [u32; 3]) {
     for (id, count) in (1..).zip(counts) {
         cluster.step(id, Input::DataServers(count));

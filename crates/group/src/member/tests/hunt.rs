@@ -105,7 +105,7 @@ fn trouble(world: &mut World, rounds: u64, may_power: bool, is_rough: bool, has_
     }
 }
 
-/// None of these loses anything, if the view is sound.
+/// Gives a member a random order. None of these orders loses anything, if the view is sound.
 fn give_order(world: &mut World, id: u32) {
     let count = world.seats.len() as u64;
     match world.dice.below(8) {

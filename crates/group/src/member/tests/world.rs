@@ -316,7 +316,7 @@ impl World {
         self.tell(|| format!("THE COORDINATOR IS PUT BACK to {view}"));
     }
 
-    /// To one member, unless it stands still.
+    /// Steps one member with an input, unless it stands still.
     pub fn input(&mut self, id: u32, input: Input) {
         let seat = self.seats.get_mut(&id).unwrap();
         if seat.member.is_none() {

@@ -47,13 +47,13 @@ enum Work {
 /// How a story ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With all bytes that were acknowledged, and there were some.
+    /// The block has all bytes that were acknowledged, and there were some.
     Kept,
     /// Nothing was acknowledged.
     Empty,
     /// All that the recoveries heard was too little: servers came to harm, or knew nothing of an append.
     Lost,
-    /// It has no end, since nothing is left or replicas contradict each other.
+    /// The recovery has no end, because nothing is left or replicas contradict each other.
     Open,
 }
 

@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Nothing was decided. Where everybody has answered, there must be a reason.
+    /// Judges a recovery that has decided nothing. If every server has answered, there must be a reason.
     pub(super) fn judge_refusal(
         &mut self,
         error: &RecoveryError,

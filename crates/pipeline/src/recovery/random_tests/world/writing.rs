@@ -148,7 +148,7 @@ impl World {
         !self.one_in(4)
     }
 
-    /// Another writer goes on where the last one ended. False if it dies.
+    /// Another writer appends where the last one ended. Returns false if it dies.
     pub(super) fn append(&mut self, keeps_stamp: bool) -> bool {
         let known = self.known;
         let mut holders: Vec<usize> = (0..SERVERS).collect();
