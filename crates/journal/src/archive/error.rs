@@ -1,6 +1,6 @@
 //! The faults of a backup, and what to do about each.
 
-use base::{LogPoint, Sn};
+use base::{Level, LogPoint, Sn};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
@@ -24,6 +24,11 @@ pub enum ArchiveError {
         .file.display()
     )]
     Version { file: PathBuf, found: String, known: String },
+    #[error(
+        "{} says that its group began at level {level}, which this release does not know: use the release that wrote it, or a newer \
+         one. Nothing was changed", .file.display()
+    )]
+    Level { file: PathBuf, level: Level },
     #[error("{} is damaged at offset {offset}: expected {expected}, found {found}", .file.display())]
     Damaged { file: PathBuf, offset: u64, expected: String, found: String },
     #[error("neither copy of the manifest can be read: {first}; {second}")]

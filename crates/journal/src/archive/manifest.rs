@@ -29,6 +29,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
+use thiserror::Error;
 
 pub(super) const FILE_NAMES: [&str; 2] = ["manifest.0", "manifest.1"];
 const TEMPORARY: &str = "manifest.tmp";
@@ -39,6 +40,31 @@ const SUM: &str = "crc32c ";
 pub(super) const SPANS_MAX: usize = 8_192;
 const BYTES_MAX: u64 = 4 << 20;
 const TEXT_BYTES_MAX: usize = 255;
+
+/// Why the bytes of a manifest are refused.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    Damaged(String),
+    /// An intact text of another version.
+    #[error("version {0} where {VERSION} is known")]
+    Version(String),
+    /// An intact text of a group that began at a later level.
+    #[error("its group began at level {0}, which this release does not know")]
+    Level(Level),
+}
+
+impl From<String> for Refusal {
+    fn from(what: String) -> Self {
+        Self::Damaged(what)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(what: &str) -> Self {
+        Self::Damaged(what.to_owned())
+    }
+}
 
 /// The identity of the log that was archived. All fields stay the same for as long as a cluster lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,26 +151,29 @@ impl Manifest {
     /// The manifest and how often it was written, or what is wrong with the bytes.
     ///
     /// # Errors
-    /// The text says what is wrong: the bytes are not text, their checksum is wrong, the version or the level is
-    /// unknown, a value is missing or makes no sense, there are too many spans, or the spans do not follow each other.
-    pub fn decode(bytes: &[u8]) -> Result<(Self, u64), String> {
+    /// [`Refusal::Version`] or [`Refusal::Level`] if a later release wrote it. [`Refusal::Damaged`] if the bytes are not text,
+    /// their checksum is wrong, a value is missing or makes no sense, there are too many spans, or the spans do not follow each
+    /// other.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, u64), Refusal> {
         let text = std::str::from_utf8(bytes).map_err(|_| "bytes that are no text".to_owned())?;
         let body = text.strip_suffix('\n').and_then(|text| text.rfind('\n')).map(|at| text.split_at(at + 1));
         let (body, sum) = body.ok_or("fewer than two lines")?;
         let written = sum.trim_end().strip_prefix(SUM).ok_or("no checksum in its last line")?;
         let found = format!("{:08x}", crc32c::crc32c(body.as_bytes()));
         if written != found {
-            return Err(format!("checksum {found} where {written} is written"));
+            return Err(format!("checksum {found} where {written} is written").into());
         }
-        if let Some(version) = unknown_version(body) {
-            return Err(format!("version {version} where {VERSION} is known"));
+        match body.lines().next().and_then(|title| title.strip_prefix(TITLE)) {
+            Some(VERSION) => {}
+            Some(version) => return Err(Refusal::Version(version.to_owned())),
+            None => return Err("another title than that of a backup".into()),
         }
         let mut values = BTreeMap::new();
         let mut spans = Vec::new();
         for line in body.lines().skip(1) {
             if let Some(span) = line.strip_prefix("span ") {
                 if spans.len() == SPANS_MAX {
-                    return Err(format!("more than {SPANS_MAX} spans"));
+                    return Err(format!("more than {SPANS_MAX} spans").into());
                 }
                 spans.push(span_of(span).ok_or_else(|| format!("a span that makes no sense: {span}"))?);
             } else if let Some((key, value)) = line.split_once('=') {
@@ -176,11 +205,13 @@ impl Manifest {
                 false => Level::FIRST,
             },
         };
-        if !whose.first_level.is_known() {
-            return Err(format!(
-                "its group began at level {}, which this program does not know: use the release that wrote it, or a later one",
-                whose.first_level
-            ));
+        if whose.first_level > Level::NEWEST {
+            return Err(Refusal::Level(whose.first_level));
+        }
+        if whose.first_level < Level::FIRST {
+            return Err(
+                format!("first_level {}, and the first one is {}", whose.first_level, Level::FIRST).into()
+            );
         }
         Ok((Self { whose, epoch: Epoch(number("epoch")?), spans }, number("writes")?))
     }
@@ -191,18 +222,8 @@ impl Manifest {
         match Self::decode(manifest.encode(0).as_bytes()) {
             Ok((read, 0)) if read == manifest => Ok(()),
             Ok(_) => Err("names with line ends".into()),
-            Err(what) => Err(what),
+            Err(refusal) => Err(refusal.to_string()),
         }
-    }
-}
-
-/// The version that an intact text names, if this release does not know it.
-fn unknown_version(body: &str) -> Option<&str> {
-    let title = body.lines().next().unwrap_or_default();
-    match title.strip_prefix(TITLE) {
-        Some(VERSION) => None,
-        Some(version) => Some(version),
-        None => Some(title),
     }
 }
 
@@ -262,11 +283,13 @@ pub(super) fn load(
     for name in FILE_NAMES {
         let path = directory.join(name);
         copies.push(match read(disk, &path) {
-            Ok(bytes) => match intact_of_another_version(&bytes) {
-                Some(found) => {
+            Ok(bytes) => match Manifest::decode(&bytes) {
+                Ok(manifest) => Ok(manifest),
+                Err(Refusal::Damaged(what)) => Err(format!("{}: {what}", path.display())),
+                Err(Refusal::Version(found)) => {
                     return Err(ArchiveError::Version { file: path, found, known: VERSION.into() });
                 }
-                None => Manifest::decode(&bytes).map_err(|what| format!("{}: {what}", path.display())),
+                Err(Refusal::Level(level)) => return Err(ArchiveError::Level { file: path, level }),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 missing += 1;
@@ -290,13 +313,6 @@ pub(super) fn load(
         }
         (Err(first), Err(second)) => Err(ArchiveError::Manifest { first, second }),
     }
-}
-
-fn intact_of_another_version(bytes: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (body, sum) = text.split_at(text.strip_suffix('\n')?.rfind('\n')? + 1);
-    let is_intact = sum.trim_end().strip_prefix(SUM)? == format!("{:08x}", crc32c::crc32c(body.as_bytes()));
-    unknown_version(body).filter(|_| is_intact && body.starts_with(TITLE)).map(str::to_owned)
 }
 
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {

@@ -35,8 +35,8 @@ pub struct Checked {
 impl Backup {
     /// # Errors
     /// [`ArchiveError::NoBackup`] if the directory holds no manifest, [`ArchiveError::Manifest`] if both copies of it
-    /// are damaged or name a level that this release does not know, [`ArchiveError::Version`] if one is of another
-    /// version, [`ArchiveError::Io`] if one cannot be read.
+    /// are damaged, [`ArchiveError::Version`] or [`ArchiveError::Level`] if a later release wrote one,
+    /// [`ArchiveError::Io`] if one cannot be read.
     pub fn open(disk: Arc<dyn Disk>, directory: &Path) -> Result<Self, ArchiveError> {
         let loaded = manifest::load(&*disk, directory)?;
         let (manifest, _, finding) =

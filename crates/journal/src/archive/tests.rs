@@ -304,6 +304,17 @@ fn a_manifest_of_another_version_is_told_as_such_and_nonsense_is_refused() {
     std::fs::write(directory.path().join("manifest.1"), &later).unwrap();
     assert!(matches!(open(directory.path()), Err(ArchiveError::Version { .. })));
 
+    let body = body.replace("clover backup 2", "clover backup 1");
+    let ours = format!("first_level={}\n", Level::NEWEST);
+    assert!(body.contains(&ours));
+    let body = body.replace(&ours, "first_level=9\n");
+    let later = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
+    for name in ["manifest.0", "manifest.1"] {
+        std::fs::write(directory.path().join(name), &later).unwrap();
+    }
+    let error = open(directory.path()).err().unwrap();
+    assert!(!error.is_damage() && error.to_string().contains("a newer one"), "{error}");
+
     for nonsense in ["", "\n", "crc32c 00000000\n", "a\nb\n", "clover backup 1\ncrc32c 0\n"] {
         assert!(Manifest::decode(nonsense.as_bytes()).is_err(), "{nonsense:?}");
     }
