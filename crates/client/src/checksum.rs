@@ -3,9 +3,9 @@
 //! It depends on block size and bytes per checksum as well as on the content, and is worth comparing only
 //! between files that were written alike.
 
-use crate::{Error, FileSystem, Result, block::ReadError};
+use crate::{Error, FileSystem, Result};
 use md5::{Digest, Md5};
-use proto::hdfs::{ChecksumTypeProto, LocatedBlockProto, OpBlockChecksumResponseProto};
+use proto::hdfs::{ChecksumTypeProto, OpBlockChecksumResponseProto};
 use std::fmt;
 
 /// Bytes that Hadoop first reserves for block checksums; it doubles them as needed, and digests all reserved bytes
@@ -24,11 +24,7 @@ pub struct FileChecksum {
 impl FileChecksum {
     /// The name that says how it was made, as `MD5-of-0MD5-of-512CRC32C`.
     pub fn algorithm(&self) -> String {
-        let kind = match self.kind {
-            ChecksumTypeProto::ChecksumCrc32c => "CRC32C",
-            _ => "CRC32",
-        };
-        format!("MD5-of-{}MD5-of-{}{kind}", self.crcs_per_block, self.bytes_per_crc)
+        format!("MD5-of-{}MD5-of-{}{}", self.crcs_per_block, self.bytes_per_crc, name_of(self.kind))
     }
 
     /// The bytes that Hadoop compares and prints: both figures, then the digest.
@@ -44,6 +40,13 @@ impl fmt::Display for FileChecksum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\t", self.algorithm())?;
         self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+fn name_of(kind: ChecksumTypeProto) -> &'static str {
+    match kind {
+        ChecksumTypeProto::ChecksumCrc32c => "CRC32C",
+        _ => "CRC32",
     }
 }
 
@@ -69,27 +72,27 @@ pub(crate) async fn of_file(fs: &FileSystem, path: &str) -> Result<FileChecksum>
             source,
         })?);
     }
-    combine(&parts).map_err(|reason| {
-        let block = located.blocks.first().map(name_of).unwrap_or_default();
-        let source = ReadError::NoReplica { block, offset: 0, reason };
-        Error::Read { path: path.to_owned(), offset: 0, source }
-    })
-}
-
-fn name_of(located: &LocatedBlockProto) -> String {
-    format!("blk_{}_{}", located.b.block_id, located.b.generation_stamp)
+    combine(&parts).map_err(|reason| Error::Checksum { path: path.to_owned(), reason })
 }
 
 fn combine(parts: &[OpBlockChecksumResponseProto]) -> std::result::Result<FileChecksum, String> {
     let Some(first) = parts.first() else { return Ok(of_nothing()) };
     let (bytes_per_crc, kind) = (first.bytes_per_crc, first.crc_type());
     let mut digests = Vec::with_capacity(parts.len() * 16);
-    for part in parts {
+    for (number, part) in (1..).zip(parts) {
         if part.bytes_per_crc != bytes_per_crc || part.crc_type() != kind {
-            return Err("blocks with different checksums have none in common".into());
+            return Err(format!(
+                "its first block has a {} for each {bytes_per_crc} bytes, and block {number} a {} for each {}",
+                name_of(kind),
+                name_of(part.crc_type()),
+                part.bytes_per_crc
+            ));
         }
         if part.block_checksum.len() != 16 {
-            return Err(format!("a block's MD5 of {} bytes", part.block_checksum.len()));
+            let bytes = part.block_checksum.len();
+            return Err(format!(
+                "a data server sent {bytes} bytes as the MD5 of block {number}, which has 16"
+            ));
         }
         digests.extend_from_slice(&part.block_checksum);
     }
@@ -121,7 +124,11 @@ mod tests {
             crc_type: None,
             block_checksum_options: None,
         };
-        assert!(combine(&[part(512, &[0; 16]), part(1024, &[0; 16])]).is_err());
+        let mixed = combine(&[part(512, &[0; 16]), part(1024, &[0; 16])]).unwrap_err();
+        assert_eq!(
+            mixed,
+            "its first block has a CRC32 for each 512 bytes, and block 2 a CRC32 for each 1024"
+        );
         assert!(combine(&[part(512, &[0; 15])]).is_err());
         let one = combine(&[part(512, &[7; 16])]).unwrap();
         assert_eq!((one.crcs_per_block, one.bytes().len()), (0, 28));

@@ -29,6 +29,9 @@ pub enum Error {
     /// `BlockMissingException`.
     #[error("{}", unreadable(path, *offset, source))]
     Read { path: String, offset: u64, source: ReadError },
+    /// The file has no checksum of Hadoop's: compare its bytes. All blocks could be read.
+    #[error("{path} has no checksum as a whole: {reason}")]
+    Checksum { path: String, reason: String },
     /// Data could not be written: the acknowledged bytes stay, the rest is to be written again.
     #[error("writing {path}: {source}")]
     Write { path: String, source: WriteError },

@@ -419,7 +419,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// There is no such file, or this user may not read it; or a call fails: see [`FileSystem::call`]. [`Error::Read`]
-    /// if no data server of a block tells its checksum, or the blocks' checksums are of different kinds.
+    /// if no data server of a block tells its checksum, [`Error::Checksum`] if the blocks' checksums are of different kinds.
     pub async fn checksum(&self, path: &str) -> Result<crate::FileChecksum> {
         crate::checksum::of_file(self, path).await
     }
