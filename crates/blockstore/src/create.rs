@@ -33,8 +33,8 @@ impl PoolStore {
     /// A new replica to be written by a client's pipeline.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] if there is a replica of the block already, [`StoreError::OutOfSpace`] if no volume has
-    /// room; and those of every operation, see [`StoreError`].
+    /// [`StoreError::Exists`] if there is a replica of the block already, [`StoreError::BeingRemoved`] if one is just going
+    /// away, [`StoreError::OutOfSpace`] if no volume has room; and those of every operation, see [`StoreError`].
     pub fn create_rbw(&self, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.create(new, Place::BeingWritten)
     }
@@ -42,9 +42,9 @@ impl PoolStore {
     /// A new replica to be copied from another server. An older one of the same block, a remnant, gives way.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] if there is a replica of the block that is not older, [`StoreError::State`] if the older
-    /// one is being changed, [`StoreError::OutOfSpace`] if no volume has room; and those of every operation, see
-    /// [`StoreError`].
+    /// [`StoreError::Exists`] if there is a replica of the block that is not older, [`StoreError::BeingRemoved`] if one is
+    /// just going away, [`StoreError::State`] if the older one is being changed, [`StoreError::OutOfSpace`] if no volume has
+    /// room; and those of every operation, see [`StoreError`].
     pub fn create_temporary(&self, new: &NewReplica) -> StoreResult<ReplicaWriter> {
         self.check_pool(&new.block.pool)?;
         let id = new.block.block.id;
@@ -168,7 +168,23 @@ fn refuse_existing(map: &ReplicaMap, block: Block) -> StoreResult<()> {
         return Err(StoreError::Exists { block: record.block(block.id), state: record.state() });
     }
     if map.removing.contains(&block.id) {
-        return Err(StoreError::Exists { block, state: base::ReplicaState::Temporary });
+        return Err(StoreError::BeingRemoved(block));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{BlockId, GenerationStamp};
+
+    #[test]
+    fn a_replica_that_is_being_removed_is_not_told_as_one_that_is_there() {
+        let mut map = ReplicaMap::default();
+        let block = Block { id: BlockId(1), generation_stamp: GenerationStamp(1002), length: 0 };
+        refuse_existing(&map, block).unwrap();
+        map.removing.insert(BlockId(1));
+        let text = refuse_existing(&map, block).unwrap_err().to_string();
+        assert!(text.contains("are being removed") && !text.contains("already exists"), "{text}");
+    }
 }

@@ -53,6 +53,9 @@ pub enum StoreError {
     /// Hadoop: `ReplicaAlreadyExistsException`.
     #[error("Block {block} already exists in state {state} and thus cannot be created.")]
     Exists { block: Block, state: ReplicaState },
+    /// Try again later. Hadoop: `ReplicaAlreadyExistsException`.
+    #[error("{0} cannot be created yet: the files of the replica that was here are being removed")]
+    BeingRemoved(Block),
     #[error("the replica of {block} is {state}: {what}")]
     State { block: Block, state: ReplicaState, what: String },
     /// Try again later. Hadoop: `RecoveryInProgressException`.

@@ -186,7 +186,7 @@ pub fn refuse(error: &StoreError) -> RpcError {
     let class = match error {
         StoreError::NotFound(_) => REPLICA_NOT_FOUND,
         StoreError::UnderRecovery { .. } => exception::RECOVERY_IN_PROGRESS,
-        StoreError::Exists { .. } => proto::exception::REPLICA_ALREADY_EXISTS,
+        StoreError::Exists { .. } | StoreError::BeingRemoved(_) => proto::exception::REPLICA_ALREADY_EXISTS,
         _ => exception::IO,
     };
     RpcError::application(class, error.to_string())
