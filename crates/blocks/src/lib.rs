@@ -17,6 +17,8 @@
 //! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
 //!
+//! The other side of a command is here too: [`Leadership`] says which metadata server a data server obeys.
+//!
 //! Mutators leave news for waiting callers in [`Events`], fetched with `take_events`.
 //!
 //! Memory: a block is a 32-byte record in 64 KiB pages and four bytes in the index; there is no list of blocks per
@@ -36,6 +38,7 @@ mod excess;
 mod full_report;
 mod held;
 mod incremental_report;
+mod leadership;
 mod map;
 mod membership;
 mod newcomers;
@@ -63,6 +66,7 @@ mod waiting;
 pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
 pub use held::Amount;
+pub use leadership::{Claim, Leadership, Mandate, Obeyed};
 pub use map::BlockMap;
 pub use placement::Placement;
 pub use record::LENGTH_BEYOND;

@@ -1,34 +1,32 @@
 //! Carries out the orders of a metadata server.
 
-use super::{
-    actor::{Actor, Failure, Session},
-    leadership::Claim,
-};
+use super::actor::{Actor, Failure, Session};
 use crate::{convert, pool::Pool, recovery, transfer};
+use blocks::Mandate;
 use proto::hdfs::datanode::{
     BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
 };
 use std::sync::Arc;
 
 impl Actor {
-    /// Carries out a command, or sets it off. Only the active server is obeyed, by its claim, but for the call to
+    /// Carries out a command, or sets it off. Only the active server is obeyed, by its mandate, but for the call to
     /// register, which everybody may make.
     pub(super) fn obey(
         &self,
         session: &Session,
         command: &DatanodeCommandProto,
-        claim: Option<Claim>,
+        mandate: Option<Mandate>,
     ) -> Result<(), Failure> {
         if command.cmd_type() == Type::RegisterCommand {
             return Err(Failure::Unregistered);
         }
-        let Some(claim) = claim else {
+        let Some(mandate) = mandate else {
             tracing::debug!(server = %self.address, kind = ?command.cmd_type(), "a command of a server that is not the active one");
             return Ok(());
         };
         match command.cmd_type() {
             Type::BlockCommand => {
-                command.blk_cmd.iter().for_each(|blocks| self.obey_blocks(session, blocks, claim));
+                command.blk_cmd.iter().for_each(|blocks| self.obey_blocks(session, blocks, mandate));
                 Ok(())
             }
             Type::BlockRecoveryCommand => {
@@ -53,7 +51,7 @@ impl Actor {
         }
     }
 
-    /// The pool that an order names. The server's claim is good for its own pool alone.
+    /// The pool that an order names. The server's mandate is good for its own pool alone.
     fn own_pool<'a>(&self, session: &'a Session, id: &str) -> Option<&'a Arc<Pool>> {
         let served = self.state.pool(id).is_ok_and(|pool| Arc::ptr_eq(pool, &session.pool));
         if !served {
@@ -62,7 +60,7 @@ impl Actor {
         served.then_some(&session.pool)
     }
 
-    fn obey_blocks(&self, session: &Session, command: &BlockCommandProto, claim: Claim) {
+    fn obey_blocks(&self, session: &Session, command: &BlockCommandProto, mandate: Mandate) {
         if command.action() == Action::Shutdown {
             return self.state.request_end("a metadata server ordered it");
         }
@@ -72,7 +70,7 @@ impl Actor {
             Action::Invalidate => {
                 for block in blocks {
                     let invalidate = || pool.store.invalidate(&block);
-                    match pool.leadership.while_standing(claim, invalidate) {
+                    match pool.leadership.while_standing(mandate, invalidate) {
                         Some(Ok(())) => {}
                         // Gone already, or replaced by a newer one: both are what is wanted.
                         Some(Err(error)) => tracing::debug!(%block, %error, "not invalidated"),

@@ -44,7 +44,7 @@ impl Actor {
             };
             let answer: BlockReportResponseProto = self.client.call("blockReport", &request).await?;
             if let Some(command) = answer.cmd {
-                self.obey(session, &command, session.pool.leadership.claim_of(self.index))?;
+                self.obey(session, &command, session.pool.leadership.mandate_of(self.index))?;
             }
         }
         tracing::info!(server = %self.address, replicas = replica_count, "sent a full block report");

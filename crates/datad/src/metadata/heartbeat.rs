@@ -1,10 +1,8 @@
 //! "I am here, with so much room": and what is ordered in answer.
 
-use super::{
-    actor::{Actor, Failure, Session},
-    leadership::Obeyed,
-};
+use super::actor::{Actor, Failure, Session};
 use crate::convert;
+use blocks::{Claim, Obeyed};
 use blockstore::StorageReport;
 use proto::hdfs::{
     StorageReportProto,
@@ -41,15 +39,15 @@ impl Actor {
             slow_disks: Vec::new(),
         };
         let answer = self.send_heartbeat(&request).await?;
-        let is_active = answer.ha_status.state() == HaState::Active;
-        let obeyed = session.pool.leadership.observe(self.index, is_active, answer.ha_status.txid);
-        if let Some(Obeyed { claim, is_new: true }) = obeyed {
-            tracing::info!(server = %self.address, epoch = claim.epoch(), "this is the active metadata server now");
-            // A new active orders no deletions here before it has a full report that came under its lead.
+        let status = &answer.ha_status;
+        let claim = Claim { is_active: status.state() == HaState::Active, number: status.txid };
+        let obeyed = session.pool.leadership.observe(self.index, claim);
+        if let Some(Obeyed { mandate, is_new: true }) = obeyed {
+            tracing::info!(server = %self.address, epoch = mandate.epoch(), "this is the active metadata server now");
             session.queue.request_full_report();
         }
         for command in answer.cmds {
-            self.obey(session, &command, obeyed.map(|obeyed| obeyed.claim))?;
+            self.obey(session, &command, obeyed.map(|obeyed| obeyed.mandate))?;
         }
         Ok(answer.full_block_report_lease_id.unwrap_or(0))
     }

@@ -3,7 +3,9 @@
 use super::{DatanodeSide, identity, refusal, wire};
 use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
-use blocks::{Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Transfer};
+use blocks::{
+    Claim, Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Transfer,
+};
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
@@ -91,7 +93,7 @@ impl DatanodeSide {
             return Err(error);
         }
         let heartbeat = heartbeat_of(request);
-        let claim = Claim::of(&self.core.partition);
+        let claim = claim_of(&self.core.partition);
         // Tested before orders are taken out of their queue, and again before they go out.
         let may_command = claim.is_active && self.core.partition.member.may_answer();
         let (mut commands, lease) = self
@@ -111,7 +113,7 @@ impl DatanodeSide {
         let pool = &self.core.partition.cluster.block_pool;
         Ok(d::HeartbeatResponseProto {
             cmds: commands.into_iter().map(|command| command_of(pool, command)).collect(),
-            ha_status: claim.to_proto(),
+            ha_status: claim_to_proto(claim),
             rolling_upgrade_status: None,
             rolling_upgrade_status_v2: None,
             full_block_report_lease_id: Some(lease),
@@ -134,36 +136,18 @@ impl DatanodeSide {
     }
 }
 
-/// This metadata server's claim to data servers: whether it is active, with a number that orders such claims.
-struct Claim {
-    is_active: bool,
-    transaction: u64,
+/// This metadata server's claim to data servers.
+fn claim_of(partition: &Partition) -> Claim {
+    let serves_in = match partition.member.standing().role {
+        Role::Serving { epoch } => Some(epoch),
+        _ => None,
+    };
+    Claim::of(serves_in, partition.commit.committed())
 }
 
-/// Bits of a claim's number below the epoch: a trillion entries of a log.
-const SN_BITS: u32 = 40;
-
-impl Claim {
-    /// A data server believes a server that claims to be active with a higher number than it has heard before. The
-    /// epoch is in front, so that a new active is believed over every claim of the one before; the rest grows with
-    /// each commit. The claim does not waver with the lease: a stock data server that hears "not active" does not
-    /// take the same number again, and would wait for the next commit.
-    fn of(partition: &Partition) -> Self {
-        let epoch = match partition.member.standing().role {
-            Role::Serving { epoch } => Some(epoch),
-            _ => None,
-        };
-        let committed = partition.commit.committed().0.min((1 << SN_BITS) - 1);
-        Self {
-            is_active: epoch.is_some(),
-            transaction: epoch.map_or(0, |epoch| epoch.0 << SN_BITS) + committed,
-        }
-    }
-
-    fn to_proto(&self) -> p::NnhaStatusHeartbeatProto {
-        let state = wire::ha_state(self.is_active) as i32;
-        p::NnhaStatusHeartbeatProto { state, txid: self.transaction }
-    }
+fn claim_to_proto(claim: Claim) -> p::NnhaStatusHeartbeatProto {
+    let state = wire::ha_state(claim.is_active) as i32;
+    p::NnhaStatusHeartbeatProto { state, txid: claim.number }
 }
 
 fn heartbeat_of(request: &d::HeartbeatRequestProto) -> Heartbeat {
