@@ -34,6 +34,11 @@ impl Claim {
             number: serves_in.map_or(0, |epoch| epoch.0 << SN_BITS) + committed,
         }
     }
+
+    /// The epoch in which its server says that it serves.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.is_active.then_some(Epoch(self.number >> SN_BITS))
+    }
 }
 
 /// The highest claim to be the active server that a data server has heard.

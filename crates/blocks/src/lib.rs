@@ -12,7 +12,7 @@
 //! The methods of [`BlockMap`] are of four kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
 //!   `set_replication`, `remove`, `set_unknown_replicas`;
-//! - **told by data servers**: `register`, `heartbeat`, `begin_report` / `report_slice` / `finish_report`,
+//! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
 //! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
@@ -29,6 +29,7 @@ pub mod config;
 pub mod server;
 pub mod words;
 
+mod answering;
 mod arena;
 mod consistency;
 mod construction;
@@ -63,6 +64,7 @@ mod takeover;
 mod unknown;
 mod waiting;
 
+pub use answering::{Answer, Terms};
 pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
 pub use held::Amount;

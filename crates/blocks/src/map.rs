@@ -21,7 +21,7 @@ use crate::{
     unknown::Unknown,
     words::Events,
 };
-use base::{BlockId, GenerationStamp, Moment};
+use base::{BlockId, Epoch, GenerationStamp, Moment};
 
 /// The replicas of every block, and the data servers that hold them. See the crate's description for the kinds of its
 /// methods.
@@ -47,6 +47,8 @@ pub struct BlockMap {
     pub(crate) events: Events,
     /// Commands are given, not only reports taken: this server is the active one.
     pub(crate) commanding: bool,
+    /// The epoch in which this server commands, or has commanded last.
+    pub(crate) reign: Epoch,
     /// The commanding began by taking over from another server.
     pub(crate) takeover: Option<Takeover>,
     pub(crate) last_promise_roll: Moment,
@@ -110,6 +112,7 @@ impl BlockMap {
             last_allocated: LastAllocated::default(),
             events: Events::default(),
             commanding: true,
+            reign: Epoch(0),
             takeover: None,
             last_promise_roll: now,
             latest: now,

@@ -11,7 +11,7 @@
 //! while, so that a server that is late is not taken for lost.
 
 use crate::{full_report::Report, map::BlockMap};
-use base::{BlockId, Moment};
+use base::{BlockId, Epoch, Moment};
 use std::collections::BTreeSet;
 
 /// When and how this server began to command in place of another.
@@ -57,19 +57,22 @@ impl Undecided {
 }
 
 impl BlockMap {
-    /// Whether this server commands or only listens.
-    pub fn set_commanding(&mut self, commanding: bool, now: Moment) {
-        if commanding { self.become_commanding(now) } else { self.become_listening(now) }
+    /// The epoch in which this server commands, if it does not only listen.
+    pub fn set_commanding(&mut self, reign: Option<Epoch>, now: Moment) {
+        match reign {
+            Some(reign) => self.become_commanding(reign, now),
+            None => self.become_listening(now),
+        }
     }
 
-    /// This server is the active one from here on. It serves at once if enough had been reported while it
+    /// This server is the active one of this epoch from here on. It serves at once if enough had been reported while it
     /// listened: no safe mode is begun or prolonged. Every storage is stale, and every block looked at.
-    pub fn become_commanding(&mut self, now: Moment) {
+    pub fn become_commanding(&mut self, reign: Epoch, now: Moment) {
         self.latest = now;
-        if self.commanding {
+        if self.commanding && self.reign == reign {
             return;
         }
-        self.commanding = true;
+        (self.commanding, self.reign) = (true, reign);
         self.forget_orders();
         let serial = self.next_serial();
         self.takeover = Some(Takeover { serial, grace_until: now.plus_ms(self.config.takeover_grace_ms) });

@@ -2,7 +2,7 @@
 
 use super::cluster::*;
 use crate::*;
-use base::BlockId;
+use base::{BlockId, Epoch};
 
 const ALL: [u16; 4] = [1, 2, 3, 4];
 
@@ -106,8 +106,8 @@ fn the_hinted_replica_goes() {
 fn nothing_is_deleted_while_a_holder_is_not_fully_known() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
-    cluster.map.set_commanding(false, cluster.now);
-    cluster.map.set_commanding(true, cluster.now);
+    cluster.map.set_commanding(None, cluster.now);
+    cluster.map.set_commanding(Some(Epoch(2)), cluster.now);
     cluster.map.set_replication(BlockId(1), 2, cluster.now);
     assert!(deletions(&cluster.pass(500, &[1, 2, 3])).is_empty());
     for server in 1..=3 {

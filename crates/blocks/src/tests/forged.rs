@@ -2,7 +2,7 @@
 
 use super::cluster::*;
 use crate::*;
-use base::Moment;
+use base::{Epoch, Moment};
 
 /// The known server of that number, as it would register from `ip`.
 fn registration(cluster: &Cluster, server: u16, ip: &str) -> Registration {
@@ -110,7 +110,7 @@ fn a_recovery_is_ended_by_the_server_that_was_told_to() {
 
     // An active that has taken over does not know which server the active before it has ordered to recover.
     cluster.map.become_listening(cluster.now);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert_eq!(may(&cluster), [true; 3]);
     assert!(!cluster.map.may_end_recovery(open.id, "10.9.9.9"));
 }

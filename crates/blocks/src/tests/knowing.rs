@@ -2,7 +2,7 @@
 
 use super::cluster::*;
 use crate::*;
-use base::{BlockId, Moment};
+use base::{BlockId, Epoch, Moment};
 
 #[test]
 fn a_full_report_is_exactly_what_the_storage_holds() {
@@ -220,14 +220,14 @@ fn a_replica_moved_between_volumes_is_one_replica() {
 #[test]
 fn a_standby_takes_reports_about_blocks_it_has_not_read_of() {
     let mut cluster = Cluster::with_servers(config(), 2);
-    cluster.map.set_commanding(false, cluster.now);
+    cluster.map.set_commanding(None, cluster.now);
     cluster.tell(1, &[received(block(7, 9))]);
     assert_eq!(cluster.map.stats().postponed, 1);
     cluster.add_complete(block(7, 9), 2);
     assert_eq!(cluster.holders(7), [1]);
     assert_eq!(cluster.map.stats().postponed, 0);
     assert!(cluster.pass(1_000, &[1, 2]).is_empty(), "a standby commands nothing");
-    cluster.map.set_commanding(true, cluster.now);
+    cluster.map.set_commanding(Some(Epoch(2)), cluster.now);
     let commands = cluster.pass(1_000, &[1, 2]);
     assert_eq!(transfers(&commands), [(1, 7, vec![uuid(2)])]);
 }

@@ -2,7 +2,7 @@
 
 use super::cluster::*;
 use crate::{random::Random, *};
-use base::{BlockId, InodeId};
+use base::{BlockId, Epoch, InodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SERVERS: u16 = 5;
@@ -167,10 +167,10 @@ impl Run {
 
     /// Another server commanded for a while.
     fn take_over(&mut self) {
-        self.cluster.map.set_commanding(false, self.cluster.now);
+        self.cluster.map.set_commanding(None, self.cluster.now);
         self.cluster.check();
         self.work(100);
-        self.cluster.map.set_commanding(true, self.cluster.now);
+        self.cluster.map.set_commanding(Some(Epoch(2)), self.cluster.now);
     }
 
     fn stop(&mut self) {

@@ -2,11 +2,11 @@
 
 use super::cluster::*;
 use crate::*;
-use base::{Block, BlockId, GenerationStamp};
+use base::{Block, BlockId, Epoch, GenerationStamp, Sn};
 
 fn take_over(cluster: &mut Cluster) {
     cluster.map.become_listening(cluster.now);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
 }
 
 /// A report under a lease that was asked for now, if `asks`.
@@ -46,7 +46,7 @@ fn a_damaged_replica_stays_until_the_others_are_known_to_be_there() {
     cluster.add_stored(block(1, 5), 2, &[1, 2, 3]);
     cluster.map.become_listening(cluster.now);
     cluster.map.report_bad(block(1, 5), &uuid(3), None, cluster.now);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert!(deletions(&cluster.pass(1_000, &[1, 2, 3])).is_empty());
     for server in 1..=3 {
         cluster.report(server, &[finalized(block(1, 5))]);
@@ -86,6 +86,37 @@ fn a_heartbeat_that_does_not_claim_to_come_from_the_active_fences_nobody() {
     assert_eq!(cluster.map.stale_storage_count(), 1);
 }
 
+/// The thread of a heartbeat made its claim, and was then without the processor while another member led, and this one
+/// again. The data server may have heard of the epoch between.
+#[test]
+fn orders_go_out_with_the_claim_of_their_own_reign_only() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    take_over(&mut cluster);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.map.remove(&[BlockId(1)]);
+    let mut answer = |epoch: Option<u64>, is_sure| {
+        let claim = Claim::of(epoch.map(Epoch), Sn(9));
+        let terms = Terms { claim, is_sure, wants_lease: false };
+        let say = |map: &mut BlockMap, id: ServerId<'_>, now| {
+            map.answer_heartbeat(id, &Heartbeat::default(), terms, now)
+        };
+        cluster.speak(1, say).unwrap().commands
+    };
+    for (epoch, is_sure) in [(Some(1), true), (Some(3), true), (None, true), (Some(2), false)] {
+        assert!(answer(epoch, is_sure).is_empty(), "{epoch:?}");
+    }
+    assert!(matches!(answer(Some(2), true)[..], [Command::Invalidate(_)]));
+}
+
+#[test]
+fn orders_are_withdrawn_where_the_lease_has_ended_but_for_the_call_to_register() {
+    let claim = Claim::of(Some(Epoch(2)), Sn(9));
+    let commands = vec![Command::Register, Command::Invalidate(vec![block(1, 5)])];
+    let mut answer = Answer { claim, commands, lease: 0 };
+    answer.withdraw_orders();
+    assert!(matches!(answer.commands[..], [Command::Register]));
+}
+
 #[test]
 fn a_server_that_restarts_may_obey_an_older_active_until_it_is_answered_again() {
     let mut cluster = Cluster::with_servers(config(), 1);
@@ -107,7 +138,7 @@ fn copies_wait_for_servers_that_are_late() {
     let mut cluster = Cluster::with_servers(Config { takeover_grace_ms: 3_000, ..config() }, 2);
     cluster.add_stored(block(1, 5), 2, &[1]);
     cluster.map.become_listening(cluster.now);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert!(transfers(&cluster.pass(2_500, &[1, 2])).is_empty());
     assert_eq!(cluster.map.stats().under_replicated, 1, "it is known all the while");
     assert_eq!(transfers(&cluster.pass(1_500, &[1, 2])), [(1, 1, vec![uuid(2)])]);
@@ -133,7 +164,7 @@ fn standby(reported: u64) -> Cluster {
 #[test]
 fn a_standby_that_has_heard_everything_serves_at_once() {
     let mut cluster = standby(4);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert!(!cluster.map.in_safe_mode());
     assert_eq!(cluster.map.stats().under_replicated, 0, "the blocks are looked at in slices");
     cluster.pass(100, &[1]);
@@ -143,7 +174,7 @@ fn a_standby_that_has_heard_everything_serves_at_once() {
 #[test]
 fn a_standby_that_has_heard_too_little_begins_in_safe_mode() {
     let mut cluster = standby(2);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert!(cluster.map.in_safe_mode());
 }
 
@@ -151,7 +182,7 @@ fn a_standby_that_has_heard_too_little_begins_in_safe_mode() {
 fn safe_mode_by_hand_outlives_a_takeover() {
     let mut cluster = standby(4);
     cluster.map.enter_safe_mode();
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     assert!(cluster.map.in_safe_mode());
 }
 

@@ -2,7 +2,7 @@
 
 use super::cluster::*;
 use crate::*;
-use base::{Block, BlockId, GenerationStamp};
+use base::{Block, BlockId, Epoch, GenerationStamp};
 
 const SKIPPED: std::ops::RangeInclusive<BlockId> = BlockId(1_001)..=BlockId(2_000);
 
@@ -44,7 +44,7 @@ fn a_replica_whose_id_was_skipped_is_never_deleted_for_being_unknown() {
     // No order releases them, and no takeover.
     cluster.map.allow_deletions(cluster.now);
     cluster.map.become_listening(cluster.now);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     cluster.heartbeat(1);
     cluster.report(1, &rows((1..=20).chain([1_001, 1_500, 1_700, 2_000])));
     assert_eq!(deleted(&mut cluster), []);
@@ -84,7 +84,7 @@ fn after_a_loss_nothing_unknown_is_deleted_until_the_log_allows_it() {
     // The next active is told by the log, and holds back what it hears of itself.
     cluster.map.become_listening(cluster.now);
     assert_eq!(held(&cluster), (0, 0));
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     cluster.heartbeat(1);
     cluster.report(1, &rows((1..=19).chain(21..=24)));
     assert_eq!((held(&cluster), deleted(&mut cluster)), ((4, 40), vec![]));
@@ -172,7 +172,7 @@ fn what_the_namespace_has_removed_is_no_surprise_however_much_it_is() {
     cluster.map.become_listening(cluster.now);
     let removed: Vec<_> = (1..=390).map(BlockId).collect();
     cluster.map.remove(&removed);
-    cluster.map.become_commanding(cluster.now);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
     cluster.heartbeat(1);
     cluster.report(1, &rows(1..=400));
     assert_eq!(deleted(&mut cluster).len(), 390);

@@ -4,7 +4,8 @@ use super::{DatanodeSide, identity, refusal, wire};
 use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{
-    Claim, Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Transfer,
+    Claim, Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Terms,
+    Transfer,
 };
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
@@ -95,28 +96,22 @@ impl DatanodeSide {
         let heartbeat = heartbeat_of(request);
         let claim = claim_of(&self.core.partition);
         // Tested before orders are taken out of their queue, and again before they go out.
-        let may_command = claim.is_active && self.core.partition.member.may_answer();
-        let (mut commands, lease) = self
-            .change(|map, now| {
-                let commands = match may_command {
-                    true => map.heartbeat(id, &heartbeat, now)?,
-                    false => map.heartbeat_without_orders(id, &heartbeat, now)?,
-                };
-                let wants_lease = request.request_full_block_report_lease.unwrap_or(false);
-                let lease = if wants_lease { map.grant_report_lease(id, now) } else { 0 };
-                Ok((commands, lease))
-            })
+        let is_sure = self.core.partition.member.may_answer();
+        let wants_lease = request.request_full_block_report_lease.unwrap_or(false);
+        let terms = Terms { claim, is_sure, wants_lease };
+        let mut answer = self
+            .change(|map, now| map.answer_heartbeat(id, &heartbeat, terms, now))
             .map_err(|error| refusal("Heartbeat from ", &error))?;
-        if may_command && !self.core.partition.member.may_answer() {
-            commands.retain(|command| matches!(command, Command::Register));
+        if !self.core.partition.member.may_answer() {
+            answer.withdraw_orders();
         }
         let pool = &self.core.partition.cluster.block_pool;
         Ok(d::HeartbeatResponseProto {
-            cmds: commands.into_iter().map(|command| command_of(pool, command)).collect(),
-            ha_status: claim_to_proto(claim),
+            cmds: answer.commands.into_iter().map(|command| command_of(pool, command)).collect(),
+            ha_status: claim_to_proto(answer.claim),
             rolling_upgrade_status: None,
             rolling_upgrade_status_v2: None,
-            full_block_report_lease_id: Some(lease),
+            full_block_report_lease_id: Some(answer.lease),
             is_slownode: Some(false),
         })
     }

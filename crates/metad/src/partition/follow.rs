@@ -5,7 +5,7 @@ use crate::{
     member::Followed,
     settle::{tell_ahead, tell_committed},
 };
-use base::{Entry, EntryKind, Sn};
+use base::{Entry, EntryKind, Epoch, Sn};
 use env::pulse;
 use group::Role;
 use namespace::Renewals;
@@ -71,10 +71,9 @@ pub fn follow(partition: &Partition, followed: Followed) {
         if let Some(payload) = checkpoint {
             partition.checkpoints.send_replace(Some(payload));
         }
-        if matches!(role, Role::Serving { .. }) {
-            take_over(partition);
-        } else {
-            partition.blocks.lock().set_commanding(false, partition.moment());
+        match role {
+            Role::Serving { epoch } => take_over(partition, epoch),
+            _ => partition.blocks.lock().set_commanding(None, partition.moment()),
         }
         partition.member.publish(role);
     }
@@ -112,8 +111,8 @@ fn apply_ahead(partition: &Partition, entries: &[Entry]) {
 }
 
 /// Soft state that only the active has begins now: every writer has all of its time again.
-fn take_over(partition: &Partition) {
+fn take_over(partition: &Partition, epoch: Epoch) {
     let now = partition.moment();
     *partition.renewals.lock() = Renewals::new(now);
-    partition.blocks.lock().set_commanding(true, now);
+    partition.blocks.lock().set_commanding(Some(epoch), now);
 }
