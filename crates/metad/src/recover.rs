@@ -18,10 +18,10 @@ use crate::{
     partition::{self, Partition, queue::Queue},
     peers::Secret,
     repair::{self, Means, Outcome},
-    settle::{Unsettled, tell_unknown},
+    settle::Unsettled,
     watch::Threads,
 };
-use ::blocks::{BlockMap, BlockState};
+use ::blocks::BlockMap;
 use base::{EntryKind, GroupView, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
@@ -29,6 +29,7 @@ use group::{Restored, StateDigest};
 use journal::{MemberState, Recovery};
 use namespace::Namespace;
 use parking_lot::Mutex;
+use serving::settle;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -445,11 +446,7 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
         settings.takeover_grace_ms = 0;
     }
     let mut blocks = BlockMap::new(settings, env.random.next_u64(), now);
-    blocks.become_listening(now);
-    blocks.reserve(namespace.counts().blocks as usize);
-    tell_unknown(&mut blocks, namespace.unknown_replicas(), now);
-    let (id, stamp) = namespace.last_allocated();
-    blocks.set_last_allocated(id, stamp);
+    settle::begin(&mut blocks, namespace, now);
     // One thread walks the tree, the other fills the map.
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(BATCHES_AHEAD);
@@ -465,8 +462,7 @@ fn load_blocks(env: &Env, config: &MetaConfig, namespace: &Namespace) -> Arc<Mut
             let _ = sender.send(batch);
         });
         for (block, inode, replication, committed) in receiver.into_iter().flatten() {
-            let state = if committed { BlockState::Complete } else { BlockState::UnderConstruction };
-            blocks.add_block(block, inode, replication, state, &[], now);
+            settle::tell_existing(&mut blocks, block, inode, replication, committed, now);
         }
     });
     blocks.activate(now);

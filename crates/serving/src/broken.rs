@@ -18,6 +18,8 @@ pub enum Broken {
     ProofOfLaterReads,
     /// Refusals are not remembered: a late copy of a call is decided anew.
     RefusalsForgotten,
+    /// The block map hears of a change that may cost replicas before its edit has committed.
+    DeletionsDoNotWait,
 }
 
 /// The rules that a server keeps: all of them, but in tests.
@@ -48,12 +50,13 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 6] = [
+    pub const ALL: [Broken; 7] = [
         Self::InheritedTakenAsCommitted,
         Self::OwnTakenAsCommitted,
         Self::ProofOfAnyReign,
         Self::ReadsNeedNoProof,
         Self::ProofOfLaterReads,
         Self::RefusalsForgotten,
+        Self::DeletionsDoNotWait,
     ];
 }

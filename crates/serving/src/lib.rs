@@ -4,7 +4,8 @@
 //! active, on a standby and in recovery. [`decide`] is what becomes of a change: answered before, refused before, refused
 //! now, or an edit. An answer then waits up to twice. [`CommitQueue`] holds it until everything that it rests on has
 //! committed. If it rests on reading, [`Unproved`] holds it until it is proved that no other member can have led before
-//! the read. [`Parked`] holds calls that wait for a report of a data server.
+//! the read. [`Parked`] holds calls that wait for a report of a data server. [`settle`] says when the block map hears of an
+//! edit: replicas are deleted for what has committed only.
 //!
 //! Nothing here knows a socket, a thread or a clock. A driver says what has happened and is told what may go out;
 //! `metad` is that driver in a server, `sim` in a simulated cluster.
@@ -14,6 +15,7 @@ mod commit_queue;
 mod decide;
 mod parked;
 mod refusals;
+pub mod settle;
 mod tree;
 mod uncommitted;
 mod unproved;
