@@ -1,5 +1,6 @@
 //! Numbers that an operator may set, with the values HDFS gives them.
 
+use crate::broken::Rules;
 use std::collections::BTreeMap;
 
 /// The settings of a [`crate::BlockMap`].
@@ -51,6 +52,8 @@ pub struct Config {
     /// Replicas whose deletion is held back are remembered one by one up to this number, and only counted beyond.
     pub max_held: usize,
     pub safe_mode: SafeModeConfig,
+    /// All of them are kept, but in tests.
+    pub rules: Rules,
 }
 
 impl Default for Config {
@@ -76,6 +79,7 @@ impl Default for Config {
             unknown_min: 100,
             max_held: 1_000_000,
             safe_mode: SafeModeConfig::default(),
+            rules: Rules::default(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! anew, and no member trusts what its storages hold before it has answered it; and a member whose lease has ended
 //! gives no orders.
 
+use crate::broken::{Broken, Rules};
 use base::{Epoch, Sn};
 
 /// Bits of a claim's number below the epoch: a trillion entries of a log.
@@ -47,6 +48,7 @@ pub struct Leadership {
     newest: Option<Mandate>,
     /// Its server still says so.
     is_held: bool,
+    rules: Rules,
 }
 
 /// The right of a metadata server to give orders, as long as no other has a newer one.
@@ -76,6 +78,10 @@ pub struct Obeyed {
 }
 
 impl Leadership {
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
     /// A server, by its place in the configuration, has said what it is. Answers with the mandate under which it is to
     /// be obeyed, if it is.
     pub fn observe(&mut self, server: usize, claim: Claim) -> Option<Obeyed> {
@@ -87,13 +93,13 @@ impl Leadership {
         let held = self.newest;
         let is_same = held.is_some_and(|held| held.is_same_reign(&mandate));
         let is_newer = held.is_none_or(|held| mandate.number > held.number);
-        if !is_same && !is_newer {
+        if !is_same && !is_newer && !self.rules.break_rule(Broken::OldClaimsObeyed) {
             return None;
         }
         let is_new = !is_same || !self.is_held;
         // Two heartbeats of one server may overtake each other.
         let number = mandate.number.max(held.filter(|_| is_same).map_or(0, |held| held.number));
-        *self = Self { newest: Some(Mandate { server, number }), is_held: true };
+        *self = Self { newest: Some(Mandate { server, number }), is_held: true, rules: self.rules };
         Some(Obeyed { mandate, is_new })
     }
 

@@ -31,6 +31,7 @@ pub mod words;
 
 mod answering;
 mod arena;
+mod broken;
 mod consistency;
 mod construction;
 mod contested;
@@ -65,6 +66,9 @@ mod unknown;
 mod waiting;
 
 pub use answering::{Answer, Terms};
+#[cfg(feature = "broken")]
+pub use broken::Broken;
+pub use broken::Rules;
 pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
 pub use held::Amount;

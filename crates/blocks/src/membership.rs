@@ -1,6 +1,7 @@
 //! Data servers come, say that they live, and are lost.
 
 use crate::{
+    broken::Broken,
     contested::Contest,
     map::BlockMap,
     newcomers::Claims,
@@ -221,7 +222,8 @@ impl BlockMap {
                 registered: server.face.registration.transfer_address(),
             });
         }
-        if !server.face.alive || !server.is_in_session(id) {
+        let is_in_session = server.is_in_session(id) || self.config.rules.break_rule(Broken::AnySession);
+        if !server.face.alive || !is_in_session {
             return Err(unregistered());
         }
         Ok(index)

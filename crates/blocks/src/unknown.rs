@@ -17,6 +17,7 @@
 //! towards the share: it is what a file that was deleted while it was written leaves.
 
 use crate::{
+    broken::Broken,
     held::{Amount, Held, Removed},
     map::BlockMap,
     words::{HeldBack, ReportedReplica},
@@ -104,7 +105,7 @@ impl BlockMap {
         let server = self.storages.get(place).server;
         let is_expected = self.unknown.removed.contains(block.id)
             || self.servers.get(server).deletions.contains_key(&block.id);
-        if is_expected {
+        if is_expected || self.config.rules.break_rule(Broken::UnknownDeletedAtOnce) {
             return self.delete_unknown(place, block.id, block.generation_stamp);
         }
         if self.unknown.is_skipped(block.id) {
