@@ -13,6 +13,7 @@ use crate::{
 };
 use base::MemberId;
 use group::Role;
+use namespace::Privileged;
 use proto::{
     common as p,
     exception::{HEALTH_CHECK_FAILED, SERVICE_FAILED},
@@ -53,11 +54,13 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "transitionToActive" => {
             let Some((_, reply)) = decode::<p::TransitionToActiveRequestProto>(&call, reply) else { return };
-            become_active(core, &call, reply, |reply| reply.ok(&p::TransitionToActiveResponseProto {}));
+            let done = |reply: Replier| reply.ok(&p::TransitionToActiveResponseProto {});
+            become_active(core, &call, reply, Privileged::TransitionToActive, done);
         }
         "transitionToStandby" => {
             let Some((_, reply)) = decode::<p::TransitionToStandbyRequestProto>(&call, reply) else { return };
-            become_standby(core, &call, reply, |reply| reply.ok(&p::TransitionToStandbyResponseProto {}));
+            let done = |reply: Replier| reply.ok(&p::TransitionToStandbyResponseProto {});
+            become_standby(core, &call, reply, Privileged::TransitionToStandby, done);
         }
         "transitionToObserver" => reply.error(RpcError::application(
             SERVICE_FAILED,
@@ -73,18 +76,20 @@ pub fn call_controller(core: &Arc<Core>, call: Call, reply: Replier) {
     match call.method {
         "gracefulFailover" => {
             let Some((_, reply)) = decode::<p::GracefulFailoverRequestProto>(&call, reply) else { return };
-            become_active(core, &call, reply, |reply| reply.ok(&p::GracefulFailoverResponseProto {}));
+            let done = |reply: Replier| reply.ok(&p::GracefulFailoverResponseProto {});
+            become_active(core, &call, reply, Privileged::GracefulFailover, done);
         }
         "cedeActive" => {
             let Some((_, reply)) = decode::<p::CedeActiveRequestProto>(&call, reply) else { return };
-            become_standby(core, &call, reply, |reply| reply.ok(&p::CedeActiveResponseProto {}));
+            let done = |reply: Replier| reply.ok(&p::CedeActiveResponseProto {});
+            become_standby(core, &call, reply, Privileged::CedeActive, done);
         }
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }
 
-fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {
-    if let Err(error) = require_superuser(core, call) {
+fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, operation: Privileged, done: fn(Replier)) {
+    if let Err(error) = require_superuser(core, call, operation) {
         return reply.fs_error(&error);
     }
     if state(&core.partition) == p::HaServiceStateProto::Active {
@@ -93,8 +98,8 @@ fn become_active(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier
     hand_over(core, call, Some(core.partition.member.me().member), reply, done);
 }
 
-fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, done: fn(Replier)) {
-    if let Err(error) = require_superuser(core, call) {
+fn become_standby(core: &Arc<Core>, call: &Call, reply: Replier, operation: Privileged, done: fn(Replier)) {
+    if let Err(error) = require_superuser(core, call, operation) {
         return reply.fs_error(&error);
     }
     if core.partition.forwarder.is_alone() {

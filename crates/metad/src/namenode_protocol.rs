@@ -6,6 +6,7 @@ use crate::{
     datanodes::wire,
 };
 use base::FsError;
+use namespace::Privileged;
 use proto::{common, hdfs, hdfs::namenode as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.partition.member.is_serving() {
         return hand_over(core, call, reply);
     }
-    if call.method != "versionRequest"
-        && let Err(error) = require_superuser(core, &call)
+    if let Some(operation) = Privileged::named(call.method)
+        && let Err(error) = require_superuser(core, &call, operation)
     {
         return reply.fs_error(&error);
     }
@@ -85,5 +86,20 @@ pub fn call_refresh_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) 
             reply.ok(&common::RefreshUserToGroupsMappingsResponseProto {});
         }
         _ => reply.ok(&common::RefreshSuperUserGroupsConfigurationResponseProto {}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namespace::Privileged;
+    use proto::protocol;
+
+    #[test]
+    fn only_the_version_is_told_to_everybody() {
+        let open = protocol::methods(protocol::NAMENODE)
+            .iter()
+            .filter(|method| Privileged::named(method).is_none())
+            .collect::<Vec<_>>();
+        assert_eq!(open, [&"versionRequest"]);
     }
 }

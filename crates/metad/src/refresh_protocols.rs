@@ -5,10 +5,11 @@
 //! advice. Every member answers for itself.
 
 use crate::{
-    client_protocol::{decode, require_superuser_for},
+    client_protocol::{decode, require_superuser},
     core::Core,
 };
 use base::FsError;
+use namespace::Privileged;
 use proto::{
     common as c,
     exception::{AUTHORIZATION, JAVA_ILLEGAL_ARGUMENT},
@@ -54,11 +55,11 @@ fn refresh(call: Call, reply: Replier) {
 /// `dfsadmin -reconfig namenode`.
 fn reconfigure(core: &Arc<Core>, call: Call, reply: Replier) {
     let operation = match call.method {
-        "listReconfigurableProperties" => "listNamenodeReconfigurableProperties",
-        "getReconfigurationStatus" => "getNamenodeReconfigurationStatus",
-        _ => "startNamenodeReconfiguration",
+        "listReconfigurableProperties" => Privileged::ListProperties,
+        "getReconfigurationStatus" => Privileged::GetReconfigurationStatus,
+        _ => Privileged::StartReconfiguration,
     };
-    if let Err(error) = require_superuser_for(core, &call, operation) {
+    if let Err(error) = require_superuser(core, &call, operation) {
         return reply.fs_error(&error);
     }
     match call.method {

@@ -51,7 +51,7 @@ pub fn mode_text(mode: u16) -> String {
 impl<'a> Access<'a> {
     pub fn new(ctx: &Context<'a>) -> Self {
         let policy = &ctx.limits.access;
-        let is_superuser = ctx.caller.user == policy.superuser || ctx.caller.is_member_of(&policy.supergroup);
+        let is_superuser = policy.is_superuser(ctx.caller);
         Self { caller: ctx.caller, is_superuser, enabled: policy.enabled, snapshot: None }
     }
 

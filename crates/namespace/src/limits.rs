@@ -1,7 +1,7 @@
 //! The limits of operations, and the users to whom permissions do not apply.
 
 use crate::ProtectedDirectories;
-use base::Timestamp;
+use base::{Caller, Timestamp};
 use std::sync::Arc;
 
 /// Numbers that bound a request. They are configuration of the member that plans: nothing of them reaches an
@@ -110,6 +110,13 @@ pub struct AccessPolicy {
     /// `dfs.namenode.posix.acl.inheritance.enabled`: where a default ACL is inherited, the client's umask does
     /// not count, if the client has sent the mode without it.
     pub posix_acl_inheritance: bool,
+}
+
+impl AccessPolicy {
+    /// Whether permissions do not apply to this user.
+    pub fn is_superuser(&self, caller: &Caller) -> bool {
+        caller.user == self.superuser || caller.is_member_of(&self.supergroup)
+    }
 }
 
 impl Default for AccessPolicy {

@@ -2,13 +2,14 @@
 
 use super::{
     calls::{self, Sight},
-    decode, refuse_in_safe_mode, require_superuser, require_superuser_for,
+    decode, refuse_in_safe_mode, require_superuser,
 };
 use crate::{
     core::Core,
     partition::{Partition, upgrade},
 };
-use base::{FsError, FsResult, Level};
+use base::{FsError, Level};
+use namespace::Privileged;
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
@@ -16,9 +17,14 @@ use std::sync::Arc;
 pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetSafeModeRequestProto>(&call, reply) else { return };
     let action = request.action();
-    let operation = action.as_str_name().to_ascii_lowercase();
-    if action != p::SafeModeActionProto::SafemodeGet
-        && let Err(error) = require_superuser_for(core, &call, &operation)
+    let operation = match action {
+        p::SafeModeActionProto::SafemodeGet => None,
+        p::SafeModeActionProto::SafemodeEnter => Some(Privileged::EnterSafeMode),
+        p::SafeModeActionProto::SafemodeLeave => Some(Privileged::LeaveSafeMode),
+        p::SafeModeActionProto::SafemodeForceExit => Some(Privileged::ForceSafeModeExit),
+    };
+    if let Some(operation) = operation
+        && let Err(error) = require_superuser(core, &call, operation)
     {
         return reply.fs_error(&error);
     }
@@ -45,7 +51,7 @@ pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
 /// With a window or a gap (`-beforeShutdown`) nothing is written where an image of everything is there already.
 pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SaveNamespaceRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::SaveNamespace) {
         return reply.fs_error(&error);
     }
     if !core.partition.blocks.lock().in_safe_mode() {
@@ -67,7 +73,7 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
 /// segments here, and nothing waits for one to end: this is for scripts that copy segments away.
 pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RollEditsRequestProto>(&call, reply) else { return };
-    let allowed = require_superuser_for(core, &call, "rollEditLog")
+    let allowed = require_superuser(core, &call, Privileged::RollEditLog)
         .and_then(|()| refuse_in_safe_mode(&core.partition, || "Log not rolled".into()));
     if let Err(error) = allowed {
         return reply.fs_error(&error);
@@ -80,11 +86,11 @@ pub fn roll_edits(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn restore_failed_storage(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RestoreFailedStorageRequestProto>(&call, reply) else { return };
     let operation = match &*request.arg {
-        "check" => "checkRestoreFailedStorage",
-        "true" => "enableRestoreFailedStorage",
-        _ => "disableRestoreFailedStorage",
+        "check" => Privileged::CheckRestoreFailedStorage,
+        "true" => Privileged::EnableRestoreFailedStorage,
+        _ => Privileged::DisableRestoreFailedStorage,
     };
-    if let Err(error) = require_superuser_for(core, &call, operation) {
+    if let Err(error) = require_superuser(core, &call, operation) {
         return reply.fs_error(&error);
     }
     if request.arg == "true" {
@@ -100,7 +106,7 @@ pub fn restore_failed_storage(core: &Arc<Core>, call: Call, reply: Replier) {
 /// Reads again which data servers may take part. Every member has a list of its own.
 pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RefreshNodesRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::RefreshNodes) {
         return reply.fs_error(&error);
     }
     let core = core.clone();
@@ -122,7 +128,7 @@ fn level_of(partition: &Partition) -> Level {
 
 pub fn finalize_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::FinalizeUpgradeRequestProto>(&call, reply) else { return };
-    match require_superuser(core, &call) {
+    match require_superuser(core, &call, Privileged::FinalizeUpgrade) {
         Ok(()) => match upgrade::unfinished(level_of(&core.partition)) {
             None => reply.ok(&p::FinalizeUpgradeResponseProto {}),
             Some(sentence) => reply.fs_error(&FsError::Unsupported(sentence)),
@@ -142,11 +148,11 @@ pub fn upgrade_status(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn rolling_upgrade(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RollingUpgradeRequestProto>(&call, reply) else { return };
     let operation = match request.action() {
-        p::RollingUpgradeActionProto::Query => "queryRollingUpgrade",
-        p::RollingUpgradeActionProto::Start => "startRollingUpgrade",
-        p::RollingUpgradeActionProto::Finalize => "finalizeRollingUpgrade",
+        p::RollingUpgradeActionProto::Query => Privileged::QueryRollingUpgrade,
+        p::RollingUpgradeActionProto::Start => Privileged::StartRollingUpgrade,
+        p::RollingUpgradeActionProto::Finalize => Privileged::FinalizeRollingUpgrade,
     };
-    if let Err(error) = require_superuser_for(core, &call, operation) {
+    if let Err(error) = require_superuser(core, &call, operation) {
         return reply.fs_error(&error);
     }
     match request.action() {
@@ -186,7 +192,7 @@ pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
             format!("Bandwidth should not exceed maximum limit {BANDWIDTH_MAX} bytes per second"),
         ));
     }
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::SetBalancerBandwidth) {
         return reply.fs_error(&error);
     }
     // Data servers take no notice of a number that is not above 0.
@@ -201,7 +207,7 @@ pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetCurrentEditLogTxidRequestProto>(&call, reply) else { return };
     // It looks at no inode.
     calls::read(core, &call, reply, Sight::Paths(&[]), |_, _| {
-        require_superuser(core, &call)?;
+        require_superuser(core, &call, Privileged::GetCurrentEditLogTxid)?;
         Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.partition.commit.committed().0 as i64 })
     });
 }
@@ -213,11 +219,7 @@ fn not_built(what: &str) -> FsError {
 /// `DFSInotifyEventInputStream` asks this.
 pub fn get_edits_from_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetEditsFromTxidRequestProto>(&call, reply) else { return };
-    let refused = superuser_or(core, &call, || not_built("Watching the namespace's changes (inotify)"));
+    let allowed = require_superuser(core, &call, Privileged::GetEditsFromTxid);
+    let refused = allowed.err().unwrap_or_else(|| not_built("Watching the namespace's changes (inotify)"));
     reply.fs_error(&refused);
-}
-
-fn superuser_or(core: &Core, call: &Call, refusal: impl FnOnce() -> FsError) -> FsError {
-    let allowed: FsResult<()> = require_superuser(core, call);
-    allowed.err().unwrap_or_else(refusal)
 }

@@ -5,6 +5,7 @@
 use super::{decode, require_superuser};
 use crate::core::Core;
 use base::{FsError, FsResult};
+use namespace::Privileged;
 use proto::{exception::INVALID_REQUEST, hdfs as p};
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
@@ -71,8 +72,13 @@ pub fn list_cache_directives(_: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::ListCacheDirectivesResponseProto { elements: Vec::new(), has_more: false });
 }
 
-fn may_change_pools(core: &Core, call: &Call, what: impl FnOnce() -> String) -> FsResult<()> {
-    require_superuser(core, call)?;
+fn may_change_pools(
+    core: &Core,
+    call: &Call,
+    operation: Privileged,
+    what: impl FnOnce() -> String,
+) -> FsResult<()> {
+    require_superuser(core, call, operation)?;
     super::refuse_in_safe_mode(&core.partition, what)
 }
 
@@ -80,7 +86,9 @@ fn may_change_pools(core: &Core, call: &Call, what: impl FnOnce() -> String) -> 
 pub fn add_cache_pool(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddCachePoolRequestProto>(&call, reply) else { return };
     let pool = request.info.pool_name.unwrap_or_default();
-    if let Err(error) = may_change_pools(core, &call, || format!("Cannot add cache pool{pool}")) {
+    let allowed =
+        may_change_pools(core, &call, Privileged::AddCachePool, || format!("Cannot add cache pool{pool}"));
+    if let Err(error) = allowed {
         return reply.fs_error(&error);
     }
     reply.fs_error(&FsError::Unsupported(format!(
@@ -91,7 +99,8 @@ pub fn add_cache_pool(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn modify_cache_pool(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ModifyCachePoolRequestProto>(&call, reply) else { return };
     let pool = request.info.pool_name.unwrap_or_default();
-    match may_change_pools(core, &call, || format!("Cannot modify cache pool{pool}")) {
+    let what = || format!("Cannot modify cache pool{pool}");
+    match may_change_pools(core, &call, Privileged::ModifyCachePool, what) {
         Ok(()) if pool.is_empty() => reply.fs_error(&FsError::Io("invalid empty cache pool name".into())),
         Ok(()) => refuse(reply, format!("Cache pool {pool} does not exist.")),
         Err(error) => reply.fs_error(&error),
@@ -101,7 +110,8 @@ pub fn modify_cache_pool(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn remove_cache_pool(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RemoveCachePoolRequestProto>(&call, reply) else { return };
     let pool = request.pool_name;
-    match may_change_pools(core, &call, || format!("Cannot modify cache pool{pool}")) {
+    let what = || format!("Cannot modify cache pool{pool}");
+    match may_change_pools(core, &call, Privileged::RemoveCachePool, what) {
         Ok(()) if pool.is_empty() => reply.fs_error(&FsError::Io("invalid empty cache pool name".into())),
         Ok(()) => refuse(reply, format!("Cannot remove non-existent cache pool {pool}")),
         Err(error) => reply.fs_error(&error),

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::core::Core;
 use base::{BlockId, FsError};
+use namespace::Privileged;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const SLICE: usize = 500;
 /// The cookie is the last block that has been looked at, as text.
 pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::ListCorruptFileBlocksRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::ListCorruptFileBlocks) {
         return reply.fs_error(&error);
     }
     if core.partition.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {

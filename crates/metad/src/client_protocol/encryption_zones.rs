@@ -6,14 +6,14 @@ use super::{
 };
 use crate::core::Core;
 use base::FsError;
-use namespace::reads;
+use namespace::{Privileged, reads};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
 pub fn create_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CreateEncryptionZoneRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::CreateEncryptionZone) {
         return reply.fs_error(&error);
     }
     reply.fs_error(&FsError::Io(format!(
@@ -24,7 +24,7 @@ pub fn create_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn list_encryption_zones(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::ListEncryptionZonesRequestProto>(&call, reply) else { return };
-    match require_superuser(core, &call) {
+    match require_superuser(core, &call, Privileged::ListEncryptionZones) {
         Ok(()) => reply.ok(&p::ListEncryptionZonesResponseProto { zones: Vec::new(), has_more: false }),
         Err(error) => reply.fs_error(&error),
     }
@@ -39,7 +39,8 @@ pub fn reencrypt_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
         p::ReencryptActionProto::CancelReencrypt => "CANCEL",
     };
     let what = || format!("NameNode in safemode, cannot {action} re-encryption on zone {}", request.zone);
-    let allowed = require_superuser(core, &call).and_then(|()| refuse_in_safe_mode(&core.partition, what));
+    let allowed = require_superuser(core, &call, Privileged::ReencryptEncryptionZone)
+        .and_then(|()| refuse_in_safe_mode(&core.partition, what));
     let refused = allowed.err().unwrap_or_else(|| {
         FsError::Io("No key provider configured, re-encryption operation is rejected".into())
     });
@@ -48,7 +49,7 @@ pub fn reencrypt_encryption_zone(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn list_reencryption_status(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::ListReencryptionStatusRequestProto>(&call, reply) else { return };
-    match require_superuser(core, &call) {
+    match require_superuser(core, &call, Privileged::ListReencryptionStatus) {
         Ok(()) => reply.ok(&p::ListReencryptionStatusResponseProto { statuses: Vec::new(), has_more: false }),
         Err(error) => reply.fs_error(&error),
     }

@@ -6,7 +6,7 @@ use ::blocks::{BlockMap, CorruptReason, DataServer, Replicas, ServerFilter, Wait
 use base::{Block, BlockId, FsError, FsResult, Moment};
 use env::{File, OpenMode};
 use jiff::{Timestamp, tz::TimeZone};
-use namespace::Namespace;
+use namespace::{Namespace, Privileged};
 use parking_lot::Mutex;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
@@ -33,7 +33,8 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// Answers when the file is whole.
 pub fn meta_save(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::MetaSaveRequestProto>(&call, reply) else { return };
-    let path = require_superuser(core, &call).and_then(|()| path_of(core, &request.filename));
+    let path =
+        require_superuser(core, &call, Privileged::MetaSave).and_then(|()| path_of(core, &request.filename));
     let path = match path {
         Ok(path) => path,
         Err(error) => return reply.fs_error(&error),

@@ -35,7 +35,7 @@ mod walks;
 mod xattrs;
 
 pub use calls::{decode, hand_over, refuse_in_safe_mode};
-pub use service::{ha_state, require_superuser, require_superuser_for};
+pub use service::{ha_state, require_superuser};
 pub use walks::run as run_walks;
 
 use crate::{audit::lines, core::Core};

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::core::Core;
 use base::{FsError, InodeId};
-use namespace::reads;
+use namespace::{Privileged, reads};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply
             .fs_error(&FsError::InvalidArgument(format!("Absolute path required, but got '{path}'")));
     }
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::ListOpenFiles) {
         return reply.fs_error(&error);
     }
     let all = p::OpenFilesTypeProto::AllOpenFiles as i32;

@@ -3,8 +3,9 @@
 use super::calls::{self, Sight, decode};
 use crate::{core::Core, datanodes::wire, partition::Partition};
 use ::blocks::ServerFilter;
-use base::{FsError, FsResult};
+use base::FsResult;
 use group::Role;
+use namespace::Privileged;
 use proto::{common::HaServiceStateProto, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -83,7 +84,7 @@ fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
 
 pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::GetDatanodeReportRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser_for(core, &call, "datanodeReport") {
+    if let Err(error) = require_superuser(core, &call, Privileged::DatanodeReport) {
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
@@ -98,7 +99,7 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
     let Some((request, reply)) = decode::<p::GetDatanodeStorageReportRequestProto>(&call, reply) else {
         return;
     };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::GetDatanodeStorageReport) {
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
@@ -115,23 +116,9 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
     reply.ok(&p::GetDatanodeStorageReportResponseProto { datanode_storage_reports });
 }
 
-/// Hadoop's `checkSuperuserPrivilege`, for an operation that has the name of its call.
-pub fn require_superuser(core: &Core, call: &Call) -> FsResult<()> {
-    require_superuser_for(core, call, call.method)
-}
-
-/// Refuses all but superusers like [`require_superuser`], for an operation that HDFS calls by another name than the
-/// method's.
-pub fn require_superuser_for(core: &Core, call: &Call, operation: &str) -> FsResult<()> {
-    let access = &core.config.limits.access;
-    let caller = &call.caller;
-    if !access.enabled || caller.user == access.superuser || caller.is_member_of(&access.supergroup) {
-        return Ok(());
-    }
-    Err(FsError::AccessDenied(format!(
-        "Access denied for user {}. Superuser privilege is required for operation {operation}",
-        caller.user
-    )))
+/// Refuses a call whose caller may not ask for this operation.
+pub fn require_superuser(core: &Core, call: &Call, operation: Privileged) -> FsResult<()> {
+    operation.check(&core.config.limits.access, &call.caller)
 }
 
 /// Answers once everything that was acknowledged before is visible here: on the active it always is.

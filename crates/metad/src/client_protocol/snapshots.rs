@@ -11,7 +11,7 @@ use crate::core::Core;
 use base::Timestamp;
 use bytes::Bytes;
 use namespace::{
-    Reply,
+    Privileged, Reply,
     ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
     reads::{
         get_snapshot_diff::{self, DiffCursor, DiffEntry},
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// For superusers only.
 pub fn allow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AllowSnapshotRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::AllowSnapshot) {
         return reply.fs_error(&error);
     }
     let request = allow_snapshot::Request { path: request.snapshot_root };
@@ -38,7 +38,7 @@ pub fn allow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
 /// For superusers only.
 pub fn disallow_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::DisallowSnapshotRequestProto>(&call, reply) else { return };
-    if let Err(error) = require_superuser(core, &call) {
+    if let Err(error) = require_superuser(core, &call, Privileged::DisallowSnapshot) {
         return reply.fs_error(&error);
     }
     let request = allow_snapshot::Disallowing { path: request.snapshot_root };
