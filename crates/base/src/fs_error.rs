@@ -63,10 +63,13 @@ pub enum FsError {
     /// Try again: an earlier block is not yet complete. Hadoop: `NotReplicatedYetException`.
     #[error("{0}")]
     NotReplicatedYet(String),
-    /// Try again when the server has left safe mode. Hadoop: `SafeModeException`, wrapped in
-    /// `RetriableException` where the client should wait.
+    /// Try again when the server has left safe mode. Hadoop: `SafeModeException`.
     #[error("{0}")]
     SafeMode(String),
+    /// Ask again: the server leaves safe mode by itself, or another one answers. Hadoop: `SafeModeException`, wrapped in
+    /// `RetriableException`.
+    #[error("{0}")]
+    SafeModeRetry(String),
     /// Ask another server. Hadoop: `StandbyException`.
     #[error("{0}")]
     NotActive(String),

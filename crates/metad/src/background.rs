@@ -127,7 +127,7 @@ fn resume_recoveries(partition: &Arc<Partition>, last: &mut InodeId) {
 
 fn release_files(partition: &Arc<Partition>, files: Vec<InodeId>) {
     for inode in files {
-        if partition.admit().is_err() {
+        if partition.standing().admit_own().is_err() {
             // The queue is full: the next round tries again.
             return;
         }

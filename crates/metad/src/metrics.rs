@@ -1,14 +1,10 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{
-    admin_protocol,
-    core::Core,
-    ended::Ended,
-    partition::{Partition, condition},
-};
+use crate::{admin_protocol, core::Core, ended::Ended, partition::Partition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
+use serving::admission;
 use std::{
     io,
     net::SocketAddr,
@@ -51,7 +47,7 @@ fn health(core: &Core) -> Health {
     let failure = match (&*partition.member.ended().borrow(), &status.role) {
         (Some(Ended::Failed(reason)), _) => Some(reason.clone()),
         (_, Role::Stopped { reason }) => Some(reason.clone()),
-        _ if is_removed => Some(condition::removed(partition.member.me().member)),
+        _ if is_removed => Some(admission::removed(partition.member.me().member)),
         _ => partition.commit.failure(),
     };
     let state = match &status.role {
@@ -117,8 +113,10 @@ fn not_ready(partition: &Partition, status: &Status, safe_mode: Option<&str>) ->
                 .map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min as usize));
             Some(format!("changes are refused: {in_sync} members are in sync, and a change needs {needed}"))
         }
-        Role::Serving { .. } if partition.condition.refuses_changes() => Some(partition.condition.full()),
-        Role::Serving { .. } => safe_mode.map(|why| format!("safe mode is on: {why}")),
+        Role::Serving { .. } => match partition.condition.full_disk() {
+            Some(free_bytes) => Some(admission::disk_full(free_bytes)),
+            None => safe_mode.map(|why| format!("safe mode is on: {why}")),
+        },
         Role::Reading { .. } | Role::Claiming | Role::Starting { .. } | Role::HandingOver { .. } => {
             Some("nobody serves: the group is between two actives".into())
         }

@@ -2,11 +2,11 @@
 
 use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
-    namenode_protocol, partition::condition, pool, refresh_protocols,
+    namenode_protocol, pool, refresh_protocols,
 };
-use base::FsError;
 use proto::protocol;
 use rpc::{Call, Replier, Service};
+use serving::admission;
 use std::sync::Arc;
 
 pub struct Protocols {
@@ -69,13 +69,8 @@ fn hold(core: &Core, call: Call, reply: Replier, serve: impl FnOnce(Call, Replie
 fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
     let is_a_clients = matches!(call.protocol, protocol::CLIENT_NAMENODE | protocol::NAMENODE);
     if is_a_clients && core.partition.condition.is_removed() {
-        // The refusal is that of a standby, so that clients go on to the next member.
-        let message = format!(
-            "Operation {} is not supported in state standby: {}.",
-            call.method,
-            condition::removed(core.partition.member.me().member)
-        );
-        return reply.fs_error(&FsError::NotActive(message));
+        let me = core.partition.member.me().member;
+        return reply.fs_error(&admission::not_of_the_group(call.method, me));
     }
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),

@@ -127,7 +127,12 @@ fn path_is_not_directory(message: String) -> FsError {
 
 /// The class and the message by which an error crosses the wire.
 pub fn to_remote(error: &FsError) -> (&'static str, String) {
-    (class_of(error), error.to_string())
+    let message = match error {
+        // The wrapped exception as Java prints it.
+        FsError::SafeModeRetry(text) => format!("{SAFE_MODE}: {text}"),
+        error => error.to_string(),
+    };
+    (class_of(error), message)
 }
 
 /// The class by which an error crosses the wire.
@@ -153,7 +158,7 @@ pub fn class_of(error: &FsError) -> &'static str {
         FsError::NotReplicatedYet(_) => NOT_REPLICATED_YET,
         FsError::SafeMode(_) => SAFE_MODE,
         FsError::NotActive(_) => STANDBY,
-        FsError::Retry(_) => RETRIABLE,
+        FsError::Retry(_) | FsError::SafeModeRetry(_) => RETRIABLE,
         FsError::Acl(_) => ACL,
         FsError::Snapshot(_) => SNAPSHOT,
         FsError::SnapshotReadOnly => SNAPSHOT_ACCESS_CONTROL,
@@ -209,6 +214,14 @@ mod tests {
     fn a_java_stack_trace_is_left_behind() {
         let message = "File does not exist: /x\n\tat org.apache.hadoop.A.b(A.java:7)\n\tat c";
         assert_eq!(from_remote(FILE_NOT_FOUND, message), FsError::NotFound("File does not exist: /x".into()));
+    }
+
+    #[test]
+    fn safe_mode_that_ends_by_itself_is_wrapped_for_the_clients_that_ask_again() {
+        let (class, message) = to_remote(&FsError::SafeModeRetry("Cannot delete /x.".into()));
+        assert_eq!(class, RETRIABLE);
+        assert_eq!(message, "org.apache.hadoop.hdfs.server.namenode.SafeModeException: Cannot delete /x.");
+        assert_eq!(from_remote(class, &message), FsError::Retry(message));
     }
 
     #[test]

@@ -1,12 +1,6 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{
-    core::Core,
-    ended::Ended,
-    format::GROUP,
-    partition::{Partition, condition},
-    peers::Release,
-};
+use crate::{core::Core, ended::Ended, format::GROUP, partition::Partition, peers::Release};
 use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
@@ -15,6 +9,7 @@ use proto::{
     protocol,
 };
 use rpc::{Call, Client, ClientOptions, Replier};
+use serving::admission;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How long the active may take to answer a member that asks for somebody else.
@@ -298,7 +293,7 @@ fn myself(
         (Some(Ended::Failed(reason) | Ended::Restart(reason)), _) => Some(reason.clone()),
         (None, Role::Stopped { reason }) => Some(reason.clone()),
         (None, _) if partition.condition.is_removed() => {
-            Some(condition::removed(partition.member.me().member))
+            Some(admission::removed(partition.member.me().member))
         }
         (None, _) => status.trouble.clone(),
     };

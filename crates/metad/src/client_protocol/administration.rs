@@ -12,6 +12,7 @@ use base::{FsError, Level};
 use namespace::Privileged;
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
+use serving::admission;
 use std::sync::Arc;
 
 pub fn set_safe_mode(core: &Arc<Core>, call: Call, reply: Replier) {
@@ -55,9 +56,7 @@ pub fn save_namespace(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     if !core.partition.blocks.lock().in_safe_mode() {
-        return reply.fs_error(&FsError::Io(
-            "Safe mode should be turned ON in order to create namespace image.".into(),
-        ));
+        return reply.fs_error(&admission::image_needs_safe_mode());
     }
     let may_skip = request.time_window() > 0 || request.tx_gap() > 0;
     if may_skip && crate::checkpoint::is_current(&core.partition) {

@@ -15,12 +15,15 @@ use crate::{
     partition::{Partition, turn::Turn},
 };
 use ::blocks::BlockMap;
-use base::{Epoch, FsError, FsResult};
+use base::{Epoch, FsResult};
 use namespace::{Context, FileBlock, Plannable, Reply, Request};
 use prost::Message;
 use rpc::{Call, Replier};
 pub use serving::Sight;
-use serving::{Basis, Decision, Known, Tree};
+use serving::{
+    Basis, Decision, Known, Tree,
+    admission::{self, SafeMode},
+};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
@@ -73,12 +76,12 @@ pub fn read_since<A: Answer>(
     };
     match wait_for {
         None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),
-        // It may wait for long, until another member is back.
-        Some(_) if core.partition.member.is_reading() => reply.fs_error(&in_doubt(&core.partition)),
+        Some(_) if core.partition.member.is_reading() => {
+            reply.fs_error(&core.partition.group_facts().in_doubt())
+        }
         Some(sn) => {
             let Some(room) = core.partition.commit.room_for(waiting_bytes(call, &answer)) else {
-                let text = "The answers that wait for a commit take all the memory that they may; try again in a moment.";
-                return reply.fs_error(&FsError::Retry(text.into()));
+                return reply.fs_error(&admission::no_room_to_wait());
             };
             let (core, call) = (core.clone(), call.clone());
             core.clone().partition.commit.when(sn, move |committed| {
@@ -93,67 +96,35 @@ pub fn read_since<A: Answer>(
     }
 }
 
-/// Whether a write is taken: this member serves, has room, and has those who must hold the edit as well.
+/// Whether a change is taken.
 pub fn admit(partition: &Partition) -> FsResult<()> {
-    partition.admit()?;
-    partition.condition.refusal(&partition.member)?;
-    if partition.member.is_writable() { Ok(()) } else { Err(too_few(partition)) }
-}
-
-/// How many copies are in sync, and how many a change needs.
-fn copies(partition: &Partition) -> (usize, u32) {
-    let view = partition.member.status().view;
-    view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min))
-}
-
-/// The refusal of a question about something that was changed, perhaps.
-fn in_doubt(partition: &Partition) -> FsError {
-    let (in_sync, needed) = copies(partition);
-    FsError::Retry(format!(
-        "What is asked for was changed last under an earlier active, and whether for good is not known while the \
-         group has {in_sync} of the {needed} copies in sync that it needs."
-    ))
-}
-
-/// The refusal of a call that needs more members in sync than there are.
-pub fn too_few(partition: &Partition) -> FsError {
-    let (in_sync, needed) = copies(partition);
-    FsError::Retry(format!(
-        "The group has {in_sync} of the {needed} copies in sync that a change needs; it takes none until a \
-         member is back."
-    ))
+    partition.standing().admit().map_err(|refusal| refusal.error(&partition.group_facts()))
 }
 
 /// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
 pub fn refuse_in_safe_mode(partition: &Partition, what: impl FnOnce() -> String) -> FsResult<()> {
     let blocks = partition.blocks.lock();
-    if !blocks.in_safe_mode() {
-        return Ok(());
+    match blocks.in_safe_mode() {
+        false => Ok(()),
+        true => Err(safe_mode(partition, &blocks).refuse(&what())),
     }
-    // HDFS does the same with several NameNodes: a member that was made the active right after its start soon has its
-    // reports, and no call shall fail until then.
-    Err(in_safe_mode(partition, &blocks, &what(), blocks.in_safe_mode_of_start()))
 }
 
-/// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported: a reader that
-/// is told of no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an
-/// operator has turned safe mode on, as in HDFS.
+/// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported.
 pub fn refuse_unknown_places(partition: &Partition, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
     let map = partition.blocks.lock();
     if !map.in_safe_mode() || blocks.iter().all(|it| map.has_place(it.block.id)) {
         return Ok(());
     }
-    Err(in_safe_mode(partition, &map, &format!("Zero blocklocations for {path}"), true))
+    Err(safe_mode(partition, &map).refuse_places(path))
 }
 
-/// HDFS's sentence. Where there are several members, a client whose patience is asked for tries again.
-fn in_safe_mode(partition: &Partition, blocks: &BlockMap, what: &str, ask_for_patience: bool) -> FsError {
-    let tip = blocks.safe_mode_message(partition.moment());
-    let host = partition.config.host_name();
-    let text = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
-    match ask_for_patience && partition.member.peer_address().is_some() {
-        true => FsError::Retry(format!("{}: {text}", proto::exception::SAFE_MODE)),
-        false => FsError::SafeMode(text),
+fn safe_mode(partition: &Partition, blocks: &BlockMap) -> SafeMode {
+    SafeMode {
+        is_of_start: blocks.in_safe_mode_of_start(),
+        tip: blocks.safe_mode_message(partition.moment()),
+        host: partition.config.host_name(),
+        is_alone: partition.is_alone(),
     }
 }
 

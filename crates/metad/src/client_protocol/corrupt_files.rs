@@ -5,10 +5,11 @@ use super::{
     walks::{self, Slice},
 };
 use crate::core::Core;
-use base::{BlockId, FsError};
+use base::BlockId;
 use namespace::Privileged;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
+use serving::admission;
 use std::sync::Arc;
 
 /// One page of HDFS's `listCorruptFileBlocks` (`dfs.corruptfilesreturned.max`).
@@ -24,12 +25,7 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     if core.partition.blocks.lock().safe_mode_stage() != ::blocks::SafeModeStage::Off {
-        // Only the end of safe mode shows which blocks are lost: an empty list now would say that none is.
-        return reply.fs_error(&FsError::Io(
-            "Cannot run listCorruptFileBlocks because replication queues have not been initialized. The metadata server is in safe \
-             mode since its start: this can be asked when that has ended"
-                .into(),
-        ));
+        return reply.fs_error(&admission::losses_not_known());
     }
     let last = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut last, mut files) = (BlockId(last), Vec::new());

@@ -162,7 +162,7 @@ pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 /// A write of the service's own: a file was read after its access time had become too old.
 pub fn note_access(partition: &Arc<Partition>, inode: base::InodeId) {
     // A full queue has better things to do than access times, and in safe mode nothing changes.
-    if partition.admit().is_err() || partition.blocks.lock().in_safe_mode() {
+    if partition.standing().admit_own().is_err() || partition.blocks.lock().in_safe_mode() {
         return;
     }
     partition.write(Box::new(move |turn| {

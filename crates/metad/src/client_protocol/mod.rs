@@ -41,19 +41,26 @@ pub use walks::run as run_walks;
 use crate::{audit::lines, core::Core};
 use proto::methods::{self, Kind};
 use rpc::{Call, Replier, RpcError};
+use serving::admission::{CallKind, Lead, Way};
 use std::sync::Arc;
+
+fn kind_of(method: &str) -> CallKind {
+    match methods::method(method).map(|method| method.kind) {
+        // Clients look for the active with one of these, and another is about a file beside the member.
+        Some(Kind::Own) => CallKind::Own,
+        Some(Kind::Look) => CallKind::Look,
+        _ => CallKind::Other,
+    }
+}
 
 /// Answers one call, or hands it to the member that can. Every method of the protocol has its line.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.partition.member.is_serving() {
-        let kind = methods::method(call.method).map(|method| method.kind);
-        match kind {
-            // Clients look for the active with one of these, and another is about a file beside the member.
-            Some(Kind::Own) => {}
-            _ if !core.partition.member.is_reading() => return hand_over(core, call, reply),
-            // This member leads with too few in sync since it took over.
-            Some(Kind::Look) => {}
-            _ => return reply.fs_error(&calls::too_few(&core.partition)),
+        let lead = if core.partition.member.is_reading() { Lead::Reading } else { Lead::None };
+        match Way::of(kind_of(call.method), lead) {
+            Way::Here => {}
+            Way::Elsewhere => return hand_over(core, call, reply),
+            Way::Nowhere => return reply.fs_error(&core.partition.group_facts().too_few()),
         }
     }
     let caller = core.groups.renewed(call.caller, || core.moment());

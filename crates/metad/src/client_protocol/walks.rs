@@ -10,14 +10,11 @@ use super::{
     calls::{self, Sight},
 };
 use crate::core::Core;
-use base::{FsError, FsResult};
+use base::FsResult;
 use namespace::Context;
 use rpc::{Call, Replier};
-use serving::Tree;
+use serving::{Tree, admission};
 use std::sync::Arc;
-
-/// Walks under way; who comes then is told to come again.
-const WALKS_MAX: usize = 1_000;
 
 /// The result of a slice.
 pub enum Slice<A> {
@@ -42,11 +39,8 @@ pub fn read<A: Answer>(
     reply: Replier,
     mut look: impl FnMut(&Tree, &Context<'_>) -> FsResult<Slice<A>> + Send + 'static,
 ) {
-    let waiting = core.walks.waiting();
-    if waiting >= WALKS_MAX {
-        return reply.fs_error(&FsError::Retry(format!(
-            "{waiting} looks at large directories are under way already; try again in a moment."
-        )));
+    if let Err(error) = admission::admit_walk(core.walks.waiting()) {
+        return reply.fs_error(&error);
     }
     // Before the first slice: a walk may outlast a reign, and then its answer mixes the trees of two.
     let Some(epoch) = calls::begin(&core.partition) else { return calls::hand_over(core, call, reply) };

@@ -2,7 +2,7 @@
 //! its disk is nearly full.
 
 use crate::member::GroupMember;
-use base::{FsError, MemberId};
+use serving::admission;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Condition {
         let is_removed = !view.members.contains(&me);
         if is_removed != self.removed.swap(is_removed, Ordering::Relaxed) {
             match is_removed {
-                true => tracing::error!("{}", removed(me)),
+                true => tracing::error!("{}", admission::removed(me)),
                 false => tracing::info!(member = %me, "this server is a member of its group again"),
             }
         }
@@ -57,33 +57,12 @@ impl Condition {
         (self.free_bytes.load(Ordering::Relaxed), self.is_low.load(Ordering::Relaxed))
     }
 
-    /// Why no change is taken, where the disk has no room for it. In a group another member takes over, so the client is to
-    /// come again.
-    pub fn refusal(&self, member: &GroupMember) -> Result<(), FsError> {
-        match (self.refuses_changes(), member.peer_address().is_some()) {
-            (false, _) => Ok(()),
-            (true, true) => Err(FsError::Retry(self.full())),
-            (true, false) => Err(FsError::SafeMode(self.full())),
-        }
-    }
-
-    pub fn full(&self) -> String {
-        format!(
-            "The disk of the metadata server has {} MiB free, too few for the journal to go on: changes are refused until there is \
-             room. Reads are answered.",
-            self.free_bytes.load(Ordering::Relaxed) >> 20
-        )
+    /// Free bytes of the disk, if they are too few for changes.
+    pub fn full_disk(&self) -> Option<u64> {
+        self.refuses_changes().then(|| self.free_bytes.load(Ordering::Relaxed))
     }
 
     pub fn refuses_changes(&self) -> bool {
         self.refuses_changes.load(Ordering::Relaxed)
     }
-}
-
-/// A sentence for people and for clients.
-pub fn removed(me: MemberId) -> String {
-    format!(
-        "member {me} was removed from its group, and serves nobody: stop this server, and take its address out of the clients' \
-         configuration. `clover admin group add {me}` takes it in again"
-    )
 }

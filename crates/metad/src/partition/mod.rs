@@ -35,7 +35,7 @@ use crate::{
     settle::Unsettled,
 };
 use ::blocks::BlockMap;
-use base::{CallOrigin, Caller, FsError, Moment};
+use base::{CallOrigin, Caller, Moment};
 use bytes::Bytes;
 use condition::Condition;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
@@ -45,7 +45,10 @@ use namespace::{Context, Namespace, Renewals};
 use parked::Parked;
 use parking_lot::Mutex;
 use queue::{Attempt, Queue, Work};
-use serving::{Refusals, Rules, Tree};
+use serving::{
+    Refusals, Rules, Tree,
+    admission::{GroupFacts, Standing},
+};
 use std::sync::Arc;
 use tokio::sync::watch;
 use turn::Turn;
@@ -192,26 +195,30 @@ impl Partition {
         }
     }
 
-    /// Whether another write is taken. To be asked before [`Partition::write`], while the call can still be refused.
-    pub fn admit(&self) -> Result<(), FsError> {
-        if self.queue.is_closed() {
-            return Err(FsError::Retry("This metadata server is stopping.".into()));
+    /// This member as a change meets it. To be asked before [`Partition::write`], while the call can still be refused.
+    pub fn standing(&self) -> Standing {
+        let (is_stopping, waiting) = self.queue.look();
+        Standing {
+            is_stopping,
+            failure: self.commit.failure(),
+            is_serving: self.member.is_serving(),
+            waiting,
+            waiting_max: self.config.call_queue.write_count_max,
+            full_disk: self.condition.full_disk(),
+            is_writable: self.member.is_writable(),
         }
-        if let Some(reason) = self.commit.failure() {
-            return Err(FsError::NotActive(format!("This metadata server no longer takes writes: {reason}")));
-        }
-        if !self.member.is_serving() {
-            return Err(FsError::NotActive(
-                "This metadata server is not the active one of its group.".into(),
-            ));
-        }
-        let waiting = self.queue.attempts_waiting();
-        if waiting >= self.config.call_queue.write_count_max {
-            return Err(FsError::Retry(format!(
-                "{waiting} operations are waiting already; try again in a moment."
-            )));
-        }
-        Ok(())
+    }
+
+    /// The facts about the group that refusals tell.
+    pub fn group_facts(&self) -> GroupFacts {
+        let view = self.member.status().view;
+        let (in_sync, needed) = view.map_or((0, 0), |(view, _)| (view.in_sync.len(), view.in_sync_min));
+        GroupFacts { is_alone: self.is_alone(), in_sync, needed }
+    }
+
+    /// Whether the group has no other member.
+    pub fn is_alone(&self) -> bool {
+        self.member.peer_address().is_none()
     }
 
     /// Queues a write of the service's own. It runs on the writer's thread, in the order of arrival; once the server has

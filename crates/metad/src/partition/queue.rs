@@ -55,12 +55,10 @@ impl Queue {
         Ok(())
     }
 
-    pub fn attempts_waiting(&self) -> usize {
-        self.state.lock().attempts
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.state.lock().is_closed
+    /// Whether it is closed, and the number of attempts that wait.
+    pub fn look(&self) -> (bool, usize) {
+        let state = self.state.lock();
+        (state.is_closed, state.attempts)
     }
 
     /// Work that was pushed before is still done; later work is given back.
