@@ -7,7 +7,7 @@ use crate::{
 use ::blocks::SafeModeStage;
 use base::InodeId;
 use env::pulse;
-use namespace::ops::release_lease::{self, RECOVERY_HOLDER};
+use namespace::{LeaseWatch, lease_watch::Outlook, ops::release_lease};
 use std::{
     sync::{
         Arc,
@@ -18,22 +18,18 @@ use std::{
 
 /// How late an overdue `complete` may be answered.
 const TICK: Duration = Duration::from_millis(20);
-/// How often leases are looked at (Hadoop's lease monitor: every 2 s).
-const LEASE_PERIOD_TICKS: u64 = 100;
 /// How often the active is asked for a takeover that is not known here.
 const CHRONICLE_PERIOD_TICKS: u64 = 50;
 /// How often the group is told how many data servers reach this member: within a tenth of a second.
 const DATA_SERVERS_PERIOD_TICKS: u64 = 5;
 /// How often the notes of requests that have ended a server are looked at.
 const FATAL_PERIOD_TICKS: u64 = 25;
-/// Files under recovery looked at in one such period, so that those which nobody can recover delay no others.
-const RECOVERIES_COUNT_MAX: usize = 1_000;
 
 /// Runs on a thread of its own until `stop`.
 pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
     let partition = &core.partition;
     let mut tick = 0u64;
-    let mut resumed = InodeId(0);
+    let mut leases = LeaseWatch::new(core.moment());
     let mut said_ready = true;
     let mut said_data_servers = 0;
     while !stop.load(Ordering::Acquire) {
@@ -59,10 +55,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
             continue;
         }
         partition.parked.expire(core.moment());
-        if tick.is_multiple_of(LEASE_PERIOD_TICKS) {
-            release_expired_leases(partition);
-            resume_recoveries(partition, &mut resumed);
-        }
+        release_leases(partition, &mut leases);
     }
     partition.chronicle.look(&partition.member, core.env.clock.timestamp());
     partition.chronicle.save(&core.env, &core.config.name_directory);
@@ -93,36 +86,23 @@ fn say_data_servers(partition: &Partition, said: &mut u32) {
     }
 }
 
-/// Closes the files of writers that were silent for longer than the hard limit.
-fn release_expired_leases(partition: &Arc<Partition>) {
-    if partition.blocks.lock().in_safe_mode() {
+/// Takes files from writers that are gone, where it is time for that.
+fn release_leases(partition: &Arc<Partition>, watch: &mut LeaseWatch) {
+    let now = partition.moment();
+    if !watch.is_due(now) {
         return;
     }
-    let expired = {
+    let outlook =
+        Outlook { in_safe_mode: partition.blocks.lock().in_safe_mode(), is_settled: partition.is_settled() };
+    let due = {
         let tree = partition.tree();
-        partition.renewals.lock().take_hard_expired(&tree.namespace, partition.moment())
+        watch.look(&tree.namespace, &mut partition.renewals.lock(), outlook, now)
     };
-    for holder in expired.iter().filter(|holder| ***holder != *RECOVERY_HOLDER) {
-        let files = partition.tree().namespace.files_of(holder);
+    for (holder, files) in due.expired {
         tracing::info!(%holder, files = files.len(), "lease expired");
         release_files(partition, files);
     }
-}
-
-/// Looks again at files whose recovery was begun: it may have led to nothing, or the server that ordered it
-/// may have stopped. Goes on behind the file that was looked at last.
-fn resume_recoveries(partition: &Arc<Partition>, last: &mut InodeId) {
-    if !partition.is_settled() || partition.blocks.lock().in_safe_mode() {
-        return;
-    }
-    let mut files = partition.tree().namespace.files_of(RECOVERY_HOLDER);
-    files.extend(partition.tree().namespace.truncations());
-    files.sort_unstable();
-    files.dedup();
-    let files: Vec<InodeId> =
-        files.into_iter().filter(|inode| inode > last).take(RECOVERIES_COUNT_MAX).collect();
-    *last = files.last().filter(|_| files.len() == RECOVERIES_COUNT_MAX).copied().unwrap_or(InodeId(0));
-    release_files(partition, files);
+    release_files(partition, due.unfinished);
 }
 
 fn release_files(partition: &Arc<Partition>, files: Vec<InodeId>) {

@@ -41,7 +41,7 @@ use condition::Condition;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::Env;
 use leading::Leading;
-use namespace::{Context, Namespace, Renewals};
+use namespace::{Context, Namespace, Renewals, lease_watch};
 use parked::Parked;
 use parking_lot::Mutex;
 use queue::{Attempt, Queue, Work};
@@ -170,10 +170,9 @@ impl Partition {
         self.env.clock.moment()
     }
 
-    /// Whether all data servers that live have had the time to say what they have. Before, a block of which
-    /// none has spoken is not taken for one that was never written.
+    /// Whether all data servers that live have had the time to say what they have.
     pub fn is_settled(&self) -> bool {
-        self.moment().ms_since(self.started) >= SETTLING_MS
+        lease_watch::is_settled(self.started, self.moment())
     }
 
     /// Data servers that have been heard lately.
@@ -258,6 +257,3 @@ impl Partition {
 
 /// A data server that has missed so many heartbeats does not reach this member.
 const HEARTBEATS_MISSED: u64 = 3;
-
-/// Several heartbeats of the data servers, and some time to reconnect.
-const SETTLING_MS: u64 = 30_000;
