@@ -1,5 +1,7 @@
 //! The names of the cluster that this server belongs to.
 
+pub mod text;
+
 use crate::peers::Secret;
 use base::Level;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{GroupId, GroupView, Level, MemberId, MemberStore, UnknownLevel, level::RELEASE_BYTES_MAX};
+use base::{GroupId, GroupView, MemberId, MemberStore, UnknownLevel};
 use env::{Env, OpenMode, disk::Lock};
 use std::{
-    collections::BTreeMap,
     io,
     net::IpAddr,
     path::{Path, PathBuf},
@@ -12,7 +11,10 @@ use std::{
 use thiserror::Error;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{
+        Cluster,
+        text::{self, TextError, text_of},
+    },
     config::{CoordinatorConfig, GroupConfig},
     coordinator::open_coordinator,
     peers::Secret,
@@ -30,10 +32,6 @@ const CLUSTER_FILE: &str = "CLUSTER";
 /// The file that is locked while a directory is being made. With it and without [`CLUSTER_FILE`] the directory is
 /// half made.
 const MAKING_FILE: &str = "MAKING";
-/// The layout of a cluster file that names the level at which the group began. Releases that know of no levels refuse
-/// it.
-const LAYOUT: &str = "2";
-const LAYOUT_WITHOUT_LEVEL: &str = "1";
 const STORE_DIRECTORY: &str = "group-1";
 const COORDINATOR_DIRECTORY: &str = "coordinator";
 
@@ -85,7 +83,7 @@ pub enum FormatError {
     #[error("the coordinator knows of no cluster; make it with `clover meta format` on the first member")]
     NoCluster,
     #[error("what the coordinator says of the cluster cannot be understood: {0}")]
-    ClusterText(String),
+    ClusterText(#[from] TextError),
     #[error("member {member} is not in the list of the group's members")]
     NotAMember { member: MemberId },
     #[error("a group of {members} members needs a coordinator that all of them reach; name one")]
@@ -109,6 +107,8 @@ pub enum ClusterError {
         "{path} has layout {found}, and up to 2 is known: use the release that wrote it, or a newer one. Nothing was changed"
     )]
     Version { path: PathBuf, found: String },
+    #[error("{path} says that {unknown}. Nothing was changed")]
+    Level { path: PathBuf, unknown: UnknownLevel },
     #[error("{path} cannot be read or written")]
     Io { path: PathBuf, source: io::Error },
 }
@@ -153,7 +153,7 @@ fn begun(
     if coord::wait(|done| coordinator.read(GROUP, done))?.is_some() {
         return Ok(None);
     }
-    let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+    let cluster = text::parse(&String::from_utf8_lossy(&text))?;
     Ok(Some(cluster).filter(|cluster| cluster_id.is_none_or(|wanted| wanted == cluster.cluster_id)))
 }
 
@@ -336,7 +336,7 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
     make(env, name_directory, |layout| {
         let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
         let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
-        let cluster = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+        let cluster = text::parse(&String::from_utf8_lossy(&text))?;
         let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
         let view = coord::wait(|done| coordinator.read(GROUP, done))?.ok_or(FormatError::NoCluster)?.view;
         // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
@@ -434,23 +434,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A file of `key=value` lines, as Hadoop's VERSION is.
-pub(crate) fn text_of(cluster: &Cluster) -> String {
-    let level = cluster.first_level;
-    let layout = if level > Level::FIRST { LAYOUT } else { LAYOUT_WITHOUT_LEVEL };
-    let mut text = format!(
-        "layout={layout}\nclusterID={}\nnamespaceID={}\nblockpoolID={}\ncTime={}\n",
-        cluster.cluster_id, cluster.namespace_id, cluster.block_pool, cluster.created_ms
-    );
-    if let Some(secret) = cluster.secret.as_ref().and_then(Secret::as_text) {
-        text.push_str(&format!("memberSecret={secret}\n"));
-    }
-    if level > Level::FIRST {
-        text.push_str(&format!("firstLevel={level}\nrelease={}\n", level.release().unwrap_or_default()));
-    }
-    text
-}
-
 fn prepare_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {
     let file = env.disk.open(&layout.cluster.with_extension("tmp"), OpenMode::CreateOrTruncate)?;
     file.write_at(text_of(cluster).as_bytes(), 0)?;
@@ -467,8 +450,8 @@ fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
 ///
 /// # Errors
 /// [`ClusterError::Missing`] if there is no such file, [`ClusterError::HalfMade`] if making the directory was
-/// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed or
-/// names a level that this release does not know, [`ClusterError::Version`] if its layout is a later release's.
+/// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed,
+/// [`ClusterError::Version`] if its layout is a later release's, [`ClusterError::Level`] if it names a later level.
 pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
     let layout = Layout::of(name_directory);
     let path = layout.cluster;
@@ -481,45 +464,10 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
     }
     // No cluster file is larger; what is longer is cut and then refused.
     let bytes = read_small(env, &path).map_err(io)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let layout = text.lines().find_map(|line| line.strip_prefix("layout="));
-    let is_known = |layout: &&str| layout.is_empty() || [LAYOUT, LAYOUT_WITHOUT_LEVEL].contains(layout);
-    if let Some(found) = layout.filter(|layout| !is_known(layout)) {
-        return Err(ClusterError::Version { path, found: found.to_owned() });
-    }
-    parse_cluster(&text).map_err(|what| ClusterError::Malformed { path: path.clone(), what })
-}
-
-pub(crate) fn parse_cluster(text: &str) -> Result<Cluster, String> {
-    let values: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
-    let get = |key: &str| {
-        values.get(key).copied().filter(|value| !value.is_empty()).ok_or_else(|| format!("{key} is missing"))
-    };
-    if ![LAYOUT, LAYOUT_WITHOUT_LEVEL].contains(&get("layout")?) {
-        return Err(format!("layout {} is not one that this version knows", get("layout")?));
-    }
-    let number = |key: &str| get(key)?.parse::<u64>().map_err(|_| format!("{key} is not a number"));
-    let first_level = match get("layout")? {
-        LAYOUT => {
-            Level(u16::try_from(number("firstLevel")?).map_err(|_| "firstLevel is too large".to_owned())?)
-        }
-        _ => Level::FIRST,
-    };
-    if !first_level.is_known() {
-        let release = get("release")?.chars().filter(|c| !c.is_control()).take(RELEASE_BYTES_MAX).collect();
-        return Err(UnknownLevel { level: first_level, release }.to_string());
-    }
-    Ok(Cluster {
-        first_level,
-        cluster_id: get("clusterID")?.to_owned(),
-        namespace_id: u32::try_from(number("namespaceID")?)
-            .map_err(|_| "namespaceID is too large".to_owned())?,
-        block_pool: get("blockpoolID")?.into(),
-        created_ms: number("cTime")?,
-        secret: match values.get("memberSecret") {
-            None => None,
-            Some(text) => Some(Secret::new(text.as_bytes()).ok_or("memberSecret is too short")?),
-        },
+    text::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
+        TextError::Malformed(what) => ClusterError::Malformed { path, what },
+        TextError::Layout(found) => ClusterError::Version { path, found },
+        TextError::Level(unknown) => ClusterError::Level { path, unknown },
     })
 }
 
@@ -645,9 +593,21 @@ mod tests {
         assert_eq!(said(CoordinatorConfig::Embedded, None), None);
     }
 
+    /// Its advice is another than that for a damaged file, which is to be restored from a backup.
     #[test]
-    fn a_damaged_cluster_file_is_named() {
-        assert_eq!(parse_cluster("layout=3\n").unwrap_err(), "layout 3 is not one that this version knows");
-        assert_eq!(parse_cluster("layout=1\nclusterID=x\n").unwrap_err(), "namespaceID is missing");
+    fn a_cluster_file_of_a_later_level_names_the_release_that_reads_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let (env, address, path) = (Env::production(), "127.0.0.1".parse().unwrap(), directory.path());
+        format(&env, path, None, address, &GroupConfig::default()).unwrap();
+        let file = path.join(CLUSTER_FILE);
+        let written = std::fs::read_to_string(&file).unwrap();
+        let newest = base::Level::NEWEST;
+        let ours = format!("firstLevel={newest}\nrelease={}\n", newest.release().unwrap());
+        let later = written.replace(&ours, "firstLevel=9\nrelease=7.1.0\n");
+        assert_ne!(later, written);
+        std::fs::write(&file, later).unwrap();
+        let text = read_cluster(&env, path).unwrap_err().to_string();
+        assert!(text.contains("level 9") && text.contains("Start release 7.1.0"), "{text}");
+        assert!(!text.contains("backup"), "{text}");
     }
 }

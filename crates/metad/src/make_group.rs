@@ -5,10 +5,13 @@
 //! off in between, ZooKeeper holds an equal view, and the order is carried out again.
 
 use crate::{
-    cluster::Cluster,
+    cluster::{
+        Cluster,
+        text::{self, text_of},
+    },
     config::{CoordinatorConfig, GroupConfig},
     coordinator::open_coordinator,
-    format::{ClusterError, FormatError, GROUP, Layout, parse_cluster, read_cluster, text_of},
+    format::{ClusterError, FormatError, GROUP, Layout, read_cluster},
 };
 use base::{GroupView, MemberId};
 use coord::Coordinator;
@@ -123,7 +126,7 @@ fn give(
     match coord::wait(|done| next.read_cluster(done))? {
         None => coord::wait(|done| next.create_cluster(text_of(&told).into_bytes(), done))?,
         Some(text) => {
-            let found = parse_cluster(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
+            let found = text::parse(&String::from_utf8_lossy(&text)).map_err(FormatError::ClusterText)?;
             if found.cluster_id != cluster.cluster_id {
                 return Err(MakeGroupError::Taken(found.cluster_id));
             }

@@ -6,7 +6,10 @@ mod waiting;
 pub use waiting::Waiting;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{
+        Cluster,
+        text::{self, TextError},
+    },
     commit::CommitWatch,
     config::MetaConfig,
     coordinator::open_coordinator,
@@ -62,7 +65,7 @@ pub enum RecoverError {
     )]
     AnotherCoordinator { directory: PathBuf, found: String, expected: String },
     #[error("the coordinator keeps a cluster that cannot be read: {0}")]
-    ClusterText(String),
+    ClusterText(#[from] TextError),
     #[error("the coordinator could not be opened")]
     Coordinator(#[from] coord::OpenError),
     #[error(transparent)]
@@ -399,7 +402,7 @@ fn take_back(
 /// A coordinator of before groups names no cluster.
 fn check_cluster(text: Option<&[u8]>, cluster: &Cluster, directory: &Path) -> Result<(), RecoverError> {
     let Some(text) = text else { return Ok(()) };
-    let kept = format::parse_cluster(&String::from_utf8_lossy(text)).map_err(RecoverError::ClusterText)?;
+    let kept = text::parse(&String::from_utf8_lossy(text))?;
     if kept.cluster_id == cluster.cluster_id {
         return Ok(());
     }
