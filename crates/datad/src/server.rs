@@ -27,6 +27,9 @@ use web::Web;
 pub enum StartError {
     #[error("the data directories cannot be used")]
     Store(#[from] OpenError),
+    /// A bug: the thread that opened the data directories panicked.
+    #[error("opening the data directories was broken off")]
+    BrokenOff(#[source] tokio::task::JoinError),
     #[error("{what} {addr} could not be opened")]
     Bind { what: &'static str, addr: SocketAddr, source: io::Error },
     #[error(
@@ -55,7 +58,7 @@ impl DataServer {
     /// # Errors
     /// [`StartError::Config`] if the configuration names no metadata server, [`StartError::Descriptors`] if too few
     /// file descriptors are allowed, [`StartError::Bind`] if a port cannot be bound, [`StartError::Store`] if the data
-    /// directories cannot be opened.
+    /// directories cannot be opened, [`StartError::BrokenOff`] if opening them panics.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
@@ -77,7 +80,7 @@ impl DataServer {
         let (opening_env, store_config) = (env.clone(), config.store.clone());
         let volumes = tokio::task::spawn_blocking(move || BlockStore::open(opening_env, store_config))
             .await
-            .map_err(|error| StartError::Config(error.to_string()))??;
+            .map_err(StartError::BrokenOff)??;
         let transfer_addr = transfer
             .local_addr()
             .map_err(|error| bind_error("the transfer port", config.transfer_addr, error))?;

@@ -156,6 +156,23 @@ async fn start(root: &Path, servers: &[&Server]) -> DataServer {
     DataServer::start(Env::production(), config(root, servers)).await.unwrap()
 }
 
+struct NoRandomness;
+
+impl env::Random for NoRandomness {
+    fn fill(&self, _: &mut [u8]) {
+        panic!("there is no randomness");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_while_the_data_directories_are_opened_is_not_told_as_a_wrong_configuration() {
+    let root = tempfile::tempdir().unwrap();
+    let rpc = serve(&Metadata::new("CID-one"), "127.0.0.1:0");
+    let env = Env { random: Arc::new(NoRandomness), ..Env::production() };
+    let error = DataServer::start(env, config(root.path(), &[&rpc])).await.err().expect("it cannot start");
+    assert!(matches!(error, datad::StartError::BrokenOff(_)), "{error}");
+}
+
 fn block(id: u64) -> ExtendedBlock {
     let block = Block { id: BlockId(id), generation_stamp: GenerationStamp(1001), length: 0 };
     ExtendedBlock { pool: POOL.into(), block }
