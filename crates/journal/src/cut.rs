@@ -14,9 +14,9 @@ impl Journal {
     /// Entries under way are written first; callbacks of appends must not wait for the caller of this.
     ///
     /// # Errors
-    /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log or
-    /// cannot be read there. [`StateError::Failed`] if the journal has failed, or fails now because the cut cannot be
-    /// written.
+    /// [`StateError::Cut`] if an entry behind `after` has committed or is in an image, or `after` is not in the log, or the
+    /// log is damaged there. [`StateError::Io`] if the disk does not let it be read. [`StateError::Failed`] if the journal
+    /// has failed, or fails now because the cut cannot be written.
     ///
     /// # Panics
     /// An entry was appended while the log was being cut.
@@ -45,6 +45,14 @@ impl Shared {
         let point = match self.read(after.id.sn, after.id.sn, 0) {
             Ok((point, _)) => point,
             Err(ReadLogError::Gone { first, .. }) => return refuse(format!("the log begins after {first}")),
+            Err(ReadLogError::Failed { reason, disk: Some(kind), .. })
+                if kind != io::ErrorKind::InvalidData =>
+            {
+                return Err(StateError::Io {
+                    file: self.log_directory(),
+                    source: io::Error::new(kind, reason),
+                });
+            }
             Err(error) => return refuse(error.to_string()),
         };
         if point != after {

@@ -69,7 +69,7 @@ pub enum OpenError {
     #[error("{what}")]
     Settings { what: String },
     /// Look at the disk.
-    #[error("cannot read {}", .file.display())]
+    #[error("cannot read or change {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
 }
 
@@ -140,7 +140,8 @@ pub enum StateError {
     /// A bug in the caller, or corruption: stop, keep the evidence.
     #[error("the log cannot be cut off after {after}: {what}")]
     Cut { after: LogPoint, what: String },
-    #[error("cannot write {}", .file.display())]
+    /// Look at the disk.
+    #[error("cannot read or write {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
 }
 
@@ -150,9 +151,10 @@ pub enum ReadLogError {
     /// Get an image: this log begins later.
     #[error("entry {after} is not in the log any more, which begins after {first}")]
     Gone { after: Sn, first: Sn },
-    /// Another try may help: the log is being cut, the entry is not durable yet, or the disk has failed.
+    /// Another try may help: the log is being cut, the entry is not durable yet, or the disk has failed. `disk` is the kind
+    /// of the disk's error, if it was one.
     #[error("the log could not be read after entry {after}: {reason}")]
-    Failed { after: Sn, reason: String },
+    Failed { after: Sn, reason: String, disk: Option<io::ErrorKind> },
 }
 
 /// A staged image cannot be used, or cannot be written.
@@ -170,7 +172,7 @@ pub enum StagingError {
     #[error(transparent)]
     State(#[from] StateError),
     /// Look at the disk.
-    #[error("cannot write {}", .file.display())]
+    #[error("cannot read or write {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
 }
 
@@ -179,7 +181,7 @@ pub enum StagingError {
 pub enum ImageError {
     #[error("the journal refuses changes")]
     Failed(#[source] std::sync::Arc<Fault>),
-    #[error("cannot write {}", .file.display())]
+    #[error("cannot read or write {}", .file.display())]
     Io { file: PathBuf, source: io::Error },
     /// The file does not read back as it was written: check the disk.
     #[error("image {} does not read back as written: {what}", .file.display())]

@@ -40,7 +40,12 @@ impl Shared {
         up_to: Sn,
         bytes_max: usize,
     ) -> Result<(LogPoint, Vec<Entry>), ReadLogError> {
-        let failed = |reason: String| ReadLogError::Failed { after, reason };
+        let failed = |reason: String| ReadLogError::Failed { after, reason, disk: None };
+        let disk_failed = |error: io::Error| ReadLogError::Failed {
+            after,
+            reason: error.to_string(),
+            disk: Some(error.kind()),
+        };
         let (durable, cuts) = {
             let inner = self.inner.lock();
             (inner.durable, inner.cuts)
@@ -72,9 +77,9 @@ impl Shared {
             // Purged meanwhile, or the disk has lost it.
             io::ErrorKind::NotFound => match self.gone(after) {
                 ReadLogError::Gone { first, .. } if first > after => ReadLogError::Gone { after, first },
-                _ => failed(error.to_string()),
+                _ => disk_failed(error),
             },
-            _ => failed(error.to_string()),
+            _ => disk_failed(error),
         })?;
         let Reading { point, entries, .. } = reading;
         if self.inner.lock().cuts != cuts {

@@ -277,6 +277,24 @@ fn what_has_committed_is_never_cut_off() {
     assert_eq!(open(&env, directory.path()).2.end, all[8].point());
 }
 
+#[test]
+fn a_disk_that_does_not_read_is_not_told_as_a_wrong_order_to_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = Env::production();
+    format(&env, directory.path());
+    let (journal, ..) = open(&env, directory.path());
+    let mut all = Vec::new();
+    append(&journal, 1, 10, &mut all);
+    // Nothing can be read from a directory.
+    let log = directory.path().join("log");
+    for entry in std::fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path()) {
+        std::fs::rename(&entry, directory.path().join("kept").with_extension("segment")).unwrap();
+        std::fs::create_dir(&entry).unwrap();
+    }
+    let refused = journal.cut(all[4].point());
+    assert!(matches!(refused, Err(StateError::Io { .. })), "{refused:?}");
+}
+
 /// A batch whose second record began exactly with a block was cut off there; sealed, it was taken for rotten at
 /// the start after that.
 #[test]
