@@ -38,6 +38,29 @@ impl Writer<'_> {
     }
 }
 
+pub(crate) const NUMBER_TOO_LONG: &str = "a number of more than 64 bits";
+
+/// Reads a number as [`Writer::number`] writes it: seven bits in each byte, the lowest first, and a high bit in each byte
+/// but the last. `None` if it has more than 64 bits. `byte` gives the next byte.
+///
+/// # Errors
+/// The error of `byte`.
+#[inline]
+pub(crate) fn read_number<E>(mut byte: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = byte()?;
+        if shift == 63 && byte > 1 {
+            break;
+        }
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -71,18 +94,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn number(&mut self) -> Result<u64, DecodeError> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(self.malformed("a number of more than 64 bits"))
+        read_number(|| self.byte())?.ok_or_else(|| self.malformed(NUMBER_TOO_LONG))
     }
 
     /// A number below `limit`.

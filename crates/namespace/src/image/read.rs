@@ -7,6 +7,7 @@ use super::{
 use crate::{
     GroupLevel, Namespace, UnknownReplicas,
     acl::{self, Acl},
+    codec,
     quota::{Amounts, Quota},
     retry::Origin,
     retry::Record,
@@ -149,18 +150,7 @@ impl Image<'_> {
     }
 
     pub(super) fn number(&mut self) -> Result<u64> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(self.malformed("a number of more than 64 bits"))
+        codec::read_number(|| self.byte())?.ok_or_else(|| self.malformed(codec::NUMBER_TOO_LONG))
     }
 
     pub(super) fn below(&mut self, limit: u64, what: &str) -> Result<u64> {
