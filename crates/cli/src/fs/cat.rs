@@ -47,7 +47,18 @@ pub struct Tail {
 }
 
 pub async fn cat(shell: &mut Shell, args: Cat) -> Outcome {
-    for path in &args.paths {
+    print_each(shell, &args.paths, print_local, print).await
+}
+
+/// Prints the files that `paths` name: those of this machine by `print_local`, the others by `print`. A failure of one is
+/// told, and does not keep the others from being printed.
+pub async fn print_each(
+    shell: &mut Shell,
+    paths: &[String],
+    print_local: impl Fn(&mut Shell, &str) -> Outcome,
+    print: impl AsyncFn(&mut Shell, &Item) -> Outcome,
+) -> Outcome {
+    for path in paths {
         if local::is_uri(path) {
             let outcome = print_local(shell, path);
             shell.check(outcome);

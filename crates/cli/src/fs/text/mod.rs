@@ -13,7 +13,7 @@ mod writable;
 mod zstd;
 
 use super::{
-    cat::{Cat, pour, pour_local},
+    cat::{Cat, pour, pour_local, print_each},
     failure::{Failure, Outcome},
     item::Item,
     local, path,
@@ -33,19 +33,7 @@ const PIECE_BYTES: usize = 64 << 10;
 const PIECES_WAITING: usize = 4;
 
 pub async fn text(shell: &mut Shell, args: Cat) -> Outcome {
-    for path in &args.paths {
-        if local::is_uri(path) {
-            let outcome = print_local(shell, path);
-            shell.check(outcome);
-            continue;
-        }
-        let items = shell.expand(path).await;
-        for item in shell.check(items).unwrap_or_default() {
-            let outcome = print(shell, &item).await;
-            shell.check(outcome);
-        }
-    }
-    Ok(())
+    print_each(shell, &args.paths, print_local, print).await
 }
 
 /// A file of this machine, written as `file:///a`.
