@@ -41,11 +41,12 @@ pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
             Err(reason) => return refuse(reply, reason),
         };
         order(&core.partition, Order::HandOver { to: found.to }, reply, move |reply, message| {
-            let message = match found.warning {
+            let message = match &found.warning {
                 Some(warning) => format!("{message}. WARNING: {warning}"),
                 None => message,
             };
-            reply.ok(&p::HandOverResponseProto { message: Some(message), active: found.to.map(|to| to.0) });
+            let active = found.to.map(|to| to.0);
+            reply.ok(&p::HandOverResponseProto { message: Some(message), active, warning: found.warning });
         });
     }));
 }

@@ -138,7 +138,7 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     let outcome = tokio::try_join!(order, watch::successor(servers, &group, view.epoch));
     let noticed = bystander.stop().await;
     let (answer, successor) = outcome?;
-    let warning = answer.message.as_deref().and_then(|message| Some(message.split_once("WARNING: ")?.1));
+    let warning = answer.warning.as_deref().or_else(|| warning_of_older(answer.message.as_deref()?));
     if is_json {
         let line = json!({"from": active, "to": successor.member, "epoch": successor.epoch,
             "after_ms": successor.after.as_millis() as u64, "client_longest_ms": noticed.longest.as_millis() as u64,
@@ -157,6 +157,11 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     );
     println!("{}", noticed.sentence());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The warning in the answer of a release that says it in its sentence only.
+fn warning_of_older(message: &str) -> Option<&str> {
+    Some(message.split_once("WARNING: ")?.1)
 }
 
 /// The server's own words, else ours.
