@@ -104,26 +104,8 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("clover-bench-image-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         let env = Env::production();
-        let any = "127.0.0.1:0".parse()?;
-        let config = MetaConfig {
-            name_directory: dir.clone(),
-            rpc_address: any,
-            http_address: None,
-            limits: namespace::Limits::default(),
-            defaults: metad::FileDefaults::default(),
-            blocks: blocks::Config::default(),
-            complete_wait_ms: 200,
-            edits_per_image: 1_000_000,
-            image_period_ms: 3_600_000,
-            journal_bytes_per_image: 64 << 20,
-            call_queue: metad::CallLimits::default(),
-            racks: Vec::new(),
-            data_servers_file: None,
-            groups: metad::GroupsConfig::default(),
-            audit_log: None,
-            group: metad::GroupConfig::default(),
-        };
-        metad::format(&env, &dir, None, any.ip(), &config.group)?;
+        let config = MetaConfig::new(dir.clone());
+        metad::format(&env, &dir, None, config.rpc_address.ip(), &config.group)?;
         let report = generate(&env, &dir, 2_500, 0)?;
         assert_eq!((report.files, report.directories), (2_500, 5), "the root and /bench too");
         let again = generate(&env, &dir, 1, 0).map(|_| ()).unwrap_err().to_string();

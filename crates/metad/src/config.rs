@@ -4,7 +4,12 @@ use crate::{groups::GroupsConfig, watch::LastResort};
 use base::{Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
-use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
 
 #[derive(Clone, Debug)]
 pub struct MetaConfig {
@@ -33,12 +38,34 @@ pub struct MetaConfig {
     pub racks: Vec<(String, String)>,
     /// The source of users' groups.
     pub groups: GroupsConfig,
-    /// The file of the audit log; `None` if none is written. None: nowhere.
+    /// The file of the audit log; `None` if none is written.
     pub audit_log: Option<PathBuf>,
     pub group: GroupConfig,
 }
 
 impl MetaConfig {
+    /// The configuration of a server that runs alone, on a free port of this machine, and answers no HTTP.
+    pub fn new(name_directory: PathBuf) -> Self {
+        Self {
+            name_directory,
+            rpc_address: (Ipv4Addr::LOCALHOST, 0).into(),
+            http_address: None,
+            limits: Limits::default(),
+            defaults: FileDefaults::default(),
+            blocks: blocks::Config::default(),
+            complete_wait_ms: 200,
+            edits_per_image: 1_000_000,
+            image_period_ms: 3_600_000,
+            journal_bytes_per_image: 64 << 20,
+            call_queue: CallLimits::default(),
+            data_servers_file: None,
+            racks: Vec::new(),
+            groups: GroupsConfig::default(),
+            audit_log: None,
+            group: GroupConfig::default(),
+        }
+    }
+
     /// How texts for people call this server.
     pub fn host_name(&self) -> String {
         let advertised = self.group.advertised.rpc.as_deref().and_then(|address| address.rsplit_once(':'));

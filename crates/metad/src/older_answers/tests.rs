@@ -1,7 +1,7 @@
 //! A server whose retry cache has forgotten a call, and its journal.
 
 use super::Older;
-use crate::{FileDefaults, GroupConfig, MetaConfig, MetaServer, partition::turn::Turn};
+use crate::{GroupConfig, MetaConfig, MetaServer, partition::turn::Turn};
 use base::{CallId, CallOrigin, ClientId, FsError};
 use env::Env;
 use namespace::{AccessPolicy, Edit, Limits, Origin, Planned, RETRY_WINDOW_MS, Reply, RetryLookup, ops};
@@ -19,30 +19,17 @@ const UNDER_WAY_MAX: u32 = 8;
 
 fn config(directory: &Path) -> MetaConfig {
     let access = AccessPolicy { superuser: "alice".into(), ..AccessPolicy::default() };
+    let safe_mode = blocks::SafeModeConfig { extension_ms: 0, ..Default::default() };
     MetaConfig {
-        name_directory: directory.to_owned(),
-        rpc_address: "127.0.0.1:0".parse().unwrap(),
-        http_address: None,
         limits: Limits { access, ..Limits::default() },
-        defaults: FileDefaults::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 200,
+        blocks: blocks::Config { safe_mode, ..Default::default() },
         edits_per_image: 1_000_000_000,
-        image_period_ms: 3_600_000,
-        journal_bytes_per_image: 64 << 20,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        data_servers_file: None,
-        groups: Default::default(),
-        audit_log: None,
         // A million edits where nothing is optimised, beside other tests: that a thread is slow means nothing here.
         group: GroupConfig {
             timing: group::Settings { hang_ms: 60_000, ..group::Settings::default() },
             ..GroupConfig::default()
         },
+        ..MetaConfig::new(directory.to_owned())
     }
 }
 

@@ -150,29 +150,12 @@ impl Cluster {
 
 /// Alone, on any port, without safe mode, and without images as long as nobody asks for one.
 fn usual(name_directory: &Path) -> MetaConfig {
+    let access = AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() };
+    let safe_mode = blocks::SafeModeConfig { extension_ms: 0, ..Default::default() };
     MetaConfig {
-        name_directory: name_directory.to_owned(),
-        rpc_address: "127.0.0.1:0".parse().unwrap(),
-        http_address: None,
-        limits: Limits {
-            access: AccessPolicy { superuser: SUPERUSER.into(), ..AccessPolicy::default() },
-            ..Limits::default()
-        },
-        defaults: Default::default(),
-        blocks: blocks::Config {
-            safe_mode: blocks::SafeModeConfig { extension_ms: 0, ..Default::default() },
-            ..Default::default()
-        },
-        complete_wait_ms: 200,
-        edits_per_image: 1_000_000,
-        image_period_ms: 3_600_000,
-        journal_bytes_per_image: 64 << 20,
-        call_queue: Default::default(),
-        racks: Vec::new(),
-        data_servers_file: None,
-        groups: Default::default(),
-        audit_log: None,
-        group: Default::default(),
+        limits: Limits { access, ..Limits::default() },
+        blocks: blocks::Config { safe_mode, ..Default::default() },
+        ..MetaConfig::new(name_directory.to_owned())
     }
 }
 
