@@ -1,7 +1,8 @@
 //! The files in a data server's directory: VERSION files, file names, and replicas that were interrupted.
 
 use crate::Target;
-use blockstore::{Checksum, ChecksumKind, layout, meta_file, version_file::Version};
+use base::ChecksumKind;
+use blockstore::{Checksum, layout, meta_file, version_file::Version};
 use env::{Disk, OpenMode};
 use sim::{Dice, SimDisk};
 use std::path::Path;

@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod caller;
+pub mod checksum;
 pub mod durable;
 pub mod entry;
 pub mod fs_error;
@@ -20,6 +21,7 @@ pub mod view;
 
 pub use block::{BLOCK_BYTES_MAX, Block, ExtendedBlock};
 pub use caller::{CallOrigin, Caller};
+pub use checksum::ChecksumKind;
 pub use durable::Durable;
 pub use entry::{Chain, Entry, EntryKind, LogPoint};
 pub use fs_error::{FsError, FsResult};

@@ -1,14 +1,7 @@
 //! How a replica's bytes are checksummed: the kind, and how many bytes each sum covers.
 
 use crate::error::StoreError;
-
-/// The numbers are Hadoop's, on the wire and in meta files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ChecksumKind {
-    Null = 0,
-    Crc32 = 1,
-    Crc32c = 2,
-}
+use base::ChecksumKind;
 
 /// The largest chunk that is accepted: larger ones would make a partial last chunk expensive to continue.
 pub const BYTES_PER_CHECKSUM_MAX: u32 = 16 << 20;
@@ -28,16 +21,11 @@ impl Checksum {
     /// [`StoreError::Checksum`] if the type is none of 0 (NULL), 1 (CRC32) and 2 (CRC32C), or `bytes_per_checksum` is
     /// below 1 or above the limit.
     pub fn new(kind: u8, bytes_per_checksum: i32) -> Result<Self, StoreError> {
-        let kind = match kind {
-            0 => ChecksumKind::Null,
-            1 => ChecksumKind::Crc32,
-            2 => ChecksumKind::Crc32c,
-            other => {
-                return Err(StoreError::Checksum(format!(
-                    "checksum type {other} is unknown; 0 (NULL), 1 (CRC32) and 2 (CRC32C) are served"
-                )));
-            }
-        };
+        let kind = ChecksumKind::numbered(kind.into()).ok_or_else(|| {
+            StoreError::Checksum(format!(
+                "checksum type {kind} is unknown; 0 (NULL), 1 (CRC32) and 2 (CRC32C) are served"
+            ))
+        })?;
         match u32::try_from(bytes_per_checksum) {
             Ok(bytes_per_checksum) if (1..=BYTES_PER_CHECKSUM_MAX).contains(&bytes_per_checksum) => {
                 Ok(Self { kind, bytes_per_checksum })
@@ -50,10 +38,7 @@ impl Checksum {
 
     /// Bytes of one sum: 4, or 0 without sums.
     pub const fn size(self) -> usize {
-        match self.kind {
-            ChecksumKind::Null => 0,
-            ChecksumKind::Crc32 | ChecksumKind::Crc32c => 4,
-        }
+        self.kind.sum_bytes()
     }
 
     /// The sum of one chunk as it stands in a meta file.

@@ -1,6 +1,7 @@
 //! The configuration of a store.
 
 use crate::choice::VolumeChoice;
+use base::StorageType;
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 /// The directories of replicas, and the room that is left free on each disk.
@@ -45,7 +46,7 @@ impl FromStr for VolumeConfig {
             None => (StorageType::Disk, text),
             Some(rest) => {
                 let (name, path) = rest.split_once(']').ok_or_else(|| format!("`{text}`: `]` is missing"))?;
-                (name.parse()?, path)
+                (storage_type_named(name)?, path)
             }
         };
         let path = path.strip_prefix("file:").map_or(path, |rest| rest.strip_prefix("//").unwrap_or(rest));
@@ -62,42 +63,10 @@ impl fmt::Display for VolumeConfig {
     }
 }
 
-/// Hadoop's storage types; the numbers are those of its wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StorageType {
-    #[default]
-    Disk = 1,
-    Ssd = 2,
-    Archive = 3,
-    RamDisk = 4,
-    Nvdimm = 6,
-}
-
-impl FromStr for StorageType {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.to_ascii_uppercase().as_str() {
-            "DISK" => Ok(Self::Disk),
-            "SSD" => Ok(Self::Ssd),
-            "ARCHIVE" => Ok(Self::Archive),
-            "RAM_DISK" => Ok(Self::RamDisk),
-            "NVDIMM" => Ok(Self::Nvdimm),
-            _ => Err(format!("`{text}` is no storage type; DISK, SSD, ARCHIVE, RAM_DISK and NVDIMM are")),
-        }
-    }
-}
-
-impl fmt::Display for StorageType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disk => "DISK",
-            Self::Ssd => "SSD",
-            Self::Archive => "ARCHIVE",
-            Self::RamDisk => "RAM_DISK",
-            Self::Nvdimm => "NVDIMM",
-        })
-    }
+/// The storage type of a directory. No directory is of the provided kind, which lies outside of HDFS.
+fn storage_type_named(name: &str) -> Result<StorageType, String> {
+    let found = StorageType::named(name).filter(|found| *found != StorageType::Provided);
+    found.ok_or_else(|| format!("`{name}` is no storage type; DISK, SSD, ARCHIVE, RAM_DISK and NVDIMM are"))
 }
 
 /// The identity of a block pool, as the metadata service tells it in the handshake.
@@ -121,7 +90,7 @@ mod tests {
         assert_eq!(parse("/data/1"), Ok(volume("/data/1", StorageType::Disk)));
         assert_eq!(parse("[SSD]/data/2"), Ok(volume("/data/2", StorageType::Ssd)));
         assert_eq!(parse("[ram_disk]file:///data/3"), Ok(volume("/data/3", StorageType::RamDisk)));
-        for bad in ["", "[SSD]", "[SSD/data", "[TAPE]/data"] {
+        for bad in ["", "[SSD]", "[SSD/data", "[TAPE]/data", "[PROVIDED]/data"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -1,8 +1,6 @@
 //! A recovery whose outcome is another block: the first bytes of one that a snapshot goes on showing.
 
 use crate::{
-    checksum::ChecksumKind,
-    config::StorageType,
     create::NewReplica,
     error::{StoreError, StoreResult},
     map::{Record, Settled},
@@ -10,7 +8,7 @@ use crate::{
     pool::PoolStore,
     writer::ReplicaWriter,
 };
-use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
+use base::{Block, BlockId, ChecksumKind, ExtendedBlock, GenerationStamp, StorageType};
 use env::disk::read_exact_at;
 use std::sync::Arc;
 

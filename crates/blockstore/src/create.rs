@@ -3,7 +3,6 @@
 use crate::{
     active::{Active, Files, OpenFiles},
     checksum::Checksum,
-    config::StorageType,
     error::{StoreError, StoreResult},
     layout::Place,
     map::{Record, ReplicaMap},
@@ -11,7 +10,7 @@ use crate::{
     pool::PoolStore,
     writer::ReplicaWriter,
 };
-use base::{Block, ExtendedBlock};
+use base::{Block, ExtendedBlock, StorageType};
 use env::OpenMode;
 use parking_lot::MutexGuard;
 use std::sync::Arc;

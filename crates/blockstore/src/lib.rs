@@ -36,10 +36,10 @@ pub mod version_file;
 mod volume;
 pub mod writer;
 
-pub use base::{Candidate, ReplicaState};
-pub use checksum::{Checksum, ChecksumKind};
+pub use base::{Candidate, ReplicaState, StorageType};
+pub use checksum::Checksum;
 pub use choice::VolumeChoice;
-pub use config::{PoolInfo, StorageType, StoreConfig, VolumeConfig};
+pub use config::{PoolInfo, StoreConfig, VolumeConfig};
 pub use create::NewReplica;
 pub use error::{OpenError, StoreError, StoreResult};
 pub use observer::Observer;

@@ -7,7 +7,8 @@
 //! 7..   4 bytes a chunk, big-endian; the last chunk may be short
 //! ```
 
-use crate::checksum::{Checksum, ChecksumKind};
+use crate::checksum::Checksum;
+use base::ChecksumKind;
 use env::{File, disk::read_exact_at};
 use std::io;
 

@@ -1,7 +1,7 @@
 //! The store of one block pool: its replicas by block id, over the volumes that all pools share.
 
 use crate::{
-    config::{PoolInfo, StorageType},
+    config::PoolInfo,
     error::{StoreError, StoreResult},
     layout::PoolPaths,
     map::Record,
@@ -11,7 +11,7 @@ use crate::{
     store::BlockStore,
     volume::{Volume, VolumeIndex},
 };
-use base::{BlockId, ReplicaState};
+use base::{BlockId, ReplicaState, StorageType};
 use env::Disk;
 use std::{fmt, io, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use crate::{
     active::{Active, OpenFiles},
-    checksum::{Checksum, ChecksumKind},
+    checksum::Checksum,
     error::{StoreError, StoreResult},
     layout::Place,
     map::{Record, Settled},
@@ -10,7 +10,7 @@ use crate::{
     pool::PoolStore,
     volume::VolumeIndex,
 };
-use base::{Block, BlockId, ExtendedBlock, ReplicaState};
+use base::{Block, BlockId, ChecksumKind, ExtendedBlock, ReplicaState};
 use env::{File, OpenMode};
 use std::{io, sync::Arc};
 

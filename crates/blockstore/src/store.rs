@@ -1,12 +1,13 @@
 //! The store of a data server: its volumes, which all pools share.
 
 use crate::{
-    config::{StorageType, StoreConfig},
+    config::StoreConfig,
     error::{StoreError, StoreResult},
     pool_state::PoolState,
     threads::VolumeThreads,
     volume::{Volume, VolumeIndex, is_broken},
 };
+use base::StorageType;
 use env::{Disk, Env};
 use std::{
     io,

@@ -1,10 +1,10 @@
 //! One data directory of a running store.
 
 use crate::{
-    config::StorageType,
     error::OpenError,
     layout::{PoolPaths, VolumePaths},
 };
+use base::StorageType;
 use env::{Disk, Lock};
 use parking_lot::Mutex;
 use std::{

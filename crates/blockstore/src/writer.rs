@@ -2,7 +2,7 @@
 
 use crate::{
     active::{Active, Files},
-    checksum::{Checksum, ChecksumKind},
+    checksum::Checksum,
     error::{StoreError, StoreResult},
     layout::Place,
     map::{Record, Settled},
@@ -10,7 +10,7 @@ use crate::{
     pool::PoolStore,
     volume::VolumeIndex,
 };
-use base::{Block, ReplicaState};
+use base::{Block, ChecksumKind, ReplicaState};
 use env::disk::read_exact_at;
 use std::sync::Arc;
 

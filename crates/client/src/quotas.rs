@@ -63,15 +63,12 @@ pub(crate) fn limit(value: u64) -> Option<u64> {
 
 pub(crate) fn types(infos: Option<hdfs::StorageTypeQuotaInfosProto>) -> Vec<TypeUsage> {
     let infos = infos.map(|infos| infos.type_quota_info).unwrap_or_default();
-    let usage = |info: hdfs::StorageTypeQuotaInfoProto| {
-        let storage_type = StorageType::named(info.r#type().as_str_name())?;
-        Some(TypeUsage { storage_type, quota: limit(info.quota), consumed: info.consumed })
+    let usage = |info: hdfs::StorageTypeQuotaInfoProto| TypeUsage {
+        storage_type: info.r#type().into(),
+        quota: limit(info.quota),
+        consumed: info.consumed,
     };
-    infos.into_iter().filter_map(usage).collect()
-}
-
-fn wire_type(storage_type: StorageType) -> hdfs::StorageTypeProto {
-    hdfs::StorageTypeProto::from_str_name(storage_type.name()).expect("Hadoop has our storage types")
+    infos.into_iter().map(usage).collect()
 }
 
 fn invalid(text: String) -> Error {
@@ -119,7 +116,7 @@ impl FileSystem {
             path: path.to_owned(),
             namespace_quota: names.to_wire(),
             storagespace_quota: space.to_wire(),
-            storage_type: storage_type.map(|kind| wire_type(kind) as i32),
+            storage_type: storage_type.map(|kind| hdfs::StorageTypeProto::from(kind) as i32),
         };
         let _: hdfs::SetQuotaResponseProto = self.call("setQuota", &request).await?;
         Ok(())

@@ -1,7 +1,7 @@
 //! Between Hadoop's messages and the words of `base` and `blockstore`.
 
-use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
-use blockstore::{ReplicaState, StorageType};
+use base::{Block, BlockId, ExtendedBlock, GenerationStamp, StorageType};
+use blockstore::ReplicaState;
 use proto::hdfs::{
     BlockProto, DatanodeStorageProto, ExtendedBlockProto, ReplicaStateProto, StorageTypeProto,
     datanode_storage_proto::StorageState,
@@ -44,27 +44,6 @@ pub fn extended_to_proto(pool: &str, block: Block) -> ExtendedBlockProto {
     }
 }
 
-pub fn storage_type_to_proto(storage_type: StorageType) -> StorageTypeProto {
-    match storage_type {
-        StorageType::Disk => StorageTypeProto::Disk,
-        StorageType::Ssd => StorageTypeProto::Ssd,
-        StorageType::Archive => StorageTypeProto::Archive,
-        StorageType::RamDisk => StorageTypeProto::RamDisk,
-        StorageType::Nvdimm => StorageTypeProto::Nvdimm,
-    }
-}
-
-pub fn storage_type_from_proto(storage_type: StorageTypeProto) -> StorageType {
-    match storage_type {
-        // No volume is of the provided kind; any other serves in its place.
-        StorageTypeProto::Disk | StorageTypeProto::Provided => StorageType::Disk,
-        StorageTypeProto::Ssd => StorageType::Ssd,
-        StorageTypeProto::Archive => StorageType::Archive,
-        StorageTypeProto::RamDisk => StorageType::RamDisk,
-        StorageTypeProto::Nvdimm => StorageType::Nvdimm,
-    }
-}
-
 pub fn replica_state_to_proto(state: ReplicaState) -> ReplicaStateProto {
     match state {
         ReplicaState::Finalized => ReplicaStateProto::Finalized,
@@ -89,6 +68,6 @@ pub fn storage_to_proto(storage_id: &str, storage_type: StorageType) -> Datanode
     DatanodeStorageProto {
         storage_uuid: storage_id.into(),
         state: Some(StorageState::Normal as i32),
-        storage_type: Some(storage_type_to_proto(storage_type) as i32),
+        storage_type: Some(StorageTypeProto::from(storage_type) as i32),
     }
 }

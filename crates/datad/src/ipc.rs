@@ -10,8 +10,8 @@ use proto::{
         GetDatanodeInfoResponseProto, GetReconfigurationStatusResponseProto,
         GetReplicaVisibleLengthRequestProto, GetReplicaVisibleLengthResponseProto,
         GetVolumeReportResponseProto, ListReconfigurablePropertiesResponseProto,
-        RefreshNamenodesResponseProto, ShutdownDatanodeResponseProto, TriggerBlockReportRequestProto,
-        TriggerBlockReportResponseProto,
+        RefreshNamenodesResponseProto, ShutdownDatanodeResponseProto, StorageTypeProto,
+        TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
     },
     protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
 };
@@ -170,7 +170,7 @@ fn volume_report(volumes: &BlockStore, pools: &[Arc<Pool>]) -> Vec<DatanodeVolum
         let here = counts.iter().filter(|volume| volume.storage_id == report.storage_id);
         reports.push(DatanodeVolumeInfoProto {
             path: report.directory.display().to_string(),
-            storage_type: convert::storage_type_to_proto(report.storage_type) as i32,
+            storage_type: StorageTypeProto::from(report.storage_type) as i32,
             used_space: report.used_bytes,
             free_space: report.remaining_bytes,
             reserved_space: report.reserved_bytes,

@@ -1,8 +1,8 @@
 //! The state that all parts of a data server share.
 
 use crate::{config::DataConfig, identity::Identity, pool::Pool};
-use base::Moment;
-use blockstore::{BlockStore, PoolStore, StorageType, StoreError, StoreResult};
+use base::{Moment, StorageType};
+use blockstore::{BlockStore, PoolStore, StoreError, StoreResult};
 use env::{Env, descriptors::Place};
 use rpc::Client;
 use std::{

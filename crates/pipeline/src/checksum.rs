@@ -1,15 +1,8 @@
 //! Checksums of chunks.
 
+use base::ChecksumKind;
 use bytes::BufMut;
 use thiserror::Error;
-
-/// The numbers are Hadoop's, on the wire and on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChecksumKind {
-    Null = 0,
-    Crc32 = 1,
-    Crc32c = 2,
-}
 
 /// How data is covered by checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +42,7 @@ impl Checksum {
     /// [`ChecksumError::Kind`] if the type is none of 0 (NULL), 1 (CRC32) and 2 (CRC32C);
     /// [`ChecksumError::BytesPerChecksum`] if `bytes_per_checksum` is 0 or above [`BYTES_PER_CHECKSUM_MAX`].
     pub fn new(kind: i32, bytes_per_checksum: u32) -> Result<Self, ChecksumError> {
-        let kind = match kind {
-            0 => ChecksumKind::Null,
-            1 => ChecksumKind::Crc32,
-            2 => ChecksumKind::Crc32c,
-            other => return Err(ChecksumError::Kind(other)),
-        };
+        let kind = ChecksumKind::numbered(kind).ok_or(ChecksumError::Kind(kind))?;
         if !(1..=BYTES_PER_CHECKSUM_MAX).contains(&bytes_per_checksum) {
             return Err(ChecksumError::BytesPerChecksum(bytes_per_checksum));
         }
@@ -71,10 +59,7 @@ impl Checksum {
 
     /// Bytes of one checksum.
     pub fn size(&self) -> usize {
-        match self.kind {
-            ChecksumKind::Null => 0,
-            ChecksumKind::Crc32 | ChecksumKind::Crc32c => 4,
-        }
+        self.kind.sum_bytes()
     }
 
     /// Bytes of checksums for `data_length` bytes that begin a chunk.

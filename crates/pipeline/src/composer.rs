@@ -3,7 +3,7 @@
 //! A CRC is a remainder of polynomials over one bit: the CRC of A followed by B is the CRC of A, multiplied
 //! by x to the power of B's bits, plus the CRC of B. The factor is the same for every chunk of a block.
 
-use crate::ChecksumKind;
+use base::ChecksumKind;
 
 #[derive(Clone, Debug)]
 pub struct Composer {

@@ -27,7 +27,7 @@ pub mod window;
 mod fuzz_tests;
 
 pub use ack::{Ack, Reply, Status};
-pub use checksum::{Checksum, ChecksumKind};
+pub use checksum::Checksum;
 pub use composer::Composer;
 pub use packer::{Packed, Packer};
 pub use range::Range;

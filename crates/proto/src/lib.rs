@@ -15,6 +15,7 @@ pub mod protocol;
 pub mod required;
 pub mod rpc_frame;
 pub mod snapshot_diff;
+mod storage_type;
 pub mod wire;
 
 pub use required::{DecodeError, decode};

@@ -2,10 +2,9 @@
 
 use super::refusal::Refusal;
 use crate::state::State;
-use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
-use blockstore::StorageType;
+use base::{Block, BlockId, ExtendedBlock, GenerationStamp, StorageType};
 use proto::hdfs::{
-    ChecksumProto, DatanodeInfoProto, ExtendedBlockProto, OpWriteBlockProto,
+    ChecksumProto, DatanodeInfoProto, ExtendedBlockProto, OpWriteBlockProto, StorageTypeProto,
     op_write_block_proto::BlockConstructionStage as Stage,
 };
 use std::net::{IpAddr, SocketAddr};
@@ -152,12 +151,8 @@ impl Write {
     }
 }
 
+/// The storage type asked for. No volume is of the provided kind, so a disk serves in its place.
 fn storage_type(code: Option<i32>) -> StorageType {
-    match code {
-        Some(2) => StorageType::Ssd,
-        Some(3) => StorageType::Archive,
-        Some(4) => StorageType::RamDisk,
-        Some(6) => StorageType::Nvdimm,
-        _ => StorageType::Disk,
-    }
+    let asked = code.and_then(|code| StorageTypeProto::try_from(code).ok()).map(StorageType::from);
+    asked.filter(|asked| *asked != StorageType::Provided).unwrap_or_default()
 }
