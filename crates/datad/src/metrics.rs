@@ -91,8 +91,8 @@ pub fn registry(state: &Arc<State>) -> Registry {
     registry
 }
 
-/// A volume with less is full.
-const FULL_BELOW_BYTES: u64 = 1 << 20;
+/// A volume with fewer free bytes is full: no block of the usual smallest size fits.
+pub const FULL_BELOW_BYTES: u64 = 1 << 20;
 
 /// Well while at least one metadata server has this one and at least one volume is left.
 pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {

@@ -2,8 +2,8 @@
 
 use crate::required::DecodeError;
 
-/// Longest varint: ten groups of seven bits hold 64 bits.
-const VARINT_BYTES_MAX: usize = 10;
+/// The bytes of the longest varint: ten groups of seven bits hold 64 bits.
+pub(crate) const VARINT_BYTES_MAX: usize = 10;
 
 /// The form of a value, as the key before it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

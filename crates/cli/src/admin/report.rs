@@ -4,6 +4,7 @@ use super::{group::show, servers::Servers};
 use crate::table;
 use anyhow::bail;
 use client::{DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
+use datad::metrics::FULL_BELOW_BYTES;
 use jiff::Timestamp;
 use proto::clover::admin::GetGroupResponseProto;
 use serde_json::{Value, json};
@@ -11,8 +12,6 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 /// HDFS's value, for servers that do not tell theirs.
 const STALE_AFTER_MS: u64 = 30_000;
-/// A volume with less is full: no block of the usual smallest size fits.
-const FULL_BELOW_BYTES: u64 = 1 << 20;
 
 /// Show room, blocks and data servers.
 #[derive(Debug, clap::Args)]

@@ -1,11 +1,10 @@
 //! Puts the fields of a message one behind the other.
 
 use super::Put;
-use crate::wire::varint_length;
+use crate::wire::{VARINT_BYTES_MAX, varint_length};
 
-/// The longest key that is written here, for numbers below 2,048, and the longest varint.
+/// The bytes of the longest key that is written here, for numbers below 2,048.
 const KEY_MAX: usize = 2;
-const VARINT_MAX: usize = 10;
 
 const VARINT: u32 = 0;
 const DELIMITED: u32 = 2;
@@ -22,7 +21,7 @@ pub struct Writer {
 
 impl Writer {
     /// The most bytes that a field takes beside those of its value.
-    pub const FIELD_MAX: usize = KEY_MAX + VARINT_MAX;
+    pub const FIELD_MAX: usize = KEY_MAX + VARINT_BYTES_MAX;
 
     pub fn with_capacity(capacity: usize) -> Self {
         Self { bytes: vec![0; capacity + Self::FIELD_MAX], end: 0 }
