@@ -54,17 +54,17 @@ impl BlockMap {
         now: Moment,
     ) -> Result<Answer, ServerError> {
         let Terms { claim, is_sure, wants_lease } = terms;
-        let may_order = is_sure && self.is_claim_of_this_reign(claim);
+        let is_of_this_reign = self.commanding && claim.epoch() == Some(self.reign);
+        let may_order = is_sure && is_of_this_reign;
         let commands = match may_order {
             true => self.heartbeat(id, heartbeat, now)?,
             false => self.heartbeat_without_orders(id, heartbeat, now)?,
         };
         let lease = if wants_lease { self.grant_report_lease(id, now) } else { 0 };
+        if lease != 0 && is_of_this_reign {
+            let index = self.speaker(id)?;
+            self.servers.get_mut(index).fenced_lease = lease;
+        }
         Ok(Answer { claim, commands, lease })
-    }
-
-    /// The claim is that of the epoch in which this map commands now.
-    fn is_claim_of_this_reign(&self, claim: Claim) -> bool {
-        self.commanding && claim.epoch() == Some(self.reign)
     }
 }

@@ -12,6 +12,8 @@ pub enum Broken {
     /// A report counts as one under the orders of the new active although it was begun before its server had heard
     /// that one.
     EarlyReportsTrusted,
+    /// A report that began before a takeover, or before its server registered anew, counts as if it had begun behind that.
+    ReportsOutliveTakeovers,
     /// Unknown replicas are deleted at once: whether the log holds deletions back, whether their ids were skipped, and
     /// how many they are, is not minded.
     UnknownDeletedAtOnce,
@@ -47,10 +49,11 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 5] = [
+    pub const ALL: [Broken; 6] = [
         Self::OldClaimsObeyed,
         Self::TakeoverTrustsReports,
         Self::EarlyReportsTrusted,
+        Self::ReportsOutliveTakeovers,
         Self::UnknownDeletedAtOnce,
         Self::AnySession,
     ];

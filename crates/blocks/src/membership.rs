@@ -64,13 +64,13 @@ impl BlockMap {
         }
         let server = self.servers.get_mut(index);
         server.session = session;
-        server.lease = None;
         // Started anew, it may not remember whom it obeyed.
-        server.has_heard = false;
+        (server.lease, server.fenced_lease, server.has_heard) = (None, 0, false);
         for place in server.storages.clone() {
             // All is said anew: what was missing will be there.
             self.storages.get_mut(place).is_incomplete = false;
             self.storages.get_mut(place).stale = true;
+            self.distrust_report(place);
         }
         self.servers.get_mut(index).contradicts = false;
         self.begin_trial(index);

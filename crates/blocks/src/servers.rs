@@ -45,6 +45,10 @@ pub struct Server {
     /// It has been answered since this server began to command: then it knows whom to obey, and a report that
     /// it begins afterwards shows nothing that an older active may still have deleted.
     pub has_heard: bool,
+    /// The latest permission to send a full report that was given together with the claim of this reign; 0: none. A report
+    /// that was sent with it shows nothing that an older active may still have deleted either, whatever other answers were
+    /// under way.
+    pub fenced_lease: u64,
     /// The replicas that were deleted, or would be, because their blocks are unknown.
     pub share: Share,
 }
@@ -137,6 +141,7 @@ impl Servers {
             contradicts: false,
             last_asked: None,
             has_heard: false,
+            fenced_lease: 0,
             share: Share::default(),
         };
         let index = match self.free.pop() {

@@ -6,7 +6,8 @@
 //! A server that takes over cannot know the last orders of the one before it. Deletions that were given out and not
 //! yet reported would make it choose another replica to delete, and with two such choices a block is gone. So every
 //! storage counts as *stale* until it has reported in full to the new one, and the report must have begun after its
-//! server was answered by the new one: from then on it obeys no older active. While one of a block's replicas is on a
+//! server was answered by the new one: from then on it obeys no older active. A data server may speak in two voices at
+//! once, and so the permission with which it sends the report must have come in such an answer itself. While one of a block's replicas is on a
 //! stale storage, none of the block's is deleted as superfluous or damaged. Copies need no such care; they wait for a
 //! while, so that a server that is late is not taken for lost.
 
@@ -17,8 +18,6 @@ use std::collections::BTreeSet;
 /// When and how this server began to command in place of another.
 #[derive(Clone, Copy, Debug)]
 pub struct Takeover {
-    /// Leases for full reports with higher numbers were given since.
-    serial: u64,
     /// No copy is ordered before this moment.
     grace_until: Moment,
 }
@@ -74,14 +73,16 @@ impl BlockMap {
         }
         (self.commanding, self.reign) = (true, reign);
         self.forget_orders();
-        let serial = self.next_serial();
-        self.takeover = Some(Takeover { serial, grace_until: now.plus_ms(self.config.takeover_grace_ms) });
+        self.takeover = Some(Takeover { grace_until: now.plus_ms(self.config.takeover_grace_ms) });
         if !self.config.rules.break_rule(Broken::TakeoverTrustsReports) {
             self.storages.iter_mut().for_each(|(_, storage)| storage.stale = true);
         }
+        for place in self.storages.iter().map(|(place, _)| place).collect::<Vec<_>>() {
+            self.distrust_report(place);
+        }
         for server in self.servers.iter_mut() {
             server.has_heard = false;
-            server.lease = None;
+            (server.lease, server.fenced_lease) = (None, 0);
         }
         if self.is_starting() && self.last_allocated.is_exact {
             let last = &self.last_allocated;
@@ -120,11 +121,21 @@ impl BlockMap {
     /// Whether a report that begins now, with this lease (0: none), shows what its storage holds under the
     /// orders of this server alone.
     pub(crate) fn is_unfenced(&self, server: u32, lease: u64) -> bool {
-        let Some(takeover) = self.takeover else { return true };
-        if self.config.rules.break_rule(Broken::EarlyReportsTrusted) {
+        if self.takeover.is_none() || self.config.rules.break_rule(Broken::EarlyReportsTrusted) {
             return true;
         }
-        self.servers.get(server).has_heard && (lease == 0 || lease > takeover.serial)
+        let server = self.servers.get(server);
+        if lease == 0 { server.has_heard } else { lease == server.fenced_lease }
+    }
+
+    /// A report that is under way, or waits for the sweep, may show what an order of somebody else has deleted since it was
+    /// made.
+    pub(crate) fn distrust_report(&mut self, place: u32) {
+        if let Some(report) = &mut self.storages.get_mut(place).full_report
+            && !self.config.rules.break_rule(Broken::ReportsOutliveTakeovers)
+        {
+            report.is_unfenced = false;
+        }
     }
 
     /// A report has come in whole, and what it did not name has been forgotten.

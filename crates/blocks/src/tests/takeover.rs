@@ -69,9 +69,79 @@ fn a_report_that_began_before_its_server_was_answered_shows_too_much() {
         1,
         "it had the lease before the takeover, and maybe the picture"
     );
-    let lease = cluster.speak(1, |map, id, now| map.grant_report_lease(id, now));
+    let lease = lease_with(&mut cluster, Some(2));
     report_with_lease(&mut cluster, 1, lease, &[]);
     assert_eq!(cluster.map.stale_storage_count(), 0);
+}
+
+/// The permission that comes with an answer of this claim.
+fn lease_with(cluster: &mut Cluster, epoch: Option<u64>) -> u64 {
+    let terms = Terms { claim: Claim::of(epoch.map(Epoch), Sn(9)), is_sure: true, wants_lease: true };
+    cluster
+        .speak(1, |map, id, now| map.answer_heartbeat(id, &Heartbeat::default(), terms, now))
+        .unwrap()
+        .lease
+}
+
+/// Two loops of one data server speak at once. The permission came with no claim, or with an old one, and the picture was
+/// taken then; the claim came with the answer to the other loop, which was under way.
+#[test]
+fn a_report_that_was_allowed_without_the_claim_shows_too_much() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    take_over(&mut cluster);
+    for epoch in [None, Some(1)] {
+        let lease = lease_with(&mut cluster, epoch);
+        cluster.heartbeat(1);
+        report_with_lease(&mut cluster, 1, lease, &[]);
+        assert_eq!(cluster.map.stale_storage_count(), 1, "{epoch:?}");
+    }
+    let lease = lease_with(&mut cluster, Some(2));
+    report_with_lease(&mut cluster, 1, lease, &[]);
+    assert_eq!(cluster.map.stale_storage_count(), 0);
+}
+
+/// A long report is taken in slices. What its first ones told of may be deleted by an order of the old active.
+#[test]
+fn a_report_that_began_before_the_takeover_and_ends_behind_it_shows_too_much() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    cluster.map.become_listening(cluster.now);
+    let begin = |map: &mut BlockMap, id: ServerId<'_>, now| {
+        map.begin_report(id, &storage(1), StorageType::Disk, 0, now)
+    };
+    let report = cluster.speak(1, begin).unwrap();
+    cluster.map.become_commanding(Epoch(2), cluster.now);
+    cluster.heartbeat(1);
+    cluster.map.finish_report(report, cluster.now).unwrap();
+    assert_eq!(cluster.map.stale_storage_count(), 1);
+}
+
+/// The same, where a report is whole and waits for the sweep.
+#[test]
+fn a_report_that_was_whole_before_the_takeover_and_is_swept_behind_it_shows_too_much() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.map.become_listening(cluster.now);
+    assert!(cluster.report(1, &[]).needs_sweep);
+    cluster.map.become_commanding(Epoch(2), cluster.now);
+    cluster.heartbeat(1);
+    while cluster.map.sweep(100, cluster.now) {}
+    assert_eq!(cluster.map.stale_storage_count(), 2);
+}
+
+/// The process that made the report is gone, and the next one may obey an older active until it is answered.
+#[test]
+fn a_report_that_began_before_its_server_registered_anew_shows_too_much() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    take_over(&mut cluster);
+    cluster.heartbeat(1);
+    let begin = |map: &mut BlockMap, id: ServerId<'_>, now| {
+        map.begin_report(id, &storage(1), StorageType::Disk, 0, now)
+    };
+    let report = cluster.speak(1, begin).unwrap();
+    let registration = (*cluster.map.server(&uuid(1)).unwrap().registration).clone();
+    cluster.map.register(registration, session(1), cluster.now).unwrap();
+    cluster.map.finish_report(report, cluster.now).unwrap();
+    assert_eq!(cluster.map.stale_storage_count(), 1);
 }
 
 #[test]
