@@ -9,6 +9,8 @@
 //!              32 sha256 of all before the trailer
 //! ```
 
+pub(crate) mod growing;
+
 use crate::{
     Checkpoint,
     record::{u32_at, u64_at},
@@ -343,7 +345,7 @@ impl io::Read for ImageReader {
 ///
 /// # Errors
 /// `Unsupported` if a later release wrote the file; or it cannot be read. Damage is no error.
-pub(crate) fn intact_bytes(file: &Arc<dyn File>, wanted: &ImageHeader) -> io::Result<u64> {
+fn intact_bytes(file: &Arc<dyn File>, wanted: &ImageHeader) -> io::Result<u64> {
     let mut reader = match ImageReader::open(file.clone()) {
         Err(error) if is_damage(&error) => return Ok(0),
         opened => opened?,

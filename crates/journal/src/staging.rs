@@ -9,14 +9,11 @@
 //! about progress. Whether the image can be used is decided when it is whole, by its sha256.
 
 use crate::{
-    Checkpoint, Journal, NextStart, StagingError,
-    flow::Shared,
-    image::{self, ImageHeader},
-    settings::BULK_BYTES,
-    store::IMAGES,
+    Checkpoint, Journal, NextStart, StagingError, flow::Shared, image::growing::GrowingImage,
+    settings::BULK_BYTES, store::IMAGES,
 };
 use base::GroupId;
-use env::{Disk, File, OpenMode};
+use env::{Disk, OpenMode};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -30,10 +27,7 @@ const IMAGE: &str = "image";
 /// An image being downloaded into the store's staging directory. There is one at a time.
 pub struct Staged {
     place: Claimed,
-    checkpoint: Checkpoint,
-    file: Arc<dyn File>,
-    have: u64,
-    synced: u64,
+    image: GrowingImage,
 }
 
 /// The right to use the staging directory.
@@ -47,16 +41,16 @@ impl Drop for Claimed {
 
 impl Staged {
     pub fn checkpoint(&self) -> &Checkpoint {
-        &self.checkpoint
+        self.image.checkpoint()
     }
 
-    /// Bytes that are here and need not be asked for again: where the next chunk begins.
+    /// The number of bytes that are here and need not be asked for again: the offset of the next chunk.
     pub fn have(&self) -> u64 {
-        self.have
+        self.image.have()
     }
 
     pub fn is_complete(&self) -> bool {
-        self.have == self.checkpoint.file_bytes
+        self.image.is_complete()
     }
 
     /// Takes the bytes that follow those that are here. Blocks.
@@ -65,22 +59,13 @@ impl Staged {
     /// [`StagingError::Offset`] if `offset` is not where the bytes here end, [`StagingError::Verify`] if the bytes go
     /// beyond the image's length, [`StagingError::Io`] if they cannot be written or synced.
     pub fn write_chunk(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StagingError> {
-        if offset != self.have {
-            return Err(StagingError::Offset { expected: self.have, found: offset });
+        if offset != self.have() {
+            return Err(StagingError::Offset { expected: self.have(), found: offset });
         }
-        if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
-            let what = format!("more than its {} bytes", self.checkpoint.file_bytes);
+        if let Err(what) = self.image.check_length(bytes) {
             return Err(StagingError::Verify { file: self.path(), what });
         }
-        let result = (|| {
-            self.file.write_at(bytes, offset)?;
-            self.have += bytes.len() as u64;
-            if self.have - self.synced >= BULK_BYTES as u64 {
-                self.file.sync_data()?;
-                self.synced = self.have;
-            }
-            Ok(())
-        })();
+        let result = self.image.write(bytes, BULK_BYTES as u64);
         result.map_err(|source| StagingError::Io { file: self.path(), source })
     }
 
@@ -90,24 +75,24 @@ impl Staged {
     /// # Errors
     /// [`StagingError::Offset`] if bytes are missing, [`StagingError::Verify`] if they are not those of the image that
     /// was wanted, [`StagingError::Io`] if they cannot be synced.
-    pub fn finish(self) -> Result<StagedImage, StagingError> {
+    pub fn finish(mut self) -> Result<StagedImage, StagingError> {
+        let checkpoint = *self.checkpoint();
         if !self.is_complete() {
-            let (expected, found) = (self.checkpoint.file_bytes, self.have);
-            return Err(StagingError::Offset { expected, found });
+            return Err(StagingError::Offset { expected: checkpoint.file_bytes, found: self.have() });
         }
         let (disk, path) = (&*self.place.0.env.disk, self.path());
         let directory = self.place.0.directory.join(STAGING);
-        self.file
-            .sync_data()
+        self.image
+            .sync()
             .and_then(|()| disk.open(&directory.join(WANTED), OpenMode::ReadWrite)?.sync_data())
             .and_then(|()| disk.sync_directory(&directory))
             .map_err(|source| StagingError::Io { file: path.clone(), source })?;
-        let verified = self.place.0.verify(&path, &self.checkpoint);
+        let verified = self.place.0.verify(&path, &checkpoint);
         if let Err(error) = verified {
             let _ = disk.remove_file(&directory.join(WANTED));
             return Err(StagingError::Verify { file: path, what: error.to_string() });
         }
-        Ok(StagedImage { place: self.place, checkpoint: self.checkpoint })
+        Ok(StagedImage { place: self.place, checkpoint })
     }
 
     fn path(&self) -> PathBuf {
@@ -142,8 +127,8 @@ impl Journal {
             return Err(io(io::Error::new(io::ErrorKind::WouldBlock, "another image is being staged")));
         }
         let place = Claimed(shared.clone());
-        let (file, have) = resume(&*shared.env.disk, &directory, &checkpoint, shared.group).map_err(io)?;
-        Ok(Staged { place, checkpoint, file, have, synced: have })
+        let image = resume(&*shared.env.disk, &directory, checkpoint, shared.group).map_err(io)?;
+        Ok(Staged { place, image })
     }
 
     /// Puts a staged image among this store's images; to be followed by [`Journal::checkpoint_committed`].
@@ -218,27 +203,23 @@ impl Journal {
 fn resume(
     disk: &dyn Disk,
     directory: &Path,
-    checkpoint: &Checkpoint,
+    checkpoint: Checkpoint,
     group: GroupId,
-) -> io::Result<(Arc<dyn File>, u64)> {
+) -> io::Result<GrowingImage> {
     disk.create_directory(directory)?;
     if let Some(parent) = directory.parent() {
         disk.sync_directory(parent)?;
     }
     let (wanted, image) = (directory.join(WANTED), directory.join(IMAGE));
     let staged = read_wanted(disk, directory).ok().flatten();
-    if staged.as_ref() == Some(checkpoint) && disk.exists(&image)? {
-        let file = disk.open(&image, OpenMode::ReadWrite)?;
-        let header = ImageHeader { group, at: checkpoint.at, store_uuid: [0; 16] };
-        let have = image::intact_bytes(&file, &header)?.min(checkpoint.file_bytes);
-        file.set_length(have)?;
-        return Ok((file, have));
+    if staged == Some(checkpoint) && disk.exists(&image)? {
+        return GrowingImage::resume(disk.open(&image, OpenMode::ReadWrite)?, checkpoint, group);
     }
     let mut bytes = checkpoint.encode().to_vec();
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
     disk.open(&wanted, OpenMode::CreateOrTruncate)?.write_at(&bytes, 0)?;
-    Ok((disk.open(&image, OpenMode::CreateOrTruncate)?, 0))
+    Ok(GrowingImage::begin(disk.open(&image, OpenMode::CreateOrTruncate)?, checkpoint))
 }
 
 /// The checkpoint of the image that is being staged, or was. `None` if there is no whole one. A file that cannot be

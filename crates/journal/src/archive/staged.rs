@@ -1,11 +1,7 @@
 //! An image on its way into a backup: taken in pieces, resumed where it stopped, checked when it is whole.
 
 use super::{ArchiveError, IMAGES};
-use crate::{
-    Checkpoint, ImageReader,
-    image::{self, ImageHeader},
-    settings::BULK_BYTES,
-};
+use crate::{Checkpoint, ImageReader, image::growing::GrowingImage, settings::BULK_BYTES};
 use base::GroupId;
 use env::{Disk, OpenMode};
 use std::{
@@ -18,10 +14,7 @@ const PART: &str = ".part";
 pub struct StagedArchiveImage {
     disk: Arc<dyn Disk>,
     images: PathBuf,
-    checkpoint: Checkpoint,
-    file: Arc<dyn env::File>,
-    have: u64,
-    synced: u64,
+    image: GrowingImage,
 }
 
 impl StagedArchiveImage {
@@ -49,30 +42,27 @@ impl StagedArchiveImage {
         }
         let path = images.join(&part);
         let io = || ArchiveError::io(path.clone());
-        let (file, have) = match disk.exists(&path).map_err(io())? {
+        let image = match disk.exists(&path).map_err(io())? {
             true => {
                 let file = disk.open(&path, OpenMode::ReadWrite).map_err(io())?;
-                let header = ImageHeader { group, at: checkpoint.at, store_uuid: [0; 16] };
-                let have = image::intact_bytes(&file, &header).map_err(io())?.min(checkpoint.file_bytes);
-                file.set_length(have).map_err(io())?;
-                (file, have)
+                GrowingImage::resume(file, checkpoint, group).map_err(io())?
             }
-            false => (disk.open(&path, OpenMode::CreateNew).map_err(io())?, 0),
+            false => GrowingImage::begin(disk.open(&path, OpenMode::CreateNew).map_err(io())?, checkpoint),
         };
-        Ok(Some(Self { disk: disk.clone(), images, checkpoint, file, have, synced: have }))
+        Ok(Some(Self { disk: disk.clone(), images, image }))
     }
 
     pub fn checkpoint(&self) -> &Checkpoint {
-        &self.checkpoint
+        self.image.checkpoint()
     }
 
-    /// Bytes that are here: where the next piece begins.
+    /// The number of bytes that are here: the offset of the next piece.
     pub fn have(&self) -> u64 {
-        self.have
+        self.image.have()
     }
 
     pub fn is_complete(&self) -> bool {
-        self.have == self.checkpoint.file_bytes
+        self.image.is_complete()
     }
 
     /// Takes the bytes that follow those that are here.
@@ -82,17 +72,10 @@ impl StagedArchiveImage {
     /// [`ArchiveError::Io`] if they cannot be written or synced.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         let path = self.part();
-        if bytes.len() as u64 > self.checkpoint.file_bytes - self.have {
-            let what = format!("more than its {} bytes", self.checkpoint.file_bytes);
+        if let Err(what) = self.image.check_length(bytes) {
             return Err(ArchiveError::Image { file: path, what });
         }
-        self.file.write_at(bytes, self.have).map_err(ArchiveError::io(path.clone()))?;
-        self.have += bytes.len() as u64;
-        if self.have - self.synced >= 16 * BULK_BYTES as u64 {
-            self.file.sync_data().map_err(ArchiveError::io(path))?;
-            self.synced = self.have;
-        }
-        Ok(())
+        self.image.write(bytes, 16 * BULK_BYTES as u64).map_err(ArchiveError::io(path))
     }
 
     /// To be called when all bytes are here. Syncs them, reads them back, compares the digest, and gives the file its
@@ -102,22 +85,22 @@ impl StagedArchiveImage {
     /// [`ArchiveError::Image`] if the bytes are not those of the image that was wanted, which removes them;
     /// [`ArchiveError::NoRoom`] or [`ArchiveError::Io`] if they cannot be synced or removed, or the file cannot get its
     /// name.
-    pub fn finish(self) -> Result<(), ArchiveError> {
+    pub fn finish(mut self) -> Result<(), ArchiveError> {
         let path = self.part();
         let io = || ArchiveError::io(path.clone());
-        self.file.sync_data().map_err(io())?;
-        if let Err(what) = verify(&*self.disk, &path, &self.checkpoint) {
+        self.image.sync().map_err(io())?;
+        if let Err(what) = verify(&*self.disk, &path, self.checkpoint()) {
             self.disk.remove_file(&path).map_err(io())?;
             return Err(ArchiveError::Image { file: path, what: format!("{what}; it was thrown away") });
         }
         self.disk
-            .rename(&path, &self.images.join(self.checkpoint.file_name()))
+            .rename(&path, &self.images.join(self.checkpoint().file_name()))
             .and_then(|()| self.disk.sync_directory(&self.images))
             .map_err(io())
     }
 
     fn part(&self) -> PathBuf {
-        self.images.join(format!("{}{PART}", self.checkpoint.file_name()))
+        self.images.join(format!("{}{PART}", self.checkpoint().file_name()))
     }
 }
 
