@@ -202,8 +202,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_in_lines_of_the_log() {
-        let line =
-            "2026-11-21T20:00:00Z  INFO metad::pool::fetch: the image is here at=1-9 bytes=4711 took_ms=12";
+        let line = "2026-11-21T20:00:00Z  INFO metad::exchange::fetch: the image is here at=1-9 bytes=4711 took_ms=12";
         assert_eq!(
             (number(line, "bytes"), number(line, "took_ms"), number(line, "nothing")),
             (Some(4711), Some(12), None)

@@ -1,6 +1,6 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
-use crate::{groups::GroupsConfig, watch::LastResort};
+use crate::{user_groups::UserGroupsConfig, watch::LastResort};
 use base::{Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
@@ -37,7 +37,7 @@ pub struct MetaConfig {
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
     /// The source of users' groups.
-    pub groups: GroupsConfig,
+    pub user_groups: UserGroupsConfig,
     /// The file of the audit log; `None` if none is written.
     pub audit_log: Option<PathBuf>,
     pub group: GroupConfig,
@@ -60,7 +60,7 @@ impl MetaConfig {
             call_queue: CallLimits::default(),
             data_servers_file: None,
             racks: Vec::new(),
-            groups: GroupsConfig::default(),
+            user_groups: UserGroupsConfig::default(),
             audit_log: None,
             group: GroupConfig::default(),
         }

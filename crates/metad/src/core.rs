@@ -10,9 +10,9 @@ use crate::{
     config::MetaConfig,
     datanodes::Admission,
     fatal::{Fatal, InHand},
-    groups::GroupMapping,
     partition::Partition,
     peers::Secret,
+    user_groups::UserGroups,
     walks::Walks,
     watch::Threads,
 };
@@ -36,7 +36,7 @@ pub struct Core {
     /// The data servers that may take part.
     pub admission: Admission,
     /// The groups of users.
-    pub groups: Arc<GroupMapping>,
+    pub user_groups: Arc<UserGroups>,
     /// None: calls leave no trace.
     pub audit: Option<AuditLog>,
     /// The challenges with which operators' orders are proved.
@@ -70,7 +70,7 @@ impl Core {
         let Parts { env, config, cluster, secret, partition, fatal, threads, answer } = parts;
         Self {
             admission: Admission::new(config.data_servers_file.clone()),
-            groups: Arc::new(GroupMapping::new(&config.groups)),
+            user_groups: Arc::new(UserGroups::new(&config.user_groups)),
             audit: config.audit_log.clone().map(AuditLog::new),
             challenges: Challenges::new(&env),
             walks: Walks::default(),

@@ -71,7 +71,7 @@ pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
     let core = core.clone();
     // The look-up may run a command: not on the thread that serves others.
     std::thread::spawn(move || {
-        let groups = core.groups.groups(&request.user, core.moment());
+        let groups = core.user_groups.groups(&request.user, core.moment());
         reply.ok(&common::GetGroupsForUserResponseProto {
             groups: groups.iter().map(|group| group.to_string()).collect(),
         });
@@ -80,7 +80,7 @@ pub fn call_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// `dfsadmin -refreshUserToGroupsMappings`, `-refreshSuperUserGroupsConfiguration`.
 pub fn call_refresh_user_mappings(core: &Arc<Core>, call: Call, reply: Replier) {
-    core.groups.refresh();
+    core.user_groups.refresh();
     match call.method {
         "refreshUserToGroupsMappings" => {
             reply.ok(&common::RefreshUserToGroupsMappingsResponseProto {});

@@ -1,8 +1,8 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, forward, ha_protocol,
-    namenode_protocol, pool, refresh_protocols,
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, exchange, forward, ha_protocol,
+    namenode_protocol, partition::condition, refresh_protocols,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};
@@ -44,8 +44,8 @@ impl Service for Protocols {
             }
             protocol::FORWARD => forward::service::call(&self.core, call, reply),
             protocol::POOL => {
-                let shelf: Arc<dyn pool::serve::Shelf> = self.core.clone();
-                pool::serve::call(&shelf, call, reply);
+                let shelf: Arc<dyn exchange::serve::Shelf> = self.core.clone();
+                exchange::serve::call(&shelf, call, reply);
             }
             _ => answer(&self.core, call, reply),
         }

@@ -9,13 +9,13 @@
 //! One at a time, on one thread: both use the store's staging directory.
 
 use crate::{
-    partition::Partition,
-    peers::Secret,
-    pool::{
+    exchange::{
         PIECE_BYTES,
         fetch::{self, Means},
         source::{self, Source},
     },
+    partition::Partition,
+    peers::Secret,
 };
 use base::Sn;
 use env::pulse;

@@ -4,7 +4,7 @@
 //! Nothing of the group's protocol runs meanwhile: such a member grants, acknowledges, claims and discards nothing,
 //! and it stays in the sets in which the coordinator's view has it. It does this:
 //!
-//! 1. It answers other members' questions for images and entries, as every member does ([`crate::pool`]), from what can be read.
+//! 1. It answers other members' questions for images and entries, as every member does ([`crate::exchange`]), from what can be read.
 //! 2. It asks all others for the entries that it lacks. An entry fits if it leads to the next one that is here
 //!    ([`journal::repair`]).
 //! 3. [`group::repair`] decides about entries that no member has, by the others' answers about themselves.
@@ -17,13 +17,13 @@ mod desk;
 use crate::{
     cluster::Cluster,
     config::MetaConfig,
-    format::GROUP,
-    peers::Secret,
-    pool::{
+    exchange::{
         PIECE_BYTES,
         fetch::Pieces,
         source::{Asker, Source},
     },
+    format::GROUP,
+    peers::Secret,
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, MemberStore, Sn};
 use coord::{Coordinator, MemberRecord, ReadError};

@@ -10,13 +10,13 @@ mod counts;
 pub use counts::Counts;
 
 use crate::{
-    partition::Partition,
-    peers::Secret,
-    pool::{
+    exchange::{
         PIECE_BYTES,
         fetch::{self, Means, Progress},
         source::{self, Source},
     },
+    partition::Partition,
+    peers::Secret,
 };
 use base::{Entry, Sn};
 use env::pulse;

@@ -205,7 +205,9 @@ impl MetaServer {
         rpc_config.http_hint = web.as_ref().map(|web| web.local_addr().to_string());
         rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>| {
             // May run a command, once for a user and a while: the connection's task may wait for it.
-            Ok(tokio::task::block_in_place(|| resolver.groups.caller(user, real_user, resolver.moment())))
+            Ok(tokio::task::block_in_place(|| {
+                resolver.user_groups.caller(user, real_user, resolver.moment())
+            }))
         }));
         let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
         // Nobody else sets it.

@@ -50,7 +50,7 @@ fn xattr(space: Space, name: &str, length: usize) -> p::SetXAttrRequestProto {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
     let plan = Plan::alone().adjusted(|_, config| {
-        config.groups.overrides =
+        config.user_groups.overrides =
             vec![("bob".into(), vec!["staff".into()]), ("carl".into(), vec!["supergroup".into()])];
         config.audit_log = Some(config.name_directory.with_file_name("logs").join("audit.log"));
     });

@@ -7,7 +7,7 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
-use metad::{CallLimits, FileDefaults, GroupsConfig, MetaConfig};
+use metad::{CallLimits, FileDefaults, MetaConfig, UserGroupsConfig};
 use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
 use std::path::PathBuf;
 
@@ -201,7 +201,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         ..blocks::Config::default()
     };
     let overrides = settings.text("group_overrides");
-    let Some(overrides) = GroupsConfig::parse_overrides(overrides) else {
+    let Some(overrides) = UserGroupsConfig::parse_overrides(overrides) else {
         bail!("group_overrides is {overrides:?}: write user=group,group;user=;...");
     };
     Ok(MetaConfig {
@@ -224,7 +224,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             .filter(|file| !file.is_empty())
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
-        groups: GroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
+        user_groups: UserGroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
         audit_log: Some(settings.text("audit_log")).filter(|path| !path.is_empty()).map(PathBuf::from),
         group: group::config(settings)?,
     })

@@ -2,7 +2,7 @@
 //! next entry.
 
 use super::{BackupError, Event, PATIENCE, Run, SYNC_BYTES, Told, history::reach, time_of};
-use crate::pool::{PIECE_BYTES, fetch::Pieces};
+use crate::exchange::{PIECE_BYTES, fetch::Pieces};
 use base::{MemberId, Sn};
 use journal::{
     Checkpoint,

@@ -2,8 +2,8 @@
 
 use super::BackupError;
 use crate::{
+    exchange::source::{Asker, Source},
     peers::Secret,
-    pool::source::{Asker, Source},
 };
 use base::{Entry, Epoch, GroupId, Level, LogPoint, MemberId, Sn};
 use journal::archive::Whose;

@@ -1,7 +1,7 @@
 //! A backup taken while the group serves: an image, and the committed entries behind it, from the members' disks into
 //! a directory of the machine that asks ([`journal::archive`]).
 //!
-//! Members answer as they do among themselves ([`crate::pool`]), to a program that proves that it knows the cluster's secret. They read
+//! Members answer as they do among themselves ([`crate::exchange`]), to a program that proves that it knows the cluster's secret. They read
 //! files, a piece for each question, and hold no lock of the namespace for it; a standby is asked before the active.
 //!
 //! - Only entries that the answering member knows to have committed are fetched, so no archived entry is ever cut off

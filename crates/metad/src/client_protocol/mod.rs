@@ -63,7 +63,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             Way::Nowhere => return reply.fs_error(&core.partition.group_facts().too_few()),
         }
     }
-    let caller = core.groups.renewed(call.caller, || core.moment());
+    let caller = core.user_groups.renewed(call.caller, || core.moment());
     let call = Call { caller, ..call };
     let reply = lines::watch(core, &call, reply);
     match call.method {

@@ -31,8 +31,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     let resolve = move |opened: &Opened, look: Look| {
         let (user, real_user) = (&*opened.user, opened.real_user.as_deref());
         match look {
-            Look::Known => asked.groups.known_caller(user, real_user, asked.moment()),
-            Look::Everywhere => Some(asked.groups.caller(user, real_user, asked.moment())),
+            Look::Known => asked.user_groups.known_caller(user, real_user, asked.moment()),
+            Look::Everywhere => Some(asked.user_groups.caller(user, real_user, asked.moment())),
         }
     };
     let serve = move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply);

@@ -25,12 +25,12 @@ use crate::{
     cluster::Cluster,
     commit::CommitWatch,
     config::MetaConfig,
+    exchange::{fetch::Progress, reads::Reads},
     fatal::InHand,
     forward::{self, Forwarder},
     member::GroupMember,
     older_answers::OlderAnswers,
     peers::Secret,
-    pool::{fetch::Progress, reads::Reads},
     scrub::Counts,
     settle::Unsettled,
 };

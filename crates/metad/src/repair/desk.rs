@@ -7,13 +7,13 @@ use crate::{
     chronicle::unclean::append,
     client_protocol::decode,
     config::MetaConfig,
-    format::GROUP,
-    peers::Secret,
-    pool::{
+    exchange::{
         LOG_BYTES,
         reads::Reads,
         serve::{self, Shelf},
     },
+    format::GROUP,
+    peers::Secret,
 };
 use base::{Entry, FsError, GroupView, LogPoint, MemberId, MemberStore, Sn};
 use coord::MemberRecord;

@@ -1,4 +1,4 @@
-//! The members' disks as one pool: each serves the images that it has to the others, in pieces.
+//! The exchange between members: each hands the others images and entries of the log from its own disk, in pieces.
 //!
 //! - [`serve`]: the answering end, on the RPC port. Only members may ask: each request carries a proof that its
 //!   sender knows the cluster's secret. A member whose store is damaged answers as well, from the parts of it that

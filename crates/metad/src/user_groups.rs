@@ -22,21 +22,21 @@ type Groups = Arc<[Arc<str>]>;
 
 /// The configuration of the mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupsConfig {
+pub struct UserGroupsConfig {
     /// Users whose groups are not asked for; `hadoop.user.group.static.mapping.overrides`.
     pub overrides: Vec<(String, Vec<String>)>,
     /// How long an answer of the system is kept; `hadoop.security.groups.cache.secs`.
     pub kept_ms: u64,
 }
 
-impl Default for GroupsConfig {
+impl Default for UserGroupsConfig {
     /// Hadoop's: the user of its web pages is in no group.
     fn default() -> Self {
         Self { overrides: vec![("dr.who".into(), Vec::new())], kept_ms: 300_000 }
     }
 }
 
-impl GroupsConfig {
+impl UserGroupsConfig {
     /// Reads `user=group,group;user=;…`. `None` for a text that means nothing.
     pub fn parse_overrides(text: &str) -> Option<Vec<(String, Vec<String>)>> {
         let one = |part: &str| {
@@ -50,7 +50,7 @@ impl GroupsConfig {
     }
 }
 
-pub struct GroupMapping {
+pub struct UserGroups {
     overrides: HashMap<String, Groups>,
     kept_ms: u64,
     /// A refresh was ordered once: what a connection was given when it was made may be out of date.
@@ -58,8 +58,8 @@ pub struct GroupMapping {
     known: Mutex<HashMap<Arc<str>, (Groups, Moment)>>,
 }
 
-impl GroupMapping {
-    pub fn new(config: &GroupsConfig) -> Self {
+impl UserGroups {
+    pub fn new(config: &UserGroupsConfig) -> Self {
         let groups = |names: &[String]| names.iter().map(|name| Arc::from(&**name)).collect();
         let overrides = config.overrides.iter().map(|(user, names)| (user.clone(), groups(names))).collect();
         Self {
@@ -94,7 +94,7 @@ impl GroupMapping {
         (now.ms_since(*since) < self.kept_ms).then(|| groups.clone())
     }
 
-    /// The caller like [`GroupMapping::caller`], but without running a command: `None` if a command would be needed.
+    /// The caller like [`UserGroups::caller`], but without running a command: `None` if a command would be needed.
     pub fn known_caller(&self, user: &str, real_user: Option<&str>, now: Moment) -> Option<Arc<Caller>> {
         Some(caller_in(user, real_user, self.known_groups(user, now)?))
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn root_is_in_its_own_group_and_a_stranger_in_none() {
-        let mapping = GroupMapping::new(&GroupsConfig::default());
+        let mapping = UserGroups::new(&UserGroupsConfig::default());
         assert_eq!(mapping.groups("root", Moment::default()).first().map(|g| &**g), Some("root"));
         assert!(mapping.groups("no-such-user-at-all", Moment::default()).is_empty());
         assert!(mapping.groups("--help", Moment::default()).is_empty());
@@ -166,9 +166,10 @@ mod tests {
     /// `hadoop.user.group.static.mapping.overrides`: "user1=group1,group2;user2=;user3=group2".
     #[test]
     fn the_configuration_has_the_first_word() {
-        let overrides = GroupsConfig::parse_overrides("user1=group1, group2;root=;user3=group2;");
-        let config = GroupsConfig { overrides: overrides.unwrap_or_default(), ..GroupsConfig::default() };
-        let mapping = GroupMapping::new(&config);
+        let overrides = UserGroupsConfig::parse_overrides("user1=group1, group2;root=;user3=group2;");
+        let config =
+            UserGroupsConfig { overrides: overrides.unwrap_or_default(), ..UserGroupsConfig::default() };
+        let mapping = UserGroups::new(&config);
         let groups = |user: &str| {
             mapping.groups(user, Moment::default()).iter().map(|group| group.to_string()).collect::<Vec<_>>()
         };
@@ -179,12 +180,12 @@ mod tests {
         assert_eq!(groups("user3"), ["group2"]);
         // A connection keeps what it was given, until it is told better.
         let given = Arc::new(Caller::simple("user3", &["group7"]));
-        let fresh = GroupMapping::new(&config);
+        let fresh = UserGroups::new(&config);
         assert_eq!(fresh.renewed(given.clone(), Moment::default), given);
         assert!(mapping.renewed(given, Moment::default).is_member_of("group2"));
         for nonsense in ["=a", "a=b=c", "x=y;="] {
-            assert_eq!(GroupsConfig::parse_overrides(nonsense).is_none(), nonsense != "=a", "{nonsense}");
+            assert_eq!(UserGroupsConfig::parse_overrides(nonsense).is_none(), nonsense != "=a", "{nonsense}");
         }
-        assert_eq!(GroupsConfig::parse_overrides(""), Some(Vec::new()));
+        assert_eq!(UserGroupsConfig::parse_overrides(""), Some(Vec::new()));
     }
 }
