@@ -436,7 +436,58 @@ fn a_diff_of_what_is_not_there_is_first_of_all_not_under_a_root() {
     assert_eq!(diff("/d/e"), Ok(()));
 }
 
-/// The fields of a status that a diff compares.
+/// Others have their turn while it is looked whether all of a snapshot may be read, and while it is compared.
+#[test]
+fn a_diff_of_much_takes_steps_and_checks_rights_once() {
+    use namespace::reads::get_snapshot_diff::{self, DiffCursor, Look};
+    let mut world = World::new(1);
+    for n in 0..100 {
+        assert_eq!(world.mkdirs(&format!("/d/{n}"), true), Ok(true));
+    }
+    assert!(world.allow_snapshot("/d").is_ok());
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert!(world.create("/d/99/new", false).is_ok());
+    world.limits.content_summary_step = 10;
+    world.limits.snapshot_diff_page_max = 1;
+    world.caller = base::Caller::simple("bob", &[]);
+    let mut look = Look::default();
+    let mut cursor = DiffCursor { path: Vec::new(), index: -1 };
+    let mut pages = Vec::new();
+    loop {
+        let request = get_snapshot_diff::Request { path: "/d", from: "s", to: "", cursor: cursor.clone() };
+        let mut steps = 1;
+        let page = loop {
+            match look.step(&world.ns, &world.context(None), &request).unwrap() {
+                Some(answer) => break answer.page,
+                None => steps += 1,
+            }
+        };
+        pages.push((page.modified.len() + page.created.len(), steps));
+        match page.next {
+            Some(next) => cursor = next,
+            None => break,
+        }
+    }
+    let [first, second] = pages[..] else { panic!("{pages:?}") };
+    assert!(first.0 == 1 && first.1 >= 20, "100 directories are checked, and compared: {pages:?}");
+    assert_eq!(second, (1, 1), "the rights were looked at for the first page");
+    // A snapshot that is deleted between two steps is gone.
+    let request = get_snapshot_diff::Request { path: "/d", from: "s", to: "", cursor };
+    let mut look = Look::default();
+    assert_eq!(look.step(&world.ns, &world.context(None), &request), Ok(None));
+    world.caller = base::Caller::simple("hdfs", &[]);
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    world.caller = base::Caller::simple("bob", &[]);
+    let gone = loop {
+        match look.step(&world.ns, &world.context(None), &request) {
+            Ok(None) => {}
+            other => break other,
+        }
+    };
+    assert!(matches!(gone, Err(FsError::Snapshot(_) | FsError::NotFound(_))), "{gone:?}");
+}
+
+/// What a status says that a diff looks at.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     id: InodeId,
@@ -533,8 +584,12 @@ fn a_diff_tells_what_looking_at_everything_tells_however_it_is_paged() {
                     name => format!("{root}/.snapshot/{name}"),
                 };
                 let (one, two) = (seen(&run.world, &path(from)), seen(&run.world, &path(to)));
-                for page_max in [1, 3, 1_000] {
-                    let limits = Limits { snapshot_diff_page_max: page_max, ..run.world.limits.clone() };
+                for (page_max, step) in [(1, 1_000), (3, 2), (1_000, 7)] {
+                    let limits = Limits {
+                        snapshot_diff_page_max: page_max,
+                        content_summary_step: step,
+                        ..run.world.limits.clone()
+                    };
                     let ctx = namespace::Context { limits: &limits, ..run.world.context(None) };
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let (mut modified, mut created, mut deleted) =

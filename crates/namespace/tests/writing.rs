@@ -9,7 +9,7 @@ use namespace::{
     given_facts::GivenFacts,
     ops,
     ops::{add_block, complete, release_lease},
-    reads::{get_block_locations, get_file_info},
+    reads::{get_block_locations, get_file_info, list_open_files::Look},
 };
 
 fn with_length(block: Block, length: u64) -> Option<Block> {
@@ -338,6 +338,32 @@ fn a_start_gives_every_writer_its_time_again() -> FsResult<()> {
 }
 
 #[test]
+fn open_files_of_many_holders_are_listed_in_steps() -> FsResult<()> {
+    let mut world = World::new(0);
+    let mut expected = Vec::new();
+    for number in 0..60 {
+        let holder = format!("DFSClient_{}", number * 7 % 20);
+        let request = world.create_request("", &holder);
+        let request = ops::create::Request { path: format!("/f{number}"), ..request };
+        let Reply::Created(inode) = world.run(|ns, ctx| ops::create::plan(ns, ctx, &request))? else {
+            panic!("it is new")
+        };
+        expected.push(inode);
+    }
+    let mut look = Look::new(InodeId(0), "/", 100);
+    let mut steps = 0;
+    let page = loop {
+        steps += 1;
+        if let Some(page) = look.step(&world.ns, 10) {
+            break page;
+        }
+    };
+    assert_eq!(page.files.iter().map(|file| file.inode).collect::<Vec<_>>(), expected);
+    assert!(steps >= 12, "80 holders and files, and 60 paths, took {steps} steps");
+    Ok(())
+}
+
+#[test]
 fn open_files_are_listed_a_page_at_a_time_below_a_path() -> FsResult<()> {
     let mut world = World::new(0);
     world.mkdirs("/d", true)?;
@@ -347,6 +373,12 @@ fn open_files_are_listed_a_page_at_a_time_below_a_path() -> FsResult<()> {
     let list = |world: &World, after, path: &str, limit| {
         let page = namespace::reads::list_open_files::list(&world.ns, InodeId(after), path, limit);
         assert!(page.files.iter().all(|file| file.holder == HOLDER));
+        // It is the same however often others have their turn.
+        for step in [1, 2, 3] {
+            let mut look = Look::new(InodeId(after), path, limit);
+            let stepped = std::iter::repeat_with(|| look.step(&world.ns, step)).find_map(|page| page);
+            assert_eq!(stepped.as_ref(), Some(&page));
+        }
         let last = page.files.last().map_or(0, |file| file.inode.0);
         (page.files.into_iter().map(|file| file.path).collect::<Vec<_>>(), page.has_more, last)
     };

@@ -1,12 +1,12 @@
 //! The files that are being written, and the clients that write them.
 
 use super::{
-    calls::{self, Sight},
     decode, require_superuser,
+    walks::{self, Slice},
 };
 use crate::core::Core;
 use base::{FsError, InodeId};
-use namespace::{Privileged, reads};
+use namespace::{Privileged, reads::list_open_files::Look};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -34,19 +34,21 @@ pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
             types: request.types.clone(),
         });
     }
-    calls::read(core, &call, reply, Sight::Everything, |tree, _| {
-        let after = InodeId(u64::try_from(request.id).unwrap_or(0));
-        let page = reads::list_open_files::list(&tree.namespace, after, path, PAGE);
+    let after = InodeId(u64::try_from(request.id).unwrap_or(0));
+    let mut look = Look::new(after, path, PAGE);
+    walks::read(core, call, reply, move |tree, context| {
+        let step = context.limits.content_summary_step;
+        let Some(page) = look.step(&tree.namespace, step) else { return Ok(Slice::More) };
         let entries = page.files.into_iter().map(|file| p::OpenFilesBatchResponseProto {
             id: file.inode.0 as i64,
             path: file.path,
-            client_name: file.holder.to_owned(),
-            client_machine: file.machine.to_owned(),
+            client_name: file.holder,
+            client_machine: file.machine,
         });
-        Ok(p::ListOpenFilesResponseProto {
+        Ok(Slice::Answer(p::ListOpenFilesResponseProto {
             entries: entries.collect(),
             has_more: page.has_more,
             types: request.types.clone(),
-        })
+        }))
     });
 }

@@ -14,7 +14,7 @@ use namespace::{
     Privileged, Reply,
     ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
     reads::{
-        get_snapshot_diff::{self, DiffCursor, DiffEntry},
+        get_snapshot_diff::{self, DiffCursor, DiffEntry, Look},
         get_snapshot_listing,
     },
 };
@@ -125,15 +125,18 @@ pub fn get_snapshot_diff_report_listing(core: &Arc<Core>, call: Call, reply: Rep
         .cursor
         .as_ref()
         .map_or(START, |cursor| DiffCursor { path: cursor.start_path.to_vec(), index: cursor.index });
-    calls::read(core, &call, reply, Sight::Everything, |tree, context| {
-        let request = get_snapshot_diff::Request {
+    let mut look = Look::default();
+    walks::read(core, call, reply, move |tree, context| {
+        let asked = get_snapshot_diff::Request {
             path: &request.snapshot_root,
             from: &request.from_snapshot,
             to: &request.to_snapshot,
-            cursor,
+            cursor: cursor.clone(),
         };
-        let answer = get_snapshot_diff::get(&tree.namespace, context, &request)?;
-        Ok(p::GetSnapshotDiffReportListingResponseProto { diff_report: page(answer) })
+        let answer = look.step(&tree.namespace, context, &asked)?;
+        Ok(answer.map_or(Slice::More, |answer| {
+            Slice::Answer(p::GetSnapshotDiffReportListingResponseProto { diff_report: page(answer) })
+        }))
     });
 }
 
@@ -165,8 +168,7 @@ pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((mut request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else {
         return;
     };
-    let (mut pages, mut cursor) = (Vec::new(), START);
-    // The tree is free between the pages.
+    let (mut look, mut pages, mut cursor) = (Look::default(), Vec::new(), START);
     walks::read(core, call, reply, move |tree, context| {
         let asked = get_snapshot_diff::Request {
             path: &request.snapshot_root,
@@ -174,7 +176,7 @@ pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
             to: &request.to_snapshot,
             cursor: cursor.clone(),
         };
-        let answer = get_snapshot_diff::get(&tree.namespace, context, &asked)?;
+        let Some(answer) = look.step(&tree.namespace, context, &asked)? else { return Ok(Slice::More) };
         let next = answer.page.next.clone();
         pages.push(page(answer));
         if let Some(next) = next {

@@ -2,7 +2,7 @@
 
 use crate::{
     Context, Namespace, SnapshotId,
-    access::{Access, READ},
+    access::{Access, READ, subtree::SubtreeCheck},
     ops::create_snapshot::path_of,
     resolve::{Purpose, resolve},
     snapshots::{
@@ -14,7 +14,7 @@ use base::{FsError, FsResult};
 
 pub use crate::snapshots::diff::{DiffCursor, DiffEntry, DiffPage};
 
-/// Inodes looked at for one page, so that writers have their turn.
+/// Inodes looked at for one page: a client hears now and then that the work goes on.
 const INODES_MAX: usize = 20_000;
 
 #[derive(Clone, Debug)]
@@ -34,16 +34,84 @@ pub struct Answer {
     pub is_from_earlier: bool,
 }
 
+/// A page that is looked for. All of a snapshot that is compared must be readable, and much may be compared for few
+/// entries, so that it takes steps: call [`Look::step`] until it answers. The same look then goes on with the next page, and
+/// takes what was readable for readable.
+#[derive(Default)]
+pub struct Look {
+    is_begun: bool,
+    /// How many of the two states were checked.
+    checked: usize,
+    check: Option<(SubtreeCheck, Option<SnapshotId>)>,
+    /// The page so far, and where it is to go on.
+    page: DiffPage,
+    inodes: usize,
+}
+
+/// Takes all steps at once.
+///
 /// # Errors
-/// The path cannot be resolved, is in a snapshot or does not exist, or the caller may not read one of the snapshots
-/// (see [`crate::reads`]). [`FsError::PathIsNotDirectory`] if it is a file. [`FsError::Snapshot`] if no directory above
-/// has snapshots allowed, or there is no snapshot of one of the names.
+/// Those of [`Look::step`].
 pub fn get(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Answer> {
-    let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Read)?;
-    for name in [req.from, req.to] {
-        check_readable(ns, ctx, &access, req.path, name)?;
+    let mut look = Look::default();
+    loop {
+        if let Some(answer) = look.step(ns, ctx, req)? {
+            return Ok(answer);
+        }
     }
+}
+
+impl Look {
+    /// Visits about `limits.content_summary_step` inodes. `Ok(None)`: let others have their turn, go on with the same request.
+    ///
+    /// # Errors
+    /// The path cannot be resolved, is in a snapshot or does not exist, or the caller may not read one of the snapshots
+    /// (see [`crate::reads`]). [`FsError::PathIsNotDirectory`] if it is a file. [`FsError::Snapshot`] if no directory above
+    /// has snapshots allowed, or there is no snapshot of one of the names.
+    pub fn step(&mut self, ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Option<Answer>> {
+        let step = ctx.limits.content_summary_step.max(1);
+        let access = Access::new(ctx);
+        if !self.is_begun {
+            resolve(ns, ctx, &access, req.path, Purpose::Read)?;
+            self.is_begun = true;
+        }
+        while let Some(name) = [req.from, req.to].get(self.checked) {
+            let begun = match self.check.take() {
+                Some(begun) => Some(begun),
+                None => begin_check(ns, ctx, &access, req.path, name)?,
+            };
+            if let Some((mut check, at)) = begun
+                && !check.step(ns, &access.at(at), step)?
+            {
+                self.check = Some((check, at));
+                return Ok(None);
+            }
+            self.checked += 1;
+        }
+        let page_max = ctx.limits.snapshot_diff_page_max.max(1);
+        let budget = Budget { entries: page_max - self.page.len(), inodes: step };
+        let cursor = self.page.next.take();
+        let found = compare(ns, ctx, &access, req, cursor.as_ref().unwrap_or(&req.cursor), budget)?;
+        self.inodes += step;
+        self.page.append(found.page);
+        let is_full = self.page.len() >= page_max || self.inodes >= INODES_MAX;
+        if self.page.next.is_some() && !is_full {
+            return Ok(None);
+        }
+        self.inodes = 0;
+        Ok(Some(Answer { page: std::mem::take(&mut self.page), is_from_earlier: found.is_from_earlier }))
+    }
+}
+
+fn compare(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    access: &Access<'_>,
+    req: &Request<'_>,
+    cursor: &DiffCursor,
+    budget: Budget,
+) -> FsResult<Answer> {
+    let resolved = resolve(ns, ctx, access, req.path, Purpose::Read)?;
     let absent = |path: &str| FsError::NotFound(format!("Directory does not exist: {path}"));
     if resolved.in_snapshot {
         return Err(absent(req.path));
@@ -78,9 +146,8 @@ pub fn get(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Ans
     let Some(earlier) = earlier else {
         return Err(FsError::Snapshot("Two states of a directory are needed for a diff".into()));
     };
-    let budget = Budget { entries: ctx.limits.snapshot_diff_page_max.max(1), inodes: INODES_MAX };
     let mut diff = Diff { ns, scope, earlier, later, budget, page: DiffPage::default() };
-    diff.run(&req.cursor);
+    diff.run(cursor);
     Ok(Answer { page: diff.page, is_from_earlier })
 }
 
@@ -98,22 +165,23 @@ fn find(ns: &Namespace, root: u32, list: Option<&Root>, name: &str) -> FsResult<
 }
 
 /// HDFS's `checkSubtreeReadPermission`: all of a snapshot that is compared must be readable. The present state is
-/// asked for as a snapshot without a name, of which only the way to it is checked.
-fn check_readable(
+/// asked for as a snapshot without a name, of which only the way to it is checked. `None`: nothing below is to be checked.
+fn begin_check(
     ns: &Namespace,
     ctx: &Context<'_>,
     access: &Access<'_>,
     path: &str,
     snapshot: &str,
-) -> FsResult<()> {
+) -> FsResult<Option<(SubtreeCheck, Option<SnapshotId>)>> {
     if !access.enabled {
-        return Ok(());
+        return Ok(None);
     }
     let text = path_of(path, snapshot);
     let resolved = resolve(ns, ctx, access, &text, Purpose::Read)?;
     if snapshot.is_empty() || access.is_superuser {
-        return Ok(());
+        return Ok(None);
     }
     access.check_target(ns, &resolved, READ)?;
-    access.at(resolved.snapshot).check_subtree(ns, &resolved, READ, false)
+    let check = SubtreeCheck::new(ns, &access.at(resolved.snapshot), &resolved, READ, false);
+    Ok(Some((check, resolved.snapshot)))
 }

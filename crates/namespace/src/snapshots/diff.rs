@@ -45,8 +45,17 @@ pub struct DiffPage {
 }
 
 impl DiffPage {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.modified.len() + self.created.len() + self.deleted.len()
+    }
+
+    /// Adds what follows on this page.
+    pub(crate) fn append(&mut self, rest: Self) {
+        let Self { modified, created, deleted, next } = rest;
+        self.modified.extend(modified);
+        self.created.extend(created);
+        self.deleted.extend(deleted);
+        self.next = next;
     }
 }
 
