@@ -84,16 +84,17 @@ impl Tree {
             0 => None,
             _ => Some(Block { length: 1_000 + number % 1_000, ..self.add_block(&path, inode)? }),
         };
-        let request = ops::complete::Request { path: &path, holder: "bench", last, inode };
+        let request = ops::complete::Request { path, holder: "bench".into(), last, inode };
         match ops::complete::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
             ops::complete::Plan::Close(edit) => self.apply(&edit),
-            other => anyhow::bail!("{path} was not closed: {other:?}"),
+            other => anyhow::bail!("{} was not closed: {other:?}", request.path),
         };
         Ok(())
     }
 
     fn add_block(&mut self, path: &str, inode: InodeId) -> anyhow::Result<Block> {
-        let request = ops::add_block::Request { path, holder: "bench", previous: None, inode };
+        let request =
+            ops::add_block::Request { path: path.into(), holder: "bench".into(), previous: None, inode };
         match ops::add_block::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
             ops::add_block::Plan::New { edit, .. } => match self.apply(&edit) {
                 Reply::Block { block, .. } => Ok(block),

@@ -1,7 +1,7 @@
 //! The server's own work, done now and then: overdue answers, expired leases.
 
 use crate::{
-    admin_protocol::takeovers, client_protocol::completes, core::Core, datanodes::release,
+    admin_protocol::takeovers, block_recovery::release, client_protocol::completes, core::Core,
     partition::Partition,
 };
 use ::blocks::SafeModeStage;

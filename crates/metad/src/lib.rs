@@ -10,6 +10,7 @@ mod admin_protocol;
 mod audit;
 mod background;
 pub mod backup;
+mod block_recovery;
 mod checkpoint;
 mod chronicle;
 mod client_protocol;

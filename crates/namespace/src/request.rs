@@ -3,15 +3,22 @@
 mod paths;
 
 use crate::{
-    BlockFacts, Context, Namespace, Planned,
-    ops::{self, set_acl::Change},
+    BlockFacts, Context, Namespace, Planned, Step,
+    ops::{
+        self,
+        release_lease::{self, Freeing},
+        set_acl::Change,
+    },
 };
 use base::FsResult;
 pub use paths::Paths;
 use std::fmt::Debug;
 
-/// A request whose plan is an edit or no change.
+/// A request for a change.
 pub trait Plannable: Debug {
+    /// The decision of its plan. It is or becomes a [`Step`].
+    type Outcome;
+
     /// The paths that the request names, as its caller wrote them.
     fn paths(&self) -> Paths<'_>;
 
@@ -22,14 +29,13 @@ pub trait Plannable: Debug {
     ///
     /// # Errors
     /// The list stands at the `plan` of the operation, in its file of [`ops`].
-    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Planned>;
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Self::Outcome>;
 }
 
 /// The kinds of requests, each with the type of its arguments.
 macro_rules! requests {
     ($($name:ident($module:ident::$type:ident)),* $(,)?) => {
-        /// A client's request for a change, whose plan is an edit or no change. `addBlock`, `complete` and `recoverLease` are
-        /// not among them: their plans have more outcomes, and types of their own.
+        /// A client's request for a change.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Request {
             $($name(ops::$module::$type),)*
@@ -42,6 +48,8 @@ macro_rules! requests {
         })*
 
         impl Plannable for Request {
+            type Outcome = Step;
+
             fn paths(&self) -> Paths<'_> {
                 match self { $(Self::$name(request) => request.paths(),)* }
             }
@@ -50,8 +58,8 @@ macro_rules! requests {
                 match self { $(Self::$name(request) => request.what(),)* }
             }
 
-            fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Planned> {
-                match self { $(Self::$name(request) => request.plan(ns, ctx, facts),)* }
+            fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Step> {
+                match self { $(Self::$name(request) => request.plan(ns, ctx, facts).map(Step::from),)* }
             }
         }
     };
@@ -63,9 +71,12 @@ requests! {
     Append(append::Request),
     Truncate(truncate::Request),
     Fsync(fsync::Request),
+    AddBlock(add_block::Request),
     AbandonBlock(abandon_block::Request),
     UpdateBlockForPipeline(update_block_for_pipeline::Request),
     UpdatePipeline(update_pipeline::Request),
+    Complete(complete::Request),
+    RecoverLease(recover_lease::Request),
     Rename(rename::Request),
     Rename2(rename2::Request),
     Delete(delete::Request),
@@ -93,6 +104,8 @@ requests! {
 macro_rules! plain {
     ($($module:ident::$type:ident by $plan:ident, ($($path:ident),* $(; $($also:ident),+)?) $what:literal;)*) => {
         $(impl Plannable for ops::$module::$type {
+            type Outcome = Planned;
+
             fn paths(&self) -> Paths<'_> {
                 Paths::of([$(&*self.$path),*])
             }
@@ -110,10 +123,31 @@ macro_rules! plain {
     };
 }
 
+/// Requests about a path, or several, with outcomes of their own: the outcome, the plan, and the words before
+/// the path.
+macro_rules! in_steps {
+    ($($module:ident => $outcome:ty, |$request:ident, $ns:ident, $ctx:ident, $facts:ident| $plan:expr, $what:literal;)*) => {
+        $(impl Plannable for ops::$module::Request {
+            type Outcome = $outcome;
+
+            fn paths(&self) -> Paths<'_> {
+                Paths::of([&self.path])
+            }
+
+            fn what(&self) -> String {
+                format!("{}{}", $what, self.path)
+            }
+
+            fn plan(&self, $ns: &Namespace, $ctx: &Context<'_>, $facts: &dyn BlockFacts) -> FsResult<$outcome> {
+                let $request = self;
+                $plan
+            }
+        })*
+    };
+}
+
 plain! {
     mkdirs::Request by plan, (path) "Cannot create directory {path}";
-    create::Request by plan, (path) "Cannot create file{path}";
-    truncate::Request by plan, (path) "Cannot truncate for {path}";
     fsync::Request by plan, (path) "Cannot fsync file {path}";
     abandon_block::Request by plan, (path; pool, block) "Cannot abandon block {pool}:{block} for file{path}";
     update_block_for_pipeline::Request by plan, (; pool, block)
@@ -138,21 +172,27 @@ plain! {
     delete_snapshot::Request by plan, (path) "Cannot delete snapshot for {path}";
 }
 
-impl Plannable for ops::append::Request {
-    fn paths(&self) -> Paths<'_> {
-        Paths::of([&self.path])
-    }
-
-    fn what(&self) -> String {
-        format!("Cannot append to file{}", self.path)
-    }
-
-    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, facts: &dyn BlockFacts) -> FsResult<Planned> {
-        ops::append::plan(ns, ctx, self, facts)
-    }
+in_steps! {
+    create => Freeing<Planned>, |req, ns, ctx, facts|
+        release_lease::free(ops::create::plan(ns, ctx, req), ns, ctx, &req.path, facts),
+        "Cannot create file";
+    append => Freeing<Planned>, |req, ns, ctx, facts|
+        release_lease::free(ops::append::plan(ns, ctx, req, facts), ns, ctx, &req.path, facts),
+        "Cannot append to file";
+    truncate => Freeing<ops::truncate::Plan>, |req, ns, ctx, facts|
+        release_lease::free(ops::truncate::plan(ns, ctx, req), ns, ctx, &req.path, facts),
+        "Cannot truncate for ";
+    add_block => ops::add_block::Plan, |req, ns, ctx, facts| ops::add_block::plan(ns, ctx, req, facts),
+        "Cannot add block to ";
+    complete => ops::complete::Plan, |req, ns, ctx, facts| ops::complete::plan(ns, ctx, req, facts),
+        "Cannot complete file ";
+    recover_lease => release_lease::Plan, |req, ns, ctx, facts| ops::recover_lease::plan(ns, ctx, req, facts),
+        "Cannot recover the lease of ";
 }
 
 impl Plannable for ops::concat::Request {
+    type Outcome = Planned;
+
     fn paths(&self) -> Paths<'_> {
         Paths::with(&self.target, &self.sources)
     }
@@ -167,6 +207,8 @@ impl Plannable for ops::concat::Request {
 }
 
 impl Plannable for ops::set_acl::Request {
+    type Outcome = Planned;
+
     fn paths(&self) -> Paths<'_> {
         Paths::of([&self.path])
     }
@@ -188,6 +230,8 @@ impl Plannable for ops::set_acl::Request {
 }
 
 impl Plannable for ops::set_storage_policy::Request {
+    type Outcome = Planned;
+
     fn paths(&self) -> Paths<'_> {
         Paths::of([&self.path])
     }

@@ -7,7 +7,10 @@ use base::{Block, Caller, FsError, FsResult, InodeId, StorageType};
 use common::{Dice, World};
 use namespace::{
     Amounts, Reply,
-    ops::set_quota::{CLEAR, KEEP},
+    ops::{
+        add_block,
+        set_quota::{CLEAR, KEEP},
+    },
     reads::{
         get_content_summary::{ContentSummary, Walk},
         get_quota_usage,
@@ -136,13 +139,18 @@ fn what_was_written_before_a_block_that_a_quota_refuses_is_known() -> FsResult<(
     assert!(matches!(world.try_add_block("/q/f", Some(first)), Err(FsError::SpaceQuotaExceeded(_))));
     let length = |world: &World| summary(world, "/q/f").map(|summary| summary.length);
     assert_eq!(length(&world), Ok(0));
-    let request = namespace::ops::add_block::Request {
-        path: "/q/f",
-        holder: common::HOLDER,
+    let request = add_block::Request {
+        path: "/q/f".into(),
+        holder: common::HOLDER.into(),
         previous: Some(first),
         inode,
     };
-    world.run(|ns, ctx| namespace::ops::add_block::plan_refused(ns, ctx, &request))?;
+    let plan = world.plan(|ns, ctx| add_block::plan(ns, ctx, &request, &common::ALL_FINISHED))?;
+    let add_block::Plan::Refused { edit, error } = plan else { panic!("{plan:?}") };
+    assert!(matches!(error, FsError::SpaceQuotaExceeded(_)), "{error}");
+    // The edit answers no call: one that is repeated when there is room gets its block.
+    assert_eq!(edit.origin, None);
+    world.apply(edit);
     assert_eq!(length(&world), Ok(1 << 20));
     assert_eq!(used(&world, "/q"), (2, 3 * MIB));
     world.complete("/q/f", inode, Some(first));
@@ -518,12 +526,8 @@ impl Run {
                 let last = world.last_block(&path);
                 let last = last.map(|last| Block { length: last.length.max(number as u64 * 80), ..last });
                 let holder = world.holder.clone();
-                let request = namespace::ops::complete::Request {
-                    path: &path,
-                    holder: &holder,
-                    last,
-                    inode: InodeId(0),
-                };
+                let request =
+                    namespace::ops::complete::Request { path: path.clone(), holder, last, inode: InodeId(0) };
                 let plan = world
                     .plan(|ns, ctx| namespace::ops::complete::plan(ns, ctx, &request, &common::ALL_FINISHED));
                 if let Ok(namespace::ops::complete::Plan::Close(edit)) = plan {

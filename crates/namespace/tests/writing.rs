@@ -8,8 +8,11 @@ use namespace::{
     BlockChange, BlockFacts, Planned, Renewals, Reply,
     given_facts::GivenFacts,
     ops,
-    ops::{add_block, complete, release_lease},
-    reads::{get_block_locations, get_file_info, list_open_files::Look},
+    ops::{
+        add_block, complete,
+        release_lease::{self, Recovery},
+    },
+    reads::{get_block_locations, get_file_info},
 };
 
 fn with_length(block: Block, length: u64) -> Option<Block> {
@@ -23,7 +26,7 @@ fn try_add(
     previous: Option<Block>,
     facts: &dyn BlockFacts,
 ) -> FsResult<add_block::Plan> {
-    let request = add_block::Request { path: "/f", holder, previous, inode };
+    let request = add_block::Request { path: "/f".into(), holder: holder.into(), previous, inode };
     world.plan(|ns, ctx| add_block::plan(ns, ctx, &request, facts))
 }
 
@@ -45,11 +48,11 @@ fn a_client_that_missed_the_answer_is_given_the_same_block() -> FsResult<()> {
     let digest = world.ns.digest();
     let again = try_add(&mut world, inode, HOLDER, None, &ALL_FINISHED)?;
     let reply = Reply::Block { inode, block: first, offset: 0 };
-    assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
+    assert_eq!(again, add_block::Plan::Again(reply));
     let second = world.add_block("/f", inode, with_length(first, 100));
     let again = try_add(&mut world, inode, HOLDER, with_length(first, 100), &ALL_FINISHED)?;
     let reply = Reply::Block { inode, block: second, offset: 100 };
-    assert_eq!(again, add_block::Plan::Again { reply, replication: 3, block_size: 1 << 20 });
+    assert_eq!(again, add_block::Plan::Again(reply));
     assert_ne!(world.ns.digest(), digest);
     Ok(())
 }
@@ -103,7 +106,7 @@ fn a_file_is_closed_once_its_blocks_are_finished() -> FsResult<()> {
     let inode = world.create("/f", false)?;
     let block = world.add_block("/f", inode, None);
     let last = with_length(block, 42);
-    let request = complete::Request { path: "/f", holder: HOLDER, last, inode };
+    let request = complete::Request { path: "/f".into(), holder: HOLDER.into(), last, inode };
     let waiting = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &GivenFacts::silence()))?;
     assert_eq!(Some(waiting), last.map(complete::Plan::Waiting));
     let plan = world.plan(|ns, ctx| complete::plan(ns, ctx, &request, &ALL_FINISHED))?;
@@ -294,7 +297,7 @@ fn a_silent_writer_loses_its_files() -> FsResult<()> {
     assert_eq!(world.last_block("/finished"), with_length(block, 77));
     // Some server has a part of it: the servers must agree first.
     let plan = release_lease::plan(&world.ns, &world.context(None), partial, &located);
-    let release_lease::Plan::Recover { edit, stamp, .. } = plan else { panic!("{plan:?}") };
+    let release_lease::Plan::Recover(Recovery { edit, stamp, .. }) = plan else { panic!("{plan:?}") };
     world.apply(edit);
     assert!(world.ns.files_of(HOLDER).is_empty());
     let mut request = ops::commit_block_synchronization::Request {

@@ -8,7 +8,11 @@ use namespace::{
     BlockChange, Planned, Reach, Renewals, Reply, RetryLookup,
     given_facts::GivenFacts,
     ops,
-    ops::{append, commit_block_synchronization, concat, create, release_lease, truncate},
+    ops::{
+        append, commit_block_synchronization, concat, create,
+        release_lease::{self, Recovery},
+        truncate,
+    },
     reads::get_file_info,
 };
 
@@ -41,7 +45,7 @@ fn append_as(world: &mut World, path: &str, holder: &str) -> FsResult<Planned> {
     world.plan(|ns, ctx| append::plan(ns, ctx, &request, &ALL_FINISHED))
 }
 
-fn truncate_as(world: &mut World, path: &str, holder: &str, length: i64) -> FsResult<Planned> {
+fn truncate_as(world: &mut World, path: &str, holder: &str, length: i64) -> FsResult<truncate::Plan> {
     let request = truncate::Request {
         path: path.into(),
         length,
@@ -96,7 +100,7 @@ fn a_block_that_an_append_reopened_is_recovered_though_it_is_finished_everywhere
     let stamped = world.run(|ns, ctx| ops::update_block_for_pipeline::plan(ns, ctx, &request))?;
     let Reply::Block { block: new, .. } = stamped else { panic!("{stamped:?}") };
     let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
-    let release_lease::Plan::Recover { edit, block, stamp, truncation, source } = plan else {
+    let release_lease::Plan::Recover(Recovery { edit, block, stamp, truncation, source }) = plan else {
         panic!("{plan:?}")
     };
     assert_eq!((block, truncation, source), (last, None, None));
@@ -194,7 +198,7 @@ fn one_writer_at_a_time_until_it_is_silent_for_too_long() -> FsResult<()> {
     );
     let inode = world.ns.files_of(HOLDER)[0];
     let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
-    let release_lease::Plan::Recover { edit, block, stamp, .. } = plan else { panic!("{plan:?}") };
+    let release_lease::Plan::Recover(Recovery { edit, block, stamp, .. }) = plan else { panic!("{plan:?}") };
     world.apply(edit);
     let request = commit_block_synchronization::Request {
         block: block.id,
@@ -216,15 +220,17 @@ fn truncate_at_the_end_of_a_block_is_done_at_once() -> FsResult<()> {
     file(&mut world, "/f", &[100, 200, 300]);
     let last = world.last_block("/f").expect("a block");
     world.now.ms += 1_000;
-    let Planned::Edit(edit) = truncate_as(&mut world, "/f", HOLDER, 300)? else { panic!("nothing to do") };
+    let truncate::Plan::AtOnce(edit) = truncate_as(&mut world, "/f", HOLDER, 300)? else {
+        panic!("nothing to do")
+    };
     let time = edit.time;
     let applied = world.apply(edit);
     assert_eq!(applied.reply, Reply::Bool(true));
     assert_eq!(applied.block_changes, [BlockChange::Removed(last)]);
     let status = get_file_info::get(&world.ns, &world.context(None), "/f")?.expect("a file");
     assert_eq!((status.length, status.under_construction, status.modified), (300, false, time));
-    // The truncation to 300 bytes is asked for again and changes nothing; one to 0 bytes removes all blocks.
-    assert_eq!(truncate_as(&mut world, "/f", HOLDER, 300), Ok(Planned::NoChange(Reply::Bool(true))));
+    // The same again, and nothing left.
+    assert_eq!(truncate_as(&mut world, "/f", HOLDER, 300), Ok(truncate::Plan::NoChange(Reply::Bool(true))));
     assert_eq!(world.truncate("/f", 0), Ok(true));
     assert_eq!(lengths(&world, "/f"), [0; 0]);
     world.check_replay();
@@ -244,7 +250,7 @@ fn truncate_inside_a_block_is_done_when_the_data_servers_have_cut_it() -> FsResu
     assert_eq!(world.ns.retry_lookup(&call, 42), RetryLookup::Hit(Reply::Bool(false)));
     assert_eq!(world.ns.truncations().collect::<Vec<_>>(), [inode]);
     // "Check if the file is already being truncated with the same length"
-    assert_eq!(truncate_as(&mut world, "/f", OTHER, 150), Ok(Planned::NoChange(Reply::Bool(false))));
+    assert_eq!(truncate_as(&mut world, "/f", OTHER, 150), Ok(truncate::Plan::NoChange(Reply::Bool(false))));
     assert_eq!(
         truncate_as(&mut world, "/f", OTHER, 140),
         Err(FsError::AlreadyBeingCreated(
@@ -278,10 +284,10 @@ fn nobody_writes_a_file_that_is_being_truncated() -> FsResult<()> {
     let inode = file(&mut world, "/f", &[100]);
     world.truncate("/f", 40)?;
     let last = world.last_block("/f");
-    let request = ops::complete::Request { path: "/f", holder: HOLDER, last, inode };
+    let request = ops::complete::Request { path: "/f".into(), holder: HOLDER.into(), last, inode };
     let refused = world.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
-    let request = ops::add_block::Request { path: "/f", holder: HOLDER, previous: last, inode };
+    let request = ops::add_block::Request { path: "/f".into(), holder: HOLDER.into(), previous: last, inode };
     let refused = world.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
     assert!(matches!(refused, Err(FsError::Io(_))), "{refused:?}");
     let block = last.expect("a block");
@@ -311,7 +317,8 @@ fn a_truncation_that_led_to_nothing_is_begun_again() -> FsResult<()> {
     let (block, first, _) = world.ns.truncation_of(inode).expect("it is being truncated");
     // All its replicas are finished, and that does not make it finished.
     let plan = release_lease::plan(&world.ns, &world.context(None), inode, &ALL_FINISHED);
-    let release_lease::Plan::Recover { edit, block: again, stamp, truncation, source } = plan else {
+    let release_lease::Plan::Recover(Recovery { edit, block: again, stamp, truncation, source }) = plan
+    else {
         panic!("{plan:?}")
     };
     assert_eq!((again, truncation, source), (block, Some(40), None));
@@ -345,7 +352,7 @@ fn a_recovery_does_not_delete_a_block_that_had_bytes() -> FsResult<()> {
     let appended = file(&mut world, "/appended", &[100]);
     world.append("/appended", false)?;
     let plan = release_lease::plan(&world.ns, &world.context(None), appended, &ALL_FINISHED);
-    let release_lease::Plan::Recover { edit, block: open, stamp: open_stamp, .. } = plan else {
+    let release_lease::Plan::Recover(Recovery { edit, block: open, stamp: open_stamp, .. }) = plan else {
         panic!("{plan:?}")
     };
     world.apply(edit);

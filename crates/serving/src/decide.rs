@@ -1,7 +1,7 @@
 //! The decision about a change that a client asks for.
 
 use base::{CallOrigin, FsError, FsResult};
-use namespace::{Edit, Planned, Reply, RetryLookup};
+use namespace::{Reply, RetryLookup, Step};
 
 /// Facts about a call that are looked up before it is planned.
 #[derive(Debug)]
@@ -16,8 +16,9 @@ pub struct Known<'a> {
 /// The decision about a change.
 #[derive(Debug)]
 pub enum Decision {
-    /// It is to be applied and appended, and answered with what applying it gives.
-    Edit(Edit),
+    /// To be taken. If the call goes on behind it, it is decided again. If the step says an answer, that is kept with
+    /// [`crate::Refusals::put`].
+    Step(Step),
     /// An earlier copy of the call was answered so.
     Told(FsResult<Reply>),
     /// Nothing changes, for this reason. It is kept with [`crate::Refusals::put`].
@@ -41,7 +42,7 @@ pub enum Basis {
 pub fn decide(
     known: Known<'_>,
     refuse: impl FnOnce() -> FsResult<()>,
-    plan: impl FnOnce() -> FsResult<Planned>,
+    plan: impl FnOnce() -> FsResult<Step>,
 ) -> Decision {
     match known.carried_out.into_result(known.origin) {
         Ok(None) => {}
@@ -55,8 +56,8 @@ pub fn decide(
         return Decision::NotNow(refused);
     }
     match plan() {
-        Ok(Planned::Edit(edit)) => Decision::Edit(edit),
-        Ok(Planned::NoChange(reply)) => Decision::NoEdit(Ok(reply)),
+        Ok(Step::NoChange(reply)) => Decision::NoEdit(Ok(reply)),
+        Ok(step) => Decision::Step(step),
         Err(error) => Decision::NoEdit(Err(error)),
     }
 }

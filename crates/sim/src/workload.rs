@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use base::{CallOrigin, Caller, InodeId, Moment, Timestamp};
 use namespace::{
-    Context, Edit, Limits, Namespace, Plannable, Planned, Request,
+    Context, Edit, Limits, Namespace, Plannable, Request, Step,
     acl::{AclEntry, Kind, Scope},
     fingerprint,
     given_facts::GivenFacts,
@@ -56,37 +56,15 @@ impl Workload {
         let (name, request): (_, Request) = match choice {
             0..25 => ("mkdirs", mkdirs(path).into()),
             25..50 => ("create", create(path).into()),
-            50..65 => {
-                let request = ops::add_block::Request {
-                    path: &path,
-                    holder: HOLDER,
-                    previous: None,
-                    inode: InodeId(0),
-                };
-                return match ops::add_block::plan(ns, &ctx, &request, &facts).ok()? {
-                    ops::add_block::Plan::New { edit, .. } => {
-                        Some(PlannedCall { name: "addBlock", fingerprint, edit })
-                    }
-                    ops::add_block::Plan::Again { .. } => None,
-                };
-            }
-            65..75 => {
-                let request =
-                    ops::complete::Request { path: &path, holder: HOLDER, last: None, inode: InodeId(0) };
-                return match ops::complete::plan(ns, &ctx, &request, &facts).ok()? {
-                    ops::complete::Plan::Close(edit) => {
-                        Some(PlannedCall { name: "complete", fingerprint, edit })
-                    }
-                    ops::complete::Plan::Already | ops::complete::Plan::Waiting(_) => None,
-                };
-            }
+            50..65 => ("addBlock", add_block(path).into()),
+            65..75 => ("complete", complete(path).into()),
             75..85 => ("rename", ops::rename::Request { source: path, destination: other }.into()),
             85..93 => rights(path, choice, self.dice.below(512) as u16),
             _ => ("delete", ops::delete::Request { path, recursive: true }.into()),
         };
         match request.plan(ns, &ctx, &facts).ok()? {
-            Planned::Edit(edit) => Some(PlannedCall { name, fingerprint, edit }),
-            Planned::NoChange(_) => None,
+            Step::Edit(edit) | Step::Allocate(edit, _) => Some(PlannedCall { name, fingerprint, edit }),
+            _ => None,
         }
     }
 
@@ -119,6 +97,14 @@ fn create(path: String) -> ops::create::Request {
         storage_policy: None,
         erasure_coding: None,
     }
+}
+
+fn add_block(path: String) -> ops::add_block::Request {
+    ops::add_block::Request { path, holder: HOLDER.into(), previous: None, inode: InodeId(0) }
+}
+
+fn complete(path: String) -> ops::complete::Request {
+    ops::complete::Request { path, holder: HOLDER.into(), last: None, inode: InodeId(0) }
 }
 
 /// Permissions, ACLs and extended attributes.

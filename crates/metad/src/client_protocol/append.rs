@@ -3,7 +3,7 @@
 use super::{
     answers::Encoded,
     calls::{self, decode},
-    files, reads, status,
+    reads, status,
 };
 use crate::{core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::Reader;
@@ -26,19 +26,9 @@ pub fn append(core: &Arc<Core>, call: Call, reply: Replier) {
         client_machine: machine,
         new_block: request.flag.unwrap_or(0) & ops::create::flag::NEW_BLOCK != 0,
     };
-    calls::turn(core, call, reply, move |turn, call| {
-        let mut essentials = calls::run(turn, call, &request);
-        if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
-            && files::take_over(turn, &request.path, &request.holder)
-        {
-            // The file is closed now: it can be written on as any other. No answer has been sent yet.
-            turn.partition().refusals.lock().forget(&call.origin);
-            essentials = calls::run(turn, call, &request);
-        }
-        match essentials? {
-            Reply::Appended(inode) => answer(turn, call, &request, inode),
-            _ => Err(FsError::Io("The call was answered before, but not with a file.".into())),
-        }
+    calls::turn(core, call, reply, move |turn, call| match calls::run(turn, call, &request)? {
+        Reply::Appended(inode) => answer(turn, call, &request, inode),
+        _ => Err(FsError::Io("The call was answered before, but not with a file.".into())),
     });
 }
 

@@ -3,6 +3,7 @@
 use super::{
     answers::Encoded,
     calls::{self, decode},
+    steps::{self, End},
 };
 use crate::{
     core::Core,
@@ -11,7 +12,10 @@ use crate::{
 };
 use ::blocks::{Location, Placement, Reader, ServerFilter};
 use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
-use namespace::{Plannable, Planned, Reply, ops};
+use namespace::{
+    Plannable, Planned, Reply,
+    ops::{self, add_block::NewBlock},
+};
 use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -26,7 +30,26 @@ pub fn block_of(proto: &p::ExtendedBlockProto) -> Block {
 
 pub fn add_block(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddBlockRequestProto>(&call, reply) else { return };
-    calls::turn(core, call, reply, move |turn, call| allocate(turn, call, &request));
+    let wishes = Wishes {
+        excluded: request.exclude_nodes.into_iter().map(|node| node.id.datanode_uuid).collect(),
+        favoured: request.favored_nodes,
+        avoid_writer: request.flags.contains(&(p::AddBlockFlagProto::NoLocalWrite as i32)),
+    };
+    let request = ops::add_block::Request {
+        path: request.src,
+        holder: request.client_name,
+        previous: request.previous.as_ref().map(block_of),
+        inode: InodeId(request.file_id.unwrap_or(0)),
+    };
+    calls::turn(core, call, reply, move |turn, call| allocate(turn, call, &request, &wishes));
+}
+
+/// The client's wishes about the places of a new block.
+struct Wishes {
+    /// The ids of data servers.
+    excluded: Vec<String>,
+    favoured: Vec<String>,
+    avoid_writer: bool,
 }
 
 /// A block with its places: the whole of the answer.
@@ -34,37 +57,31 @@ fn placed(partition: &Partition, block: Block, offset: u64, places: &[Location])
     Encoded::of(Only(Some(wire::placed(&partition.cluster.block_pool, block, offset, places))))
 }
 
-fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto) -> FsResult<Encoded> {
+fn allocate(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &ops::add_block::Request,
+    wishes: &Wishes,
+) -> FsResult<Encoded> {
     if let Some(essentials) = calls::remembered(turn, call)? {
-        return again(turn, call, request, essentials);
+        return again(turn, call, request, wishes, essentials);
     }
-    calls::refuse_in_safe_mode(turn.partition(), || format!("Cannot add block to {}", request.src))?;
-    let wanted = ops::add_block::Request {
-        path: &request.src,
-        holder: &request.client_name,
-        previous: request.previous.as_ref().map(block_of),
-        inode: InodeId(request.file_id.unwrap_or(0)),
-    };
-    let plan = turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-        ops::add_block::plan(namespace, context, &wanted, facts)
-    });
-    if matches!(plan, Err(FsError::SpaceQuotaExceeded(_) | FsError::TypeQuotaExceeded(_))) {
-        let rest = turn.plan_own(|ns, context, _| ops::add_block::plan_refused(ns, context, &wanted));
-        if let Ok(Planned::Edit(edit)) = rest {
-            turn.apply(&edit);
-        }
-    }
-    match plan? {
-        ops::add_block::Plan::Again { reply, .. } => again(turn, call, request, reply),
-        ops::add_block::Plan::New { edit, replication, block_size, inode } => {
-            let wanted = Wanted { inode, replication, block_size };
-            let targets = choose(turn, call, request, wanted)?;
+    match steps::follow(turn, call, request)? {
+        End::Answered(essentials) => again(turn, call, request, wishes, essentials?),
+        End::Allocate(edit, wanted) => {
+            let targets = choose(turn, call, request, wishes, wanted)?;
             let essentials = turn.apply_with_targets(&edit, &targets).reply;
-            let Reply::Block { block, offset, .. } = essentials else {
-                unreachable!("an allocation answers with its block");
-            };
+            let (block, offset) = block_in(essentials)?;
             Ok(placed(turn.partition(), block, offset, &targets))
         }
+        End::Wait(_) => Err(FsError::NotReplicatedYet(format!("Not replicated yet: {}", request.path))),
+    }
+}
+
+fn block_in(essentials: Reply) -> FsResult<(Block, u64)> {
+    match essentials {
+        Reply::Block { block, offset, .. } => Ok((block, offset)),
+        _ => Err(FsError::Io("The call was answered before, but not with a block.".into())),
     }
 }
 
@@ -73,12 +90,11 @@ fn allocate(turn: &mut Turn<'_>, call: &Call, request: &p::AddBlockRequestProto)
 fn again(
     turn: &Turn<'_>,
     call: &Call,
-    request: &p::AddBlockRequestProto,
+    request: &ops::add_block::Request,
+    wishes: &Wishes,
     essentials: Reply,
 ) -> FsResult<Encoded> {
-    let Reply::Block { block, offset, .. } = essentials else {
-        return Err(FsError::Io("The call was answered before, but not with a block.".into()));
-    };
+    let (block, offset) = block_in(essentials)?;
     let host = super::reads::host(call);
     let partition = turn.partition();
     let located = partition.blocks.lock().locations(block.id, Reader { host: Some(&host) }, 0, turn.moment);
@@ -89,33 +105,22 @@ fn again(
         return Ok(Encoded::of(Only(Some(found))));
     };
     let block_size = partition.config.defaults.block_size;
-    let targets = choose(
-        turn,
-        call,
-        request,
-        Wanted { inode: wanted.inode, replication: wanted.replication, block_size },
-    )?;
+    let (inode, replication) = (wanted.inode, wanted.replication);
+    let targets = choose(turn, call, request, wishes, NewBlock { inode, replication, block_size })?;
     partition.blocks.lock().set_pipeline(wanted.block, &targets);
     Ok(placed(partition, block, offset, &targets))
-}
-
-/// A new block, as its file wants it.
-struct Wanted {
-    inode: InodeId,
-    replication: u16,
-    block_size: u64,
 }
 
 fn choose(
     turn: &Turn<'_>,
     call: &Call,
-    request: &p::AddBlockRequestProto,
-    wanted: Wanted,
+    request: &ops::add_block::Request,
+    wishes: &Wishes,
+    wanted: NewBlock,
 ) -> FsResult<Vec<Location>> {
-    let excluded: Vec<&str> = request.exclude_nodes.iter().map(|node| &*node.id.datanode_uuid).collect();
-    let favoured: Vec<&str> = request.favored_nodes.iter().map(String::as_str).collect();
+    let excluded: Vec<&str> = wishes.excluded.iter().map(String::as_str).collect();
+    let favoured: Vec<&str> = wishes.favoured.iter().map(String::as_str).collect();
     let host = super::reads::host(call);
-    let avoid_writer = request.flags.contains(&(p::AddBlockFlagProto::NoLocalWrite as i32));
     let placement = Placement {
         writer: Reader { host: Some(&host) },
         replication: wanted.replication.into(),
@@ -123,7 +128,7 @@ fn choose(
         excluded: &excluded,
         favoured: &favoured,
         existing: &[],
-        avoid_writer,
+        avoid_writer: wishes.avoid_writer,
         storage_policy: turn.namespace().storage_policy_of(wanted.inode),
     };
     let partition = turn.partition();
@@ -137,7 +142,7 @@ fn choose(
     Err(FsError::Io(format!(
         "File {} could only be written to {} of the {minimum} minReplication nodes. \
          There are {live} datanode(s) running and {} node(s) are excluded in this operation.",
-        request.src,
+        request.path,
         targets.len(),
         if excluded.is_empty() { "no".to_owned() } else { excluded.len().to_string() },
     )))
@@ -224,7 +229,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
             return Ok(p::UpdatePipelineResponseProto {});
         }
         calls::refuse_in_safe_mode(turn.partition(), || update.what())?;
-        let fingerprint = calls::fingerprint(call);
+        let fingerprint = steps::fingerprint(call);
         let planned = turn.plan(&call.caller, call.origin, fingerprint, |namespace, context, facts| {
             update.plan(namespace, context, facts)
         })?;

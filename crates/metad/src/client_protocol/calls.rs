@@ -1,9 +1,11 @@
-//! The three shapes of a call: a read answered in place, a write answered after its commit, a write of
-//! which only the plan is unusual.
+//! The three shapes of a call: a read answered in place, a write answered after its commit, a write whose steps or answer are
+//! unusual.
 
 pub use super::{
     answers::send,
     elsewhere::{hand_over, refuse, repeat},
+    safe_mode::{refuse_in_safe_mode, refuse_unknown_places},
+    steps::{remembered, run},
 };
 use super::{
     answers::{Answer, waiting_bytes},
@@ -14,16 +16,12 @@ use crate::{
     older_answers::lookups,
     partition::{Partition, turn::Turn},
 };
-use ::blocks::BlockMap;
-use base::{Epoch, FsResult};
-use namespace::{Context, FileBlock, Plannable, Reply, Request};
+use base::{Epoch, FsError, FsResult};
+use namespace::{Context, Reply, Request};
 use prost::Message;
 use rpc::{Call, Replier};
 pub use serving::Sight;
-use serving::{
-    Basis, Decision, Known, Tree,
-    admission::{self, SafeMode},
-};
+use serving::{Basis, Tree};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
@@ -101,34 +99,7 @@ pub fn admit(partition: &Partition) -> FsResult<()> {
     partition.standing().admit().map_err(|refusal| refusal.error(&partition.group_facts()))
 }
 
-/// Refuses when nothing may be changed. `what` is the beginning of Hadoop's sentence, "Cannot delete /x".
-pub fn refuse_in_safe_mode(partition: &Partition, what: impl FnOnce() -> String) -> FsResult<()> {
-    let blocks = partition.blocks.lock();
-    match blocks.in_safe_mode() {
-        false => Ok(()),
-        true => Err(safe_mode(partition, &blocks).refuse(&what())),
-    }
-}
-
-/// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported.
-pub fn refuse_unknown_places(partition: &Partition, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
-    let map = partition.blocks.lock();
-    if !map.in_safe_mode() || blocks.iter().all(|it| map.has_place(it.block.id)) {
-        return Ok(());
-    }
-    Err(safe_mode(partition, &map).refuse_places(path))
-}
-
-fn safe_mode(partition: &Partition, blocks: &BlockMap) -> SafeMode {
-    SafeMode {
-        is_of_start: blocks.in_safe_mode_of_start(),
-        tip: blocks.safe_mode_message(partition.moment()),
-        host: partition.config.host_name(),
-        is_alone: partition.is_alone(),
-    }
-}
-
-/// A write in its usual shape: look into the retry cache, plan, apply, answer after the commit.
+/// A write in its usual shape: the request is carried out, and answered after the commit.
 pub fn write<A: Answer>(
     core: &Arc<Core>,
     call: Call,
@@ -191,41 +162,4 @@ pub fn after_commit<A: Answer>(
             (Err(reason), _) => repeat(&core, call, reply, reason),
         }
     });
-}
-
-/// The remembered answer of this call: `Some` if it was carried out before.
-pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
-    turn.retry_lookup(&call.origin, fingerprint(call))?.into_result(&call.origin)
-}
-
-pub fn fingerprint(call: &Call) -> u64 {
-    namespace::fingerprint(call.method, &call.request)
-}
-
-/// Retry cache, refusals, safe mode, plan, apply.
-pub fn run(turn: &mut Turn<'_>, call: &Call, request: &dyn Plannable) -> FsResult<Reply> {
-    let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
-    let known = Known {
-        origin: &call.origin,
-        carried_out: turn.retry_lookup(&call.origin, fingerprint)?,
-        refused: partition.refusals.lock().get(&call.origin, fingerprint, epoch),
-    };
-    let decision = serving::decide(
-        known,
-        || refuse_in_safe_mode(partition, || request.what()),
-        || {
-            turn.plan(&call.caller, call.origin, fingerprint, |namespace, context, facts| {
-                request.plan(namespace, context, facts)
-            })
-        },
-    );
-    match decision {
-        Decision::Edit(edit) => Ok(turn.apply(&edit).reply),
-        Decision::Told(answer) => answer,
-        Decision::NotNow(refused) => Err(refused),
-        Decision::NoEdit(answer) => {
-            partition.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
-            answer
-        }
-    }
 }

@@ -4,7 +4,11 @@
 //! on their way. Hadoop answers "not yet" and its client sleeps 400 ms; here the call is parked, holding
 //! neither a lock nor a thread, until the report is in or a bounded moment has passed.
 
-use super::calls::{self, decode};
+use super::{
+    answers::boolean,
+    calls::{self, decode},
+    steps::{self, End},
+};
 use crate::{
     core::Core,
     older_answers::lookups,
@@ -33,6 +37,12 @@ pub fn hand_over(core: &Arc<Core>) {
 
 pub fn complete(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::CompleteRequestProto>(&call, reply) else { return };
+    let request = ops::complete::Request {
+        path: request.src,
+        holder: request.client_name,
+        last: request.last.as_ref().map(super::blocks::block_of),
+        inode: InodeId(request.file_id.unwrap_or(0)),
+    };
     let deadline = core.moment().plus_ms(core.config.complete_wait_ms);
     if let Err(error) = calls::admit(&core.partition) {
         return calls::refuse(core, call, reply, &error);
@@ -60,44 +70,24 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
 fn run(core: &Arc<Core>, turn: &mut Turn<'_>, waiter: Waiter) {
     let before = turn.applied();
     let answer = match turn.knowing(waiter.older, |turn| close(turn, &waiter)) {
-        Ok(Closing::Waiting(block)) => return wait(core, turn, block, waiter),
-        Ok(Closing::Done) => Ok(p::CompleteResponseProto { result: true }),
+        Ok(End::Wait(block)) => return wait(core, turn, block, waiter),
+        Ok(End::Answered(essentials)) => essentials.map(|essentials| closed(boolean(essentials))),
+        Ok(End::Allocate(..)) => Ok(closed(false)),
         Err(error) => Err(error),
     };
     let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
     calls::after_commit(core, turn, waiter.call, waiter.reply, basis, answer);
 }
 
-enum Closing {
-    Done,
-    Waiting(Block),
+fn closed(result: bool) -> p::CompleteResponseProto {
+    p::CompleteResponseProto { result }
 }
 
-fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<Closing> {
-    let Waiter { call, request, .. } = waiter;
-    if calls::remembered(turn, call)?.is_some() {
-        return Ok(Closing::Done);
+fn close(turn: &mut Turn<'_>, waiter: &Waiter) -> FsResult<End> {
+    if let Some(essentials) = calls::remembered(turn, &waiter.call)? {
+        return Ok(End::Answered(Ok(essentials)));
     }
-    calls::refuse_in_safe_mode(turn.partition(), || format!("Cannot complete file {}", request.src))?;
-    let last = request.last.as_ref().map(super::blocks::block_of);
-    let plan =
-        turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-            let request = ops::complete::Request {
-                path: &request.src,
-                holder: &request.client_name,
-                last,
-                inode: InodeId(request.file_id.unwrap_or(0)),
-            };
-            ops::complete::plan(namespace, context, &request, facts)
-        })?;
-    Ok(match plan {
-        ops::complete::Plan::Already => Closing::Done,
-        ops::complete::Plan::Waiting(block) => Closing::Waiting(block),
-        ops::complete::Plan::Close(edit) => {
-            turn.apply(&edit);
-            Closing::Done
-        }
-    })
+    steps::follow(turn, &waiter.call, &waiter.request)
 }
 
 fn wait(core: &Arc<Core>, turn: &mut Turn<'_>, block: Block, waiter: Waiter) {

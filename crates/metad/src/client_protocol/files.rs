@@ -4,13 +4,13 @@ use super::{
     answers::{Encoded, boolean},
     calls::{self, decode},
     status,
+    steps::{self, End},
 };
 use crate::{
     core::Core,
-    datanodes::release,
     partition::{Partition, turn::Turn},
 };
-use base::{FsError, InodeId};
+use base::InodeId;
 use namespace::{FileKind, FileStatus, Planned, Reply, ops, reads};
 use proto::{answers::Only, hdfs as p};
 use rpc::{Call, Replier};
@@ -48,15 +48,7 @@ pub fn create(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     calls::turn(core, call, reply, move |turn, call| {
         ops::create::check_path(&request.path, &turn.partition().config.limits)?;
-        let mut answer = calls::run(turn, call, &request);
-        if matches!(answer, Err(FsError::RecoveryInProgress(_)))
-            && take_over(turn, &request.path, &request.holder)
-        {
-            // The file is closed now: it is in the way as any other. No answer has been sent yet.
-            turn.partition().refusals.lock().forget(&call.origin);
-            answer = calls::run(turn, call, &request);
-        }
-        let Reply::Created(inode) = answer? else { return Ok(created(None)) };
+        let Reply::Created(inode) = calls::run(turn, call, &request)? else { return Ok(created(None)) };
         Ok(match reads::get_file_info::by_id(turn.namespace(), inode) {
             Some(fs) => created(Some(&fs)),
             None => as_it_was_made(turn, call, &request, inode),
@@ -97,18 +89,6 @@ fn as_it_was_made(turn: &Turn<'_>, call: &Call, request: &ops::create::Request, 
     }))
 }
 
-/// The writer of the file that is in the way has been silent for too long: the file is taken from it. True
-/// if it could be closed at once.
-pub fn take_over(turn: &mut Turn<'_>, path: &str, holder: &str) -> bool {
-    // A user who may create a file here, or write on this one, may have its lease released, whatever the file's own
-    // permission.
-    let plan = turn.plan_own(|namespace, context, facts| {
-        let request = ops::recover_lease::Request { path, holder };
-        ops::recover_lease::plan(namespace, context, &request, facts)
-    });
-    plan.is_ok_and(|plan| release(turn, plan))
-}
-
 pub fn rename(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RenameRequestProto>(&call, reply) else { return };
     let request = ops::rename::Request { source: request.src, destination: request.dst };
@@ -144,18 +124,14 @@ pub fn renew_lease(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn recover_lease(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::RecoverLeaseRequestProto>(&call, reply) else { return };
+    let request = ops::recover_lease::Request { path: request.src, holder: request.client_name };
     calls::turn(core, call, reply, move |turn, call| {
-        calls::refuse_in_safe_mode(turn.partition(), || {
-            format!("Cannot recover the lease of {}", request.src)
-        })?;
-        let plan =
-            turn.plan(&call.caller, call.origin, calls::fingerprint(call), |namespace, context, facts| {
-                let request =
-                    ops::recover_lease::Request { path: &request.src, holder: &request.client_name };
-                ops::recover_lease::plan(namespace, context, &request, facts)
-            })?;
         // While it is false the client asks again.
-        Ok(p::RecoverLeaseResponseProto { result: release(turn, plan) })
+        let result = match steps::follow(turn, call, &request)? {
+            End::Answered(essentials) => boolean(essentials?),
+            End::Allocate(..) | End::Wait(_) => false,
+        };
+        Ok(p::RecoverLeaseResponseProto { result })
     });
 }
 

@@ -3,11 +3,9 @@
 use super::{
     answers::boolean,
     calls::{self, decode},
-    files,
 };
-use crate::{core::Core, datanodes, partition::turn::Turn};
-use base::{FsError, FsResult};
-use namespace::{Reply, ops, reads};
+use crate::core::Core;
+use namespace::ops;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -25,30 +23,7 @@ pub fn truncate(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     calls::turn(core, call, reply, move |turn, call| {
         ops::truncate::check_length(request.length)?;
-        let mut essentials = try_truncate(turn, call, &request);
-        if matches!(essentials, Err(FsError::RecoveryInProgress(_)))
-            && files::take_over(turn, &request.path, &request.holder)
-        {
-            turn.partition().refusals.lock().forget(&call.origin);
-            essentials = try_truncate(turn, call, &request);
-        }
-        Ok(p::TruncateResponseProto { result: boolean(essentials?) })
+        let essentials = calls::run(turn, call, &request)?;
+        Ok(p::TruncateResponseProto { result: boolean(essentials) })
     });
-}
-
-fn try_truncate(turn: &mut Turn<'_>, call: &Call, request: &ops::truncate::Request) -> FsResult<Reply> {
-    let before = turn.applied();
-    let essentials = calls::run(turn, call, request)?;
-    if turn.applied() > before && essentials == Reply::Bool(false) {
-        // Hadoop: `addLease`, which begins the lease's time anew.
-        let partition = turn.partition();
-        partition.renewals.lock().renew(&request.holder, partition.moment());
-        let inode = turn.plan_own(|namespace, context, _| {
-            reads::get_file_info::get(namespace, context, &request.path).map(|found| found.map(|fs| fs.id))
-        })?;
-        if let Some(inode) = inode {
-            datanodes::truncate(turn, inode);
-        }
-    }
-    Ok(essentials)
 }

@@ -13,7 +13,6 @@ mod reports;
 pub mod wire;
 
 pub use admission::Admission;
-pub use recovery::{release, truncate};
 
 use crate::{client_protocol::completes, core::Core, partition::Partition};
 use ::blocks::{BlockMap, Events, HeldBack, ServerError};

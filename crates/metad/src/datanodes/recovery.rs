@@ -1,79 +1,14 @@
-//! A file's writer is gone and its last block unfinished: the block's data servers settle its length.
-//!
-//! A plan to take a file from its writer is carried out here ([`release`]). It comes from a client that asks for it,
-//! from one that wants to create the file anew, or from the server itself when the writer's lease has expired. The
-//! namespace gives the block a new stamp and the file another holder; once that has committed, a data server is told
-//! ([`order`]). It has all of them agree on a length, and reports it ([`commit_block_synchronization`]):
-//! then the block is finished and the file closed.
+//! The data servers of a block have agreed on its length ([`commit_block_synchronization`]): the block is finished and the file
+//! closed. `block_recovery.rs` has told them to.
 
 use super::{identity, wire};
 use crate::{client_protocol::calls, core::Core, partition::turn::Turn};
-use base::{Block, BlockId, FsError, GenerationStamp, InodeId};
+use base::{Block, BlockId, FsError, GenerationStamp};
 use blocks::{BlockState, Location};
-use namespace::{
-    Planned,
-    ops::{self, release_lease::Plan},
-};
+use namespace::{Planned, ops};
 use proto::hdfs::datanode as d;
 use rpc::{Call, Replier};
 use std::sync::Arc;
-
-/// Carries out what was planned for a file whose writer is presumed dead. True if the file is closed now;
-/// otherwise a recovery is under way, or replicas have still to be reported.
-pub fn release(turn: &mut Turn<'_>, plan: Plan) -> bool {
-    match plan {
-        Plan::Closed => true,
-        Plan::Close(edit) => {
-            turn.apply(&edit);
-            true
-        }
-        Plan::Recover { edit, block, stamp, truncation, source } => {
-            if is_begun(turn, block, source) {
-                turn.apply(&edit);
-                order(turn, block, stamp, truncation, source);
-            }
-            false
-        }
-        Plan::Waiting(block) => {
-            tracing::debug!(%block, "a file stays open: its last block is not reported");
-            false
-        }
-    }
-}
-
-/// Has the data servers cut the last block of a file that a client truncates. If none of them is there now the
-/// recovery is begun again with the others.
-pub fn truncate(turn: &mut Turn<'_>, inode: InodeId) {
-    let source = turn.namespace().truncation_source_of(inode).map(|source| source.id);
-    if let Some((block, stamp, length)) = turn.namespace().truncation_of(inode)
-        && is_begun(turn, block, source)
-    {
-        order(turn, block, stamp, Some(length), source);
-    }
-}
-
-/// Counts a recovery as begun, unless one is under way: that is left alone.
-fn is_begun(turn: &Turn<'_>, block: Block, source: Option<BlockId>) -> bool {
-    turn.partition().blocks.lock().begin_recovery(block.id, source, turn.moment)
-}
-
-/// Orders a recovery when the edit that begins it has committed: a stamp that a data server has seen must not be
-/// given out again.
-fn order(
-    turn: &mut Turn<'_>,
-    block: Block,
-    stamp: GenerationStamp,
-    truncation: Option<u64>,
-    source: Option<BlockId>,
-) {
-    let partition = turn.partition().clone();
-    tracing::info!(%block, %stamp, ?truncation, ?source, "block recovery begins");
-    turn.after_commit(move |committed| {
-        if committed.is_ok() && !partition.blocks.lock().recover(block.id, stamp, truncation, source) {
-            tracing::warn!(%block, "no live server has the block: its recovery waits for one");
-        }
-    });
-}
 
 /// Changes the namespace, so only the active takes it. A data server that sent it to another member looks for the
 /// active, as Hadoop's do.

@@ -2,6 +2,7 @@
 
 use crate::older_answers::Older;
 use base::{BlockId, Moment};
+use namespace::ops::complete::Request;
 use parking_lot::Mutex;
 use proto::hdfs as p;
 use rpc::{Call, Replier};
@@ -17,7 +18,7 @@ pub struct Parked {
 /// A `complete` that waits, with all that is needed to plan it again.
 pub struct Waiter {
     pub call: Call,
-    pub request: p::CompleteRequestProto,
+    pub request: Request,
     pub reply: Replier,
     pub deadline: Moment,
     pub older: Older,

@@ -5,7 +5,7 @@
 //! same new one; anything else is refused.
 
 use crate::{
-    BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
     charge::{self, ledger::Ledger},
     codec::record_fields,
     edit::Body,
@@ -19,10 +19,10 @@ use crate::{
 };
 use base::{Block, BlockId, FsError, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub holder: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub holder: String,
     /// The block that the client believes to be the last, with its final length.
     pub previous: Option<Block>,
     /// 0 from clients that do not know it.
@@ -32,10 +32,21 @@ pub struct Request<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Choose targets, then apply; the answer is [`Reply::Block`].
-    New { edit: Edit, inode: InodeId, replication: u16, block_size: u64 },
-    /// The client repeats itself: answer with the last block and the targets that it already has. If it has
-    /// none, choose some.
-    Again { reply: Reply, replication: u16, block_size: u64 },
+    New { edit: Edit, block: NewBlock },
+    /// The client repeats itself: answer with the last block, as this [`Reply::Block`] has it, and the targets that it
+    /// already has. If it has none, choose some.
+    Again(Reply),
+    /// A quota has no room for the block. HDFS has made a change already when it says so: the length of the block before it
+    /// is known. Apply `edit`, which answers no call, and refuse the request.
+    Refused { edit: Edit, error: FsError },
+}
+
+/// A new block, as its file wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewBlock {
+    pub inode: InodeId,
+    pub replication: u16,
+    pub block_size: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +62,12 @@ record_fields! { AddBlockEdit { inode, committed, block } }
 /// # Errors
 /// The caller does not write the file, or there is no room (see [`crate::ops`]); [`FsError::Io`] if `previous` is not
 /// the file's last block or has an impossible length, or the file has as many blocks as it may;
-/// [`FsError::NotReplicatedYet`] if the block before the last is not complete yet; or a quota has no room.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
+/// [`FsError::NotReplicatedYet`] if the block before the last is not complete yet; or a quota has no room, and nothing is
+/// news.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Plan> {
     entry_limits::check_objects(ns, ctx)?;
-    let found = lease::find(ns, ctx, req.path, req.inode)?;
-    let file = lease::check(ns, &found, req.holder)?;
+    let found = lease::find(ns, ctx, &req.path, req.inode)?;
+    let file = lease::check(ns, &found, &req.holder)?;
     let tree = &ns.tree;
     let attributes = tree.attributes_of(file);
     let (replication, block_size) = (attributes.replication, attributes.block_size);
@@ -80,7 +92,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
                 )));
             }
             let reply = Reply::Block { inode, block: last.block, offset };
-            return Ok(Plan::Again { reply, replication, block_size });
+            return Ok(Plan::Again(reply));
         } else {
             return Err(FsError::Io(format!(
                 "Cannot allocate block in {}: passed 'previous' block {} does not match actual last block \
@@ -110,23 +122,19 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
         generation_stamp: update_block_for_pipeline::next_stamp(ns)?,
         length: 0,
     };
-    let edit = Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block }))?;
-    Ok(Plan::New { edit, inode, replication, block_size })
+    match Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block })) {
+        Ok(edit) => Ok(Plan::New { edit, block: NewBlock { inode, replication, block_size } }),
+        Err(error) => refused(ns, ctx, file, req, error),
+    }
 }
 
-/// Plans the change that HDFS has made already when a quota refuses the new block: the length of the block before it
-/// is known.
-///
-/// # Errors
-/// Those of [`fsync::plan`].
-pub fn plan_refused(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>) -> FsResult<Planned> {
-    let flushed = fsync::Request {
-        path: req.path.into(),
-        holder: req.holder.into(),
-        last_block_length: req.previous.map_or(-1, |previous| previous.length as i64),
-        inode: req.inode,
-    };
-    fsync::plan(ns, ctx, &flushed)
+/// No data server is asked for a block that a quota refuses.
+fn refused(ns: &Namespace, ctx: &Context<'_>, file: u32, req: &Request, error: FsError) -> FsResult<Plan> {
+    let length = req.previous.map_or(0, |previous| previous.length);
+    match fsync::news(ns, file, length) {
+        Ok(Some(edit)) => Ok(Plan::Refused { edit: Edit::of_service(ns, ctx, Body::Fsync(edit)), error }),
+        _ => Err(error),
+    }
 }
 
 fn name(block: Option<Block>) -> String {

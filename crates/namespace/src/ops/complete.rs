@@ -16,10 +16,10 @@ use crate::{
 };
 use base::{Block, FsResult, InodeId};
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub holder: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub holder: String,
     /// The last block with its final length.
     pub last: Option<Block>,
     /// 0 from clients that do not know it.
@@ -51,9 +51,9 @@ record_fields! { CompleteEdit { inode, committed, drop_last } }
 /// # Errors
 /// The caller does not write the file (see [`crate::ops`]), unless it has closed it already; [`base::FsError::Io`] if `last`
 /// is not the file's last block, or has an impossible length; or a quota has no room.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
-    let found = lease::find(ns, ctx, req.path, req.inode)?;
-    let file = match lease::check(ns, &found, req.holder) {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Plan> {
+    let found = lease::find(ns, ctx, &req.path, req.inode)?;
+    let file = match lease::check(ns, &found, &req.holder) {
         Ok(file) => file,
         Err(error) => return closed_already(ns, &found, req).then_some(Plan::Already).ok_or(error),
     };
@@ -82,7 +82,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn Bl
 }
 
 /// A client that missed the answer may ask again: the file is closed and ends with the block it names.
-fn closed_already(ns: &Namespace, found: &lease::Found<'_>, req: &Request<'_>) -> bool {
+fn closed_already(ns: &Namespace, found: &lease::Found<'_>, req: &Request) -> bool {
     let Some(file) = found.handle else {
         return false;
     };

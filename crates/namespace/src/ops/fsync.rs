@@ -41,20 +41,25 @@ record_fields! { FsyncEdit { inode, last_block_length } }
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
     let found = lease::find(ns, ctx, &req.path, req.inode)?;
     let file = lease::check(ns, &found, &req.holder)?;
+    match news(ns, file, u64::try_from(req.last_block_length).unwrap_or(0))? {
+        Some(edit) => Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Fsync(edit))?)),
+        None => Ok(Planned::NoChange(Reply::Unit)),
+    }
+}
+
+/// The edit by which the last block of an open file has so many bytes; `None` if that is no news.
+///
+/// # Errors
+/// [`FsError::Io`] if the length is beyond what a block can have.
+pub(crate) fn news(ns: &Namespace, file: u32, length: u64) -> FsResult<Option<FsyncEdit>> {
     let last = ns.tree.last_block(file);
     let open = (last != NONE).then(|| ns.tree.blocks.stored(last)).filter(|last| !last.committed);
-    let Some(length) = u64::try_from(req.last_block_length).ok().filter(|length| *length > 0) else {
-        return Ok(Planned::NoChange(Reply::Unit));
-    };
     // A length that the client learnt before another call went past this one is no news either.
-    let Some(last) = open.filter(|last| last.block.length < length) else {
-        return Ok(Planned::NoChange(Reply::Unit));
-    };
+    let Some(last) = open.filter(|last| last.block.length < length) else { return Ok(None) };
     if length >= LENGTH_LIMIT {
         return Err(FsError::Io(format!("Cannot fsync block {} with {length} bytes", last.block)));
     }
-    let edit = FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Fsync(edit))?))
+    Ok(Some(FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length }))
 }
 
 impl Operation for FsyncEdit {

@@ -8,10 +8,11 @@ use crate::{
 };
 use base::FsResult;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub path: &'a str,
-    pub holder: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    /// The client that asks. Its name is not looked at.
+    pub holder: String,
 }
 
 pub use release_lease::Plan;
@@ -21,9 +22,9 @@ pub use release_lease::Plan;
 /// # Errors
 /// The path cannot be resolved, does not exist, is not a file, or the caller may not write the file: see
 /// [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request<'_>, facts: &dyn BlockFacts) -> FsResult<Plan> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Plan> {
     let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, req.path, Purpose::Other)?;
+    let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     let file = resolved.file(ns)?;
     if !ns.tree.inode(file).is_open() {
         return Ok(Plan::Closed);

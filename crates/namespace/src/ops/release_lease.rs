@@ -7,15 +7,17 @@
 
 use crate::{
     BlockFacts, Context, Edit, Namespace, Reply,
+    access::Access,
     charge::ledger::Ledger,
     codec::record_fields,
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},
+    resolve::{Purpose, resolve},
     store::{NONE, block_list::LENGTH_LIMIT},
 };
-use base::{Block, BlockId, GenerationStamp, InodeId};
+use base::{Block, BlockId, FsError, FsResult, GenerationStamp, InodeId};
 
 /// The lease holder of a file while its last block is recovered. Hadoop: `HdfsServerConstants.NAMENODE_LEASE_HOLDER`.
 pub const RECOVERY_HOLDER: &str = "HDFS_NameNode";
@@ -26,17 +28,34 @@ pub enum Plan {
     Closed,
     /// Apply it: the file is closed then.
     Close(Edit),
-    /// Apply it, then have the data servers of `block` recover it under the new stamp; to `truncation` bytes, if
-    /// the file is being truncated, and from the first bytes of `source`, if that is another block.
-    Recover {
-        edit: Edit,
-        block: Block,
-        stamp: GenerationStamp,
-        truncation: Option<u64>,
-        source: Option<BlockId>,
-    },
+    /// The data servers must agree on a length of the last block.
+    Recover(Recovery),
     /// Replicas of this block have still to be reported.
     Waiting(Block),
+}
+
+/// The recovery of a file's last block. Unless one is under way, `edit` is applied, and then the data servers of `block`
+/// recover it under the new stamp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recovery {
+    pub edit: Edit,
+    pub block: Block,
+    pub stamp: GenerationStamp,
+    /// The bytes that stay, if the file is being truncated.
+    pub truncation: Option<u64>,
+    /// The block whose first bytes are copied, if that is another one.
+    pub source: Option<BlockId>,
+}
+
+/// The plan of a request that wants to write a file which a client may have open.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Freeing<P> {
+    /// No silent writer is in the way.
+    Free(P),
+    /// The file of a silent writer is closed with this edit. Then the request is planned again.
+    Close(Edit),
+    /// The file of a silent writer must be recovered first, and the request is refused meanwhile.
+    Recover(Recovery, FsError),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,9 +109,39 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
             let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
             let edit = Edit::of_service(ns, ctx, Body::StartRecovery(edit));
             let source = ns.source_of(file).map(|source| source.id);
-            Plan::Recover { edit, block, stamp, truncation, source }
+            Plan::Recover(Recovery { edit, block, stamp, truncation, source })
         }
         Err(_) => Plan::Waiting(block),
+    }
+}
+
+/// Has a request go on to which `planned` said [`FsError::RecoveryInProgress`]: the file at `path` is taken from its writer. A
+/// client that may create a file there, or write on this one, need not have a right to the file itself for that.
+///
+/// # Errors
+/// That of `planned`, if nothing can be done for the file now.
+pub(crate) fn free<P>(
+    planned: FsResult<P>,
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    path: &str,
+    facts: &dyn BlockFacts,
+) -> FsResult<Freeing<P>> {
+    let refusal = match planned {
+        Ok(planned) => return Ok(Freeing::Free(planned)),
+        Err(refusal) => refusal,
+    };
+    if !matches!(refusal, FsError::RecoveryInProgress(_)) {
+        return Err(refusal);
+    }
+    let Ok(file) = resolve(ns, ctx, &Access::new(ctx), path, Purpose::Other).and_then(|found| found.file(ns))
+    else {
+        return Err(refusal);
+    };
+    match plan(ns, ctx, ns.tree.inode(file).id(), facts) {
+        Plan::Close(edit) => Ok(Freeing::Close(edit)),
+        Plan::Recover(recovery) => Ok(Freeing::Recover(recovery, refusal)),
+        Plan::Closed | Plan::Waiting(_) => Err(refusal),
     }
 }
 

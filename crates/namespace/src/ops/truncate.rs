@@ -8,7 +8,7 @@
 //! A block that a snapshot shows is not cut but copied: see [`super::truncate_copy`].
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Edit, Namespace, Reply,
     access::{Access, WRITE},
     charge::{self, CutBlock, ledger::Ledger},
     codec::record_fields,
@@ -55,6 +55,25 @@ pub struct Cut {
 record_fields! { TruncateEdit { inode, kept, cut } }
 record_fields! { Cut { holder, machine, stamp, length } }
 
+/// The decision of [`plan`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Apply it: the file has its new length then, and the answer is true.
+    AtOnce(Edit),
+    /// Apply it, then have the data servers cut the block. The answer is false.
+    Cut(Edit, Cutting),
+    /// The file has that length, or its last block is being cut to it already.
+    NoChange(Reply),
+}
+
+/// A file of which the last block is to be cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cutting {
+    pub inode: InodeId,
+    /// The client that asked for it: its lease begins anew.
+    pub holder: Box<str>,
+}
+
 /// Refuses a negative length, whatever state the server is in.
 ///
 /// # Errors
@@ -64,7 +83,6 @@ pub fn check_length(length: i64) -> FsResult<u64> {
         .map_err(|_| FsError::InvalidArgument(format!("Cannot truncate to a negative file size: {length}.")))
 }
 
-/// The answer is true if the file has its new length, and false while a block is being cut.
 /// `RecoveryInProgress` asks the service to release the lease of the file.
 ///
 /// # Errors
@@ -73,7 +91,7 @@ pub fn check_length(length: i64) -> FsResult<u64> {
 /// not a file, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being truncated to another length
 /// ([`FsError::AlreadyBeingCreated`]) or written, it is shorter than the length ([`FsError::InvalidArgument`]), or a
 /// quota has no room for a copied block.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> {
     let wanted = check_length(req.length)?;
     entry_limits::check_text("name of the client", &req.holder)?;
     entry_limits::check_text("name of the client's machine", &req.client_machine)?;
@@ -90,7 +108,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let client = (&*req.holder, &*req.client_machine);
     if let Some((block, _, cut)) = ns.truncation_of(inode) {
         if length - block.length + cut == wanted {
-            return Ok(Planned::NoChange(Reply::Bool(false)));
+            return Ok(Plan::NoChange(Reply::Bool(false)));
         }
         let why = format!("{path} is being truncated.");
         let text = lease::refusal("TRUNCATE_FILE", path, client, &why);
@@ -98,7 +116,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     lease::check_free(ns, ctx, file, path, "TRUNCATE_FILE", client)?;
     if length == wanted {
-        return Ok(Planned::NoChange(Reply::Bool(true)));
+        return Ok(Plan::NoChange(Reply::Bool(true)));
     }
     if length < wanted {
         return Err(FsError::InvalidArgument(format!(
@@ -114,25 +132,23 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         end += stored.block.length;
         kept += 1;
     }
-    let cut = if end == wanted {
-        None
-    } else {
-        Some(Cut {
-            holder: req.holder.as_str().into(),
-            machine: req.client_machine.as_str().into(),
-            stamp: next_stamp(ns)?,
-            length: wanted - begin,
-        })
-    };
-    // Bytes of a block that a snapshot shows must not be cut off its replicas.
-    if let Some(cut) = &cut
-        && ns.is_block_in_past(file, begin)
-    {
-        let edit = truncate_copy::planned(ns, file, kept, cut.clone());
-        return Ok(Planned::Edit(Edit::plan(ns, ctx, Body::TruncateCopy(edit))?));
+    if end == wanted {
+        let edit = Body::Truncate(TruncateEdit { inode, kept, cut: None });
+        return Ok(Plan::AtOnce(Edit::plan(ns, ctx, edit)?));
     }
-    let edit = TruncateEdit { inode, kept, cut };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Truncate(edit))?))
+    let cut = Cut {
+        holder: req.holder.as_str().into(),
+        machine: req.client_machine.as_str().into(),
+        stamp: next_stamp(ns)?,
+        length: wanted - begin,
+    };
+    let cutting = Cutting { inode, holder: cut.holder.clone() };
+    // Bytes of a block that a snapshot shows must not be cut off its replicas.
+    let body = match ns.is_block_in_past(file, begin) {
+        true => Body::TruncateCopy(truncate_copy::planned(ns, file, kept, cut)),
+        false => Body::Truncate(TruncateEdit { inode, kept, cut: Some(cut) }),
+    };
+    Ok(Plan::Cut(Edit::plan(ns, ctx, body)?, cutting))
 }
 
 impl Operation for TruncateEdit {

@@ -40,6 +40,6 @@ fn a_plan_can_be_made_again() {
     };
     let request = Request::from(ops::set_permission::Request { path: "/".into(), permission: 0o700 });
     let plan = || request.plan(&ns, &ctx, &GivenFacts::all_finished());
-    assert!(matches!(plan(), Ok(Planned::Edit(_))));
+    assert!(matches!(plan(), Ok(Step::Edit(_))));
     assert_eq!(plan(), plan());
 }

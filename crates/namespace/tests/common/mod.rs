@@ -197,7 +197,7 @@ impl World {
 
     pub fn add_block(&mut self, path: &str, inode: InodeId, previous: Option<Block>) -> Block {
         let holder = self.holder.clone();
-        let request = ops::add_block::Request { path, holder: &holder, previous, inode };
+        let request = ops::add_block::Request { path: path.into(), holder, previous, inode };
         let plan = self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
         match plan {
             Ok(ops::add_block::Plan::New { edit, .. }) => match self.apply(edit).reply {
@@ -210,12 +210,13 @@ impl World {
 
     pub fn try_add_block(&mut self, path: &str, previous: Option<Block>) -> FsResult<Block> {
         let holder = self.holder.clone();
-        let request = ops::add_block::Request { path, holder: &holder, previous, inode: InodeId(0) };
+        let request = ops::add_block::Request { path: path.into(), holder, previous, inode: InodeId(0) };
         match self.plan(|ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED))? {
             ops::add_block::Plan::New { edit, .. } => match self.apply(edit).reply {
                 Reply::Block { block, .. } => Ok(block),
                 other => panic!("addBlock answers {other:?}"),
             },
+            ops::add_block::Plan::Refused { error, .. } => Err(error),
             other => panic!("addBlock of {path}: {other:?}"),
         }
     }
@@ -254,7 +255,7 @@ impl World {
 
     pub fn complete(&mut self, path: &str, inode: InodeId, last: Option<Block>) {
         let holder = self.holder.clone();
-        let request = ops::complete::Request { path, holder: &holder, last, inode };
+        let request = ops::complete::Request { path: path.into(), holder, last, inode };
         let plan = self.plan(|ns, ctx| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED));
         match plan {
             Ok(ops::complete::Plan::Close(edit)) => assert_eq!(self.apply(edit).reply, Reply::Bool(true)),
@@ -284,7 +285,15 @@ impl World {
             holder: holder.clone(),
             client_machine: "127.0.0.1".into(),
         };
-        self.answer(|ns, ctx| ops::truncate::plan(ns, ctx, &request))
+        match self.plan(|ns, ctx| ops::truncate::plan(ns, ctx, &request))? {
+            ops::truncate::Plan::AtOnce(edit) => assert_eq!(self.apply(edit).reply, Reply::Bool(true)),
+            ops::truncate::Plan::Cut(edit, _) => {
+                assert_eq!(self.apply(edit).reply, Reply::Bool(false));
+                return Ok(false);
+            }
+            ops::truncate::Plan::NoChange(reply) => return Ok(reply == Reply::Bool(true)),
+        }
+        Ok(true)
     }
 
     /// The data servers have cut the last block of a file.

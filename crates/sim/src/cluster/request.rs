@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use base::{CallOrigin, Caller, FsResult, Moment, Timestamp};
 use namespace::{
-    Context, Limits, Namespace, Plannable, Planned, Reply, Request as Change, fingerprint,
+    Context, Limits, Namespace, Plannable, Reply, Request as Change, Step, fingerprint,
     given_facts::GivenFacts, ops, reads,
 };
 
@@ -28,7 +28,7 @@ pub enum Answer {
 /// The result of planning a request: an answer, or an edit.
 pub enum Outcome {
     Read(Answer),
-    Change(FsResult<Planned>),
+    Change(FsResult<Step>),
 }
 
 impl From<FsResult<Reply>> for Answer {

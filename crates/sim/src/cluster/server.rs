@@ -17,7 +17,7 @@ use base::{
 };
 use bytes::Bytes;
 use group::{Proposal, Role, repair::Standing};
-use namespace::{Namespace, Reply, RetryLookup};
+use namespace::{Namespace, Reply, RetryLookup, Step};
 use serving::{
     Basis, CommitQueue, Decision, Known, ProofSettings, Refusals, Reign, Rules, Said, Tree, Unproved,
 };
@@ -319,7 +319,7 @@ impl Server {
                 self.answers.refusals.put(&origin, fingerprint, epoch, answer.clone());
                 (waiting(answer, end, Basis::Reading), None)
             }
-            Decision::Edit(edit) => {
+            Decision::Step(Step::Edit(edit)) => {
                 let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
                 self.tree.forget_committed(self.answers.commit.committed());
                 let reply = self.tree.apply_own(id, &edit).reply;
@@ -329,6 +329,7 @@ impl Server {
                 let entry = Entry::after(end, epoch, proposal.kind, proposal.payload.clone());
                 (waiting(Ok(reply), entry.point(), Basis::OwnEdit), Some(proposal))
             }
+            Decision::Step(step) => unreachable!("nobody writes blocks here: {step:?}"),
         }
     }
 }

@@ -196,7 +196,8 @@ impl Story {
         };
         let planned = create::plan(&self.namespace, &self.context(ms), &request).unwrap();
         self.carry_out(planned);
-        let request = add_block::Request { path, holder: "writer", previous: None, inode: base::InodeId(0) };
+        let (path, holder) = (path.into(), "writer".into());
+        let request = add_block::Request { path, holder, previous: None, inode: base::InodeId(0) };
         let planned = add_block::plan(&self.namespace, &self.context(ms), &request, &AllFinished).unwrap();
         let add_block::Plan::New { edit, .. } = planned else { panic!("{planned:?}") };
         self.carry_out(Planned::Edit(edit));

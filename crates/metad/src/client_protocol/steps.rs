@@ -1,0 +1,115 @@
+//! Takes the steps of a request for a change, in the order in which the namespace says them.
+
+use super::safe_mode::refuse_in_safe_mode;
+use crate::{block_recovery, partition::turn::Turn};
+use base::{Block, FsResult};
+use namespace::{Edit, Plannable, Reply, Step, ops::add_block::NewBlock};
+use rpc::Call;
+use serving::{Decision, Known};
+
+/// The end of a request's steps, as far as they are the same for all requests.
+pub enum End {
+    Answered(FsResult<Reply>),
+    /// Data servers are to be chosen for the new block. The answer is that of the edit, applied with them.
+    Allocate(Edit, NewBlock),
+    /// The call waits until another replica of the block is reported, or is answered with false.
+    Wait(Block),
+}
+
+/// The remembered answer of this call: `Some` if it was carried out before.
+pub fn remembered(turn: &Turn<'_>, call: &Call) -> FsResult<Option<Reply>> {
+    turn.retry_lookup(&call.origin, fingerprint(call))?.into_result(&call.origin)
+}
+
+pub fn fingerprint(call: &Call) -> u64 {
+    namespace::fingerprint(call.method, &call.request)
+}
+
+/// Carries a request out: retry cache, refusals, safe mode, and then step by step.
+pub fn run<R: Plannable<Outcome: Into<Step>>>(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &R,
+) -> FsResult<Reply> {
+    let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
+    let keep = |answer: FsResult<Reply>| {
+        partition.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
+        answer
+    };
+    loop {
+        let known = Known {
+            origin: &call.origin,
+            carried_out: turn.retry_lookup(&call.origin, fingerprint)?,
+            refused: partition.refusals.lock().get(&call.origin, fingerprint, epoch),
+        };
+        let decision = serving::decide(
+            known,
+            || refuse_in_safe_mode(partition, || request.what()),
+            || plan(turn, call, request),
+        );
+        let step = match decision {
+            Decision::Step(step) => step,
+            Decision::Told(answer) => return answer,
+            Decision::NotNow(refused) => return Err(refused),
+            Decision::NoEdit(answer) => return keep(answer),
+        };
+        match take(turn, step) {
+            None => {}
+            Some(End::Answered(Ok(reply))) => return Ok(reply),
+            Some(End::Answered(refused)) => return keep(refused),
+            // The client asks again for the places, or whether the file is closed.
+            Some(End::Allocate(edit, _)) => return Ok(turn.apply(&edit).reply),
+            Some(End::Wait(_)) => return Ok(Reply::Bool(false)),
+        }
+    }
+}
+
+/// Plans a request, and takes its steps. Nothing is remembered of its copies: it must recognise its own repetition.
+pub fn follow<R: Plannable<Outcome: Into<Step>>>(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &R,
+) -> FsResult<End> {
+    refuse_in_safe_mode(turn.partition(), || request.what())?;
+    loop {
+        let step = plan(turn, call, request)?;
+        if let Some(end) = take(turn, step) {
+            return Ok(end);
+        }
+    }
+}
+
+/// The next step of a request.
+pub fn plan<R: Plannable<Outcome: Into<Step>>>(turn: &Turn<'_>, call: &Call, request: &R) -> FsResult<Step> {
+    turn.plan(&call.caller, call.origin, fingerprint(call), |namespace, context, facts| {
+        request.plan(namespace, context, facts).map(Into::into)
+    })
+}
+
+/// Takes a step. `None`: the request is to be planned again.
+pub fn take(turn: &mut Turn<'_>, step: Step) -> Option<End> {
+    let answer = match step {
+        Step::Edit(edit) => Ok(turn.apply(&edit).reply),
+        Step::Allocate(edit, block) => return Some(End::Allocate(edit, block)),
+        Step::Cut(edit, cutting) => {
+            let reply = turn.apply(&edit).reply;
+            block_recovery::cut(turn, &cutting);
+            Ok(reply)
+        }
+        Step::NoChange(reply) => Ok(reply),
+        Step::First(edit) => {
+            turn.apply(&edit);
+            return None;
+        }
+        Step::Refused(edit, error) => {
+            turn.apply(&edit);
+            Err(error)
+        }
+        Step::Recover(recovery, answer) => {
+            block_recovery::recover(turn, recovery);
+            answer
+        }
+        Step::Wait(block) => return Some(End::Wait(block)),
+    };
+    Some(End::Answered(answer))
+}
