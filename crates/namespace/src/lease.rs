@@ -83,8 +83,8 @@ fn describe(ns: &Namespace, found: &Found<'_>, holder: &str) -> String {
 
 /// Whether a file that shall be opened is free. `purpose` is Hadoop's name of the operation, as `APPEND_FILE`.
 ///
-/// HDFS's `recoverLeaseInternal`: a file that somebody writes is refused. `RecoveryInProgress` asks the service to
-/// release its lease.
+/// HDFS's `recoverLeaseInternal`: a file that somebody writes is refused. After `RecoveryInProgress` it is taken
+/// from its writer: `ops/release_lease.rs`.
 ///
 /// # Errors
 /// [`FsError::AlreadyBeingCreated`] if `new_holder` itself or a living client writes the file;

@@ -8,6 +8,7 @@ use crate::{
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
+    plannable::plannable,
     store::NONE,
 };
 use base::{Block, FsResult, InodeId};
@@ -45,6 +46,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = AbandonBlockEdit { inode: ns.tree.inode(file).id() };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::AbandonBlock(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path; pool, block) "Cannot abandon block {pool}:{block} for file{path}" }
 
 impl Operation for AbandonBlockEdit {
     fn answer(&self) -> Option<Reply> {

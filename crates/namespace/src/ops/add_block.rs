@@ -14,6 +14,7 @@ use crate::{
     lease,
     operation::{Applying, Operation},
     ops::{fsync, update_block_for_pipeline},
+    plannable::plannable,
     store::block_list::{LENGTH_LIMIT, Stored},
     usage::replicated,
 };
@@ -185,6 +186,8 @@ pub(crate) fn apply_commit(ns: &mut Namespace, file: u32, block: Block, changes:
     ns.set_last(file, Stored { block, committed: true });
     changes.push(BlockChange::Committed { block });
 }
+
+plannable! { Request by plan with facts => Plan, (path) "Cannot add block to {path}" }
 
 impl Operation for AddBlockEdit {
     /// `None`: the call is planned anew, and recognises its own repetition.

@@ -11,6 +11,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     path::Path,
+    plannable::plannable,
     resolve::{Purpose, walk},
     store::inode::SNAPSHOTTABLE,
 };
@@ -134,6 +135,9 @@ pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, 
         ns.tree.path_of(parent)
     )))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot allow snapshot for {path}" }
+plannable! { Disallowing by plan_disallow => Planned, (path) "Cannot disallow snapshot for {path}" }
 
 impl Operation for SetSnapshottableEdit {
     fn answer(&self) -> Option<Reply> {

@@ -14,6 +14,8 @@ use crate::{
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
+    ops::release_lease::{self, Freeing},
+    plannable::plannable,
     resolve::{Purpose, resolve},
     store::{NONE, block_list::Stored},
 };
@@ -40,7 +42,7 @@ pub struct AppendEdit {
 
 record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
 
-/// The answer is [`Reply::Appended`]. `RecoveryInProgress` asks the service to release the lease of the file.
+/// The answer is [`Reply::Appended`]. After `RecoveryInProgress` the file is taken from its writer.
 ///
 /// # Errors
 /// In the order of HDFS's `FSDirAppendOp`: a name is too long ([`FsError::InvalidArgument`]), the path cannot be
@@ -90,6 +92,18 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
 pub(crate) fn is_lazy_persist(ns: &Namespace, file: u32) -> bool {
     StoragePolicy::with_id(ns.tree.policy_of(file)).is_some_and(|policy| policy.name == "LAZY_PERSIST")
 }
+
+/// The plan of a request that may have to take the file from another writer first.
+fn plan_freed(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request,
+    facts: &dyn BlockFacts,
+) -> FsResult<Freeing<Planned>> {
+    release_lease::free(plan(ns, ctx, req, facts), ns, ctx, &req.path, facts)
+}
+
+plannable! { Request by plan_freed with facts => Freeing<Planned>, (path) "Cannot append to file{path}" }
 
 impl Operation for AppendEdit {
     fn answer(&self) -> Option<Reply> {

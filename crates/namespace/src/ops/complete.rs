@@ -12,6 +12,7 @@ use crate::{
     lease,
     operation::{Applying, Operation},
     ops::add_block,
+    plannable::plannable,
     store::NONE,
 };
 use base::{Block, FsResult, InodeId};
@@ -93,6 +94,8 @@ fn closed_already(ns: &Namespace, found: &lease::Found<'_>, req: &Request) -> bo
     let last = ns.tree.last_block(file);
     add_block::is_same(req.last, (last != NONE).then(|| ns.tree.blocks.stored(last)))
 }
+
+plannable! { Request by plan with facts => Plan, (path) "Cannot complete file {path}" }
 
 impl Operation for CompleteEdit {
     fn answer(&self) -> Option<Reply> {

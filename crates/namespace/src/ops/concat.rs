@@ -1,13 +1,15 @@
 //! Moves the blocks of files behind those of another, and removes the files.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Edit, Namespace, Planned, Reply,
     access::{Access, READ, WRITE},
     charge::{self, ledger::Ledger},
     codec::record_fields,
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    paths::Paths,
+    plannable::Plannable,
     quota::Amounts,
     resolve::{Purpose, Resolved, resolve},
     snapshots::AFTER_ALL,
@@ -146,6 +148,22 @@ fn check_not_in_snapshot(ns: &Namespace, source: u32, path: &str) -> FsResult<()
         )));
     }
     Ok(())
+}
+
+impl Plannable for Request {
+    type Outcome = Planned;
+
+    fn paths(&self) -> Paths<'_> {
+        Paths::with(&self.target, &self.sources)
+    }
+
+    fn what(&self) -> String {
+        format!("Cannot concat {}", self.target)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        plan(ns, ctx, self)
+    }
 }
 
 impl Operation for ConcatEdit {

@@ -5,7 +5,7 @@
 //! whether a client is writing it, since clients wait for a dying writer's lease.
 
 use crate::{
-    Context, Edit, Limits, Namespace, Planned, Reply,
+    BlockFacts, Context, Edit, Limits, Namespace, Planned, Reply,
     access::{Access, WRITE},
     acl::{
         Acl,
@@ -18,11 +18,13 @@ use crate::{
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
+    ops::release_lease::{self, Freeing},
     ops::{
         mkdirs::{self, NewDirectory},
         set_erasure_coding, set_storage_policy,
     },
     path::Path,
+    plannable::plannable,
     reserved,
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
@@ -261,14 +263,26 @@ pub(crate) fn check_replication(
     Err(FsError::Io(format!("Requested replication factor of {asked} {problem} for {path}{machine}")))
 }
 
-/// The error for a file that is there and not to be replaced. `RecoveryInProgress` asks the service to release its
-/// lease.
+/// The error for a file that is there and not to be replaced. After
+/// `RecoveryInProgress` the file is taken from its writer.
 fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request, target: u32, path: &str) -> FsError {
     match lease::check_free(ns, ctx, target, path, "CREATE_FILE", (&req.holder, &req.client_machine)) {
         Err(error) => error,
         Ok(()) => FsError::AlreadyExists(format!("{path} for client {} already exists", req.client_machine)),
     }
 }
+
+/// The plan of a request that may have to take the file from another writer first.
+fn plan_freed(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request,
+    facts: &dyn BlockFacts,
+) -> FsResult<Freeing<Planned>> {
+    release_lease::free(plan(ns, ctx, req), ns, ctx, &req.path, facts)
+}
+
+plannable! { Request by plan_freed with facts => Freeing<Planned>, (path) "Cannot create file{path}" }
 
 impl Operation for CreateEdit {
     fn answer(&self) -> Option<Reply> {

@@ -10,6 +10,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     path::Path,
+    plannable::plannable,
     resolve::{Purpose, Resolved, resolve},
     snapshots::{PER_DIRECTORY_MAX, Root, SNAPSHOT_ID_LIMIT, Taken, view::DOT_SNAPSHOT},
 };
@@ -161,6 +162,8 @@ pub fn name_of(ns: &Namespace, id: SnapshotId) -> Option<&str> {
     let mut roots = ns.tree.snapshots.roots.iter();
     roots.find_map(|(_, root)| root.get(id)).map(|taken| &*taken.name)
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot create snapshot for {path}" }
 
 impl Operation for CreateSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

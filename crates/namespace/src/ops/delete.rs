@@ -12,6 +12,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     ops::allow_snapshot,
+    plannable::plannable,
     reserved,
     resolve::{Purpose, resolve},
 };
@@ -82,6 +83,8 @@ fn is_small(ns: &Namespace, top: u32) -> bool {
     }
     true
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot delete {path}" }
 
 impl Operation for DeleteEdit {
     fn answer(&self) -> Option<Reply> {

@@ -9,6 +9,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
 };
 use base::{FsError, FsResult, InodeId};
 
@@ -46,6 +47,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = DeleteSnapshotEdit { root, id: taken.id };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::DeleteSnapshot(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot delete snapshot for {path}" }
 
 impl Operation for DeleteSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

@@ -8,6 +8,7 @@ use crate::{
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
+    plannable::plannable,
     store::{
         NONE,
         block_list::{LENGTH_LIMIT, Stored},
@@ -61,6 +62,8 @@ pub(crate) fn news(ns: &Namespace, file: u32, length: u64) -> FsResult<Option<Fs
     }
     Ok(Some(FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length }))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot fsync file {path}" }
 
 impl Operation for FsyncEdit {
     fn answer(&self) -> Option<Reply> {

@@ -18,6 +18,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     path::Path,
+    plannable::plannable,
     resolve::{Purpose, Resolved, resolve},
     store::{attributes::AttributeValues, inode::Inode},
 };
@@ -143,6 +144,8 @@ pub(crate) fn group_of(ns: &Namespace, directory: u32) -> Arc<str> {
     let attributes = ns.tree.attributes.get(ns.tree.inode(directory).attributes);
     ns.tree.strings.shared(attributes.group).clone()
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot create directory {path}" }
 
 impl Operation for MkdirsEdit {
     fn answer(&self) -> Option<Reply> {

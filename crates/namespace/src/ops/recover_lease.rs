@@ -4,6 +4,7 @@ use crate::{
     BlockFacts, Context, Namespace,
     access::{Access, WRITE},
     ops::release_lease,
+    plannable::plannable,
     resolve::{Purpose, resolve},
 };
 use base::FsResult;
@@ -32,3 +33,5 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
     access.check_target(ns, &resolved, WRITE)?;
     Ok(release_lease::plan(ns, ctx, ns.tree.inode(file).id(), facts))
 }
+
+plannable! { Request by plan with facts => Plan, (path) "Cannot recover the lease of {path}" }

@@ -12,6 +12,7 @@ use crate::{
     operation::{Applying, Operation},
     ops::allow_snapshot,
     path::Path,
+    plannable::plannable,
     reserved,
     resolve::{Purpose, Resolved, resolve},
 };
@@ -118,6 +119,8 @@ pub(crate) fn check_limits(
     }
     Ok(())
 }
+
+plannable! { Request by plan => Planned, (source, destination) "Cannot rename {source}" }
 
 impl Operation for RenameEdit {
     fn answer(&self) -> Option<Reply> {

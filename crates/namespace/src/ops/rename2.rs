@@ -10,6 +10,7 @@ use crate::{
         rename::{RenameEdit, check_limits, is_below},
     },
     path::Path,
+    plannable::plannable,
     reserved,
     resolve::{Purpose, Resolved, resolve},
 };
@@ -106,3 +107,5 @@ fn check_overwrite(
     }
     Ok(())
 }
+
+plannable! { Request by plan => Planned, (source, destination) "Cannot rename {source}" }

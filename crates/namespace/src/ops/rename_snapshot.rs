@@ -8,6 +8,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
 };
 use base::{FsError, FsResult, InodeId};
 
@@ -58,6 +59,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.as_str().into() };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::RenameSnapshot(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot rename snapshot for {path}" }
 
 impl Operation for RenameSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

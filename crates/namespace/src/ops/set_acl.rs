@@ -4,7 +4,7 @@
 //! The edit holds what comes out: the bits, and the list beside them.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Edit, Namespace, Planned, Reply,
     access::Access,
     acl::{
         Acl, AclEntry,
@@ -17,6 +17,8 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    paths::Paths,
+    plannable::Plannable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
@@ -108,6 +110,29 @@ fn change(ns: &Namespace, target: u32, path: &str, change: &Change) -> FsResult<
         Change::RemoveDefault => transform::remove_default(&existing())?,
     };
     split(&new, attributes.mode, ns.tree.inode(target).is_directory(), path)
+}
+
+impl Plannable for Request {
+    type Outcome = Planned;
+
+    fn paths(&self) -> Paths<'_> {
+        Paths::of([&self.path])
+    }
+
+    fn what(&self) -> String {
+        let beginning = match self.change {
+            Change::Replace(_) => "Cannot set ACL on",
+            Change::Merge(_) => "Cannot modify ACL entries on",
+            Change::Remove(_) => "Cannot remove ACL entries on",
+            Change::RemoveDefault => "Cannot remove default ACL entries on",
+            Change::RemoveAll => "Cannot remove ACL on",
+        };
+        format!("{beginning} {}", self.path)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        plan(ns, ctx, self)
+    }
 }
 
 impl Operation for SetAclEdit {

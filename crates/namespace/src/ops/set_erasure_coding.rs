@@ -8,6 +8,7 @@ use crate::{
     access::{Access, WRITE},
     edit::Body,
     ops::set_xattrs::SetXattrsEdit,
+    plannable::plannable,
     resolve::{Purpose, resolve},
     store::NONE,
     xattr::{Space, Xattr, XattrName},
@@ -150,3 +151,6 @@ impl Namespace {
         if is_noted { REPLICATION } else { "" }
     }
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set erasure coding policy on {path}" }
+plannable! { Removal by plan_removal => Planned, (path) "Cannot unset erasure coding policy on {path}" }

@@ -11,6 +11,7 @@ use crate::{
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     reserved,
     resolve::{Purpose, resolve},
 };
@@ -70,6 +71,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetOwner(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set owner for {path}" }
 
 impl Operation for SetOwnerEdit {
     fn answer(&self) -> Option<Reply> {

@@ -9,6 +9,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     reserved,
     resolve::{Purpose, resolve},
 };
@@ -43,6 +44,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = SetPermissionEdit { inode: ns.tree.inode(target).id(), mode };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetPermission(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set permission for {path}" }
 
 impl Operation for SetPermissionEdit {
     fn answer(&self) -> Option<Reply> {

@@ -11,6 +11,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     quota::{Amounts, Quota},
     resolve::{Purpose, Resolved, resolve},
 };
@@ -144,6 +145,8 @@ fn changed(req: &Request, before: &Amounts, is_root: bool) -> Amounts {
     }
     limits
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set quota on {path}" }
 
 impl Operation for SetQuotaEdit {
     fn answer(&self) -> Option<Reply> {

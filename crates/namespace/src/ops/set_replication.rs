@@ -10,6 +10,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     ops::create,
+    plannable::plannable,
     resolve::{Purpose, resolve},
     usage::replicated,
 };
@@ -47,6 +48,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = SetReplicationEdit { inode: ns.tree.inode(target).id(), replication };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetReplication(edit))?))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set replication for {path}" }
 
 impl Operation for SetReplicationEdit {
     fn answer(&self) -> Option<Reply> {

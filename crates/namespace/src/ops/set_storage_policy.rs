@@ -2,7 +2,7 @@
 //! policy of their own. Replicas that are there already stay where they are.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Edit, Namespace, Planned, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
     charge::{ledger::Ledger, moving},
@@ -10,6 +10,8 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    paths::Paths,
+    plannable::Plannable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED, StoragePolicy};
@@ -69,6 +71,23 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     let edit = SetStoragePolicyEdit { inode: ns.tree.inode(target).id(), policy };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetStoragePolicy(edit))?))
+}
+
+impl Plannable for Request {
+    type Outcome = Planned;
+
+    fn paths(&self) -> Paths<'_> {
+        Paths::of([&self.path])
+    }
+
+    fn what(&self) -> String {
+        let verb = if self.policy.is_some() { "set" } else { "unset" };
+        format!("Cannot {verb} storage policy for {}", self.path)
+    }
+
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+        plan(ns, ctx, self)
+    }
 }
 
 impl Operation for SetStoragePolicyEdit {

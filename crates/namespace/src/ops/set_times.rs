@@ -8,6 +8,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     resolve::{Purpose, resolve},
     store::inode::TIME_LIMIT_MS,
 };
@@ -74,6 +75,8 @@ pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned
     let edit = SetTimesEdit { inode, modified: None, accessed: Some(ctx.now) };
     Planned::Edit(Edit::of_service(ns, ctx, Body::SetTimes(edit)))
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set times {path}" }
 
 impl Operation for SetTimesEdit {
     fn answer(&self) -> Option<Reply> {

@@ -12,6 +12,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     reserved::is_raw,
     resolve::{Purpose, Resolved, resolve},
     xattr::{Space, Xattr, XattrName, Xattrs},
@@ -204,6 +205,9 @@ fn check_flags(req: &Request, exists: bool) -> FsResult<()> {
     }
     Ok(())
 }
+
+plannable! { Request by plan => Planned, (path) "Cannot set XAttr on {path}" }
+plannable! { Removal by plan_removal => Planned, (path) "Cannot remove XAttr entry on {path}" }
 
 impl Operation for SetXattrsEdit {
     fn answer(&self) -> Option<Reply> {

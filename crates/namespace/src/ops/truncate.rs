@@ -8,7 +8,7 @@
 //! A block that a snapshot shows is not cut but copied: see [`super::truncate_copy`].
 
 use crate::{
-    Context, Edit, Namespace, Reply,
+    BlockFacts, Context, Edit, Namespace, Reply,
     access::{Access, WRITE},
     charge::{self, CutBlock, ledger::Ledger},
     codec::record_fields,
@@ -17,7 +17,9 @@ use crate::{
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
+    ops::release_lease::{self, Freeing},
     ops::{append, truncate_copy, update_block_for_pipeline::next_stamp},
+    plannable::plannable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, GenerationStamp, InodeId};
@@ -83,7 +85,7 @@ pub fn check_length(length: i64) -> FsResult<u64> {
         .map_err(|_| FsError::InvalidArgument(format!("Cannot truncate to a negative file size: {length}.")))
 }
 
-/// `RecoveryInProgress` asks the service to release the lease of the file.
+/// After `RecoveryInProgress` the file is taken from its writer.
 ///
 /// # Errors
 /// In the order of HDFS's `FSDirTruncateOp`: the length is negative or a name is too long
@@ -150,6 +152,18 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
     };
     Ok(Plan::Cut(Edit::plan(ns, ctx, body)?, cutting))
 }
+
+/// The plan of a request that may have to take the file from another writer first.
+fn plan_freed(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request,
+    facts: &dyn BlockFacts,
+) -> FsResult<Freeing<Plan>> {
+    release_lease::free(plan(ns, ctx, req), ns, ctx, &req.path, facts)
+}
+
+plannable! { Request by plan_freed with facts => Freeing<Plan>, (path) "Cannot truncate for {path}" }
 
 impl Operation for TruncateEdit {
     fn answer(&self) -> Option<Reply> {

@@ -8,6 +8,7 @@ use crate::{
     edit::Body,
     footprint::Marks,
     operation::{Applying, Operation},
+    plannable::plannable,
     store::{
         NONE,
         block_list::{LENGTH_LIMIT, Stored},
@@ -87,6 +88,8 @@ pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32
     }
     Ok((file, ns.tree.blocks.stored(last)))
 }
+
+plannable! { Request by plan => Planned, (; pool, block) "Cannot get a new generation stamp and an access token for block {pool}:{block}" }
 
 impl Operation for NewStampEdit {
     /// `None`: the call is planned anew, and recognises its own repetition.

@@ -8,6 +8,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     ops::update_block_for_pipeline,
+    plannable::plannable,
     store::block_list::{LENGTH_LIMIT, Stored},
 };
 use base::{Block, FsError, FsResult, InodeId};
@@ -57,6 +58,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let edit = UpdatePipelineEdit { inode: ns.tree.inode(file).id(), block: new };
     Ok(Planned::Edit(Edit::plan(ns, ctx, Body::UpdatePipeline(edit))?))
 }
+
+plannable! { Request by plan => Planned, () "Pipeline not updated" }
 
 impl Operation for UpdatePipelineEdit {
     fn answer(&self) -> Option<Reply> {

@@ -9,14 +9,14 @@ pub struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     /// No more than two paths.
-    pub(super) fn of<const N: usize>(paths: [&'a str; N]) -> Self {
+    pub(crate) fn of<const N: usize>(paths: [&'a str; N]) -> Self {
         const { assert!(N <= 2, "there is room for two") };
         let mut paths = paths.into_iter();
         Self { named: [paths.next(), paths.next()], more: &[] }
     }
 
     /// A path, and a list of others behind it.
-    pub(super) fn with(path: &'a str, more: &'a [String]) -> Self {
+    pub(crate) fn with(path: &'a str, more: &'a [String]) -> Self {
         Self { named: [Some(path), None], more }
     }
 }
