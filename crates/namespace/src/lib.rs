@@ -79,6 +79,7 @@ pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use older_calls::OlderCalls;
 pub use paths::Paths;
 pub use plannable::Plannable;
+pub use privilege::Privileged;
 pub use protected::ProtectedDirectories;
 pub use quota::{Amounts, Quota};
 pub use renewals::Renewals;

@@ -77,7 +77,9 @@ impl Active {
             self.world.add_block(&path, inode, None);
             let plan =
                 release_lease::plan(&self.world.ns, &self.world.context(None), inode, &GivenFacts::silence());
-            let release_lease::Plan::Recover { edit, .. } = plan else { panic!("{plan:?}") };
+            let release_lease::Plan::Recover(release_lease::Recovery { edit, .. }) = plan else {
+                panic!("{plan:?}")
+            };
             self.world.apply(edit);
             files.push(inode);
         }

@@ -12,7 +12,7 @@ use namespace::{
         add_block, complete,
         release_lease::{self, Recovery},
     },
-    reads::{get_block_locations, get_file_info},
+    reads::{get_block_locations, get_file_info, list_open_files::Look},
 };
 
 fn with_length(block: Block, length: u64) -> Option<Block> {

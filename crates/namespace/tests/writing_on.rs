@@ -229,7 +229,7 @@ fn truncate_at_the_end_of_a_block_is_done_at_once() -> FsResult<()> {
     assert_eq!(applied.block_changes, [BlockChange::Removed(last)]);
     let status = get_file_info::get(&world.ns, &world.context(None), "/f")?.expect("a file");
     assert_eq!((status.length, status.under_construction, status.modified), (300, false, time));
-    // The same again, and nothing left.
+    // The truncation to 300 bytes is asked for again and changes nothing; one to 0 bytes removes all blocks.
     assert_eq!(truncate_as(&mut world, "/f", HOLDER, 300), Ok(truncate::Plan::NoChange(Reply::Bool(true))));
     assert_eq!(world.truncate("/f", 0), Ok(true));
     assert_eq!(lengths(&world, "/f"), [0; 0]);

@@ -16,12 +16,12 @@ use crate::{
     older_answers::lookups,
     partition::{Partition, turn::Turn},
 };
-use base::{Epoch, FsError, FsResult};
+use base::{Epoch, FsResult};
 use namespace::{Context, Reply, Request};
 use prost::Message;
 use rpc::{Call, Replier};
 pub use serving::Sight;
-use serving::{Basis, Tree};
+use serving::{Basis, Tree, admission};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
